@@ -1,0 +1,21 @@
+import type { LogBatch, PartitionExtent } from '@gamenet/schemas'
+
+/** What the loader asks of a log. */
+export type LogReader = {
+  /** Every partition of the topic, whoever reads it. A topic that does not exist yet has none. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  /**
+   * Delivers the records of the partitions that this process is responsible for, in offset order per partition, and
+   * goes on with what is appended later, until `signal` aborts (then it resolves). `startAt` is asked once for every
+   * partition that the process becomes responsible for and gives the first offset wanted. The next batch of a
+   * partition is not delivered before `deliver` has resolved for the one before; that is the back pressure.
+   */
+  consume(options: {
+    readonly topics: readonly string[]
+    startAt(topic: string, epoch: number, partition: number): Promise<number>
+    deliver(batch: LogBatch): Promise<void>
+    readonly signal: AbortSignal
+  }): Promise<void>
+  /** Tells the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints decide. */
+  commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
+}

@@ -1,0 +1,89 @@
+import type { LogMessage, LogRecord } from './log-record.js'
+import type { Topic } from './topic.js'
+
+/*
+ * Events travel as CloudEvents 1.0 in Kafka's binary mode: attributes in `ce_` headers, JSON as value.
+ * https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/bindings/kafka-protocol-binding.md
+ */
+
+const TYPE_PREFIX = 'gamenet.'
+
+/** Where an event comes from: a source of pages, or an import. */
+export type Provenance = {
+  /** CloudEvents `source`, a URI reference such as `/scrape/network` or `/import/1f3a…`. */
+  readonly source: string
+  /** Set on imported events, so that an import can be listed and taken back. */
+  readonly importId?: string
+}
+
+/**
+ * The message of an event. Its id is made of topic, key and instant: with the source, which CloudEvents
+ * reads together with the id, the same observation published twice has the same identity.
+ */
+export function encodeEvent<Event>(topic: Topic<Event>, event: Event, provenance: Provenance): LogMessage {
+  const key = topic.key(event)
+  const instant = topic.instant(event)
+  const headers: Record<string, string> = {
+    ce_specversion: '1.0',
+    ce_type: `${TYPE_PREFIX}${topic.name}.v${topic.version}`,
+    ce_source: provenance.source,
+    ce_id: `${topic.name}/${key}@${instant}`,
+    ce_time: instant,
+    'content-type': 'application/json'
+  }
+  if (provenance.importId !== undefined) headers.ce_importid = provenance.importId
+  return { key, headers, value: JSON.stringify(event) }
+}
+
+/** An event as the log gave it, or why it is none. */
+export type Decoded<Event> =
+  | { readonly ok: true; readonly event: Event; readonly source: string; readonly importId: string }
+  | { readonly ok: false; readonly reason: string }
+
+/** Reads one record of a topic: attributes, JSON, version, schema. Never throws; a fault is a reason to park. */
+export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord): Decoded<Event> {
+  if (record.value === null) return refused('the message has no value')
+  const version = versionOf(topic, record.headers.ce_type)
+  if (typeof version === 'string') return refused(version)
+  let value: unknown
+  try {
+    value = JSON.parse(typeof record.value === 'string' ? record.value : utf8.decode(record.value))
+  } catch (error) {
+    return refused(`the message is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  for (let v = version; v < topic.version; v += 1) {
+    const lift = topic.lifts[v]
+    if (lift === undefined) return refused(`${topic.name} has no way to read schema version ${v}`)
+    value = lift(value)
+  }
+  const parsed = topic.event.safeParse(value)
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues
+    return refused(`${issue?.path.join('.') || 'the event'}: ${issue?.message ?? 'does not match its schema'}`)
+  }
+  return {
+    ok: true,
+    event: parsed.data,
+    source: record.headers.ce_source ?? '',
+    importId: record.headers.ce_importid ?? ''
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+function refused(reason: string): { ok: false; reason: string } {
+  return { ok: false, reason }
+}
+
+function versionOf(topic: Pick<Topic, 'name' | 'version'>, type: string | undefined): number | string {
+  if (type === undefined) return 'the header ce_type is missing'
+  const match = /^gamenet\.([a-z-]+)\.v([1-9]\d{0,3})$/.exec(type)
+  if (match === null || match[1] !== topic.name) {
+    return `ce_type is ${JSON.stringify(type)}, expected ${TYPE_PREFIX}${topic.name}.v1 to .v${topic.version}`
+  }
+  const version = Number(match[2])
+  if (version > topic.version) {
+    return `schema version ${version} of ${topic.name} is newer than this program, which reads up to ${topic.version}`
+  }
+  return version
+}

@@ -1,0 +1,46 @@
+/** Every way the service says no. On the wire only the sentence: {"error": "…"}. `%s` takes the details in order. */
+export const refusals = {
+  request_invalid: { status: 400, message: '%s.' },
+  path_encoding_invalid: { status: 400, message: 'The path is not valid percent-encoded UTF-8.' },
+  title_id_malformed: { status: 400, message: 'titleId must be 8 hexadecimal digits; got %s.' },
+  window_invalid: { status: 400, message: '%s.' },
+  answer_too_large: { status: 400, message: '%s.' },
+  title_unknown: { status: 404, message: 'No title %s is known.' },
+  game_unknown: { status: 404, message: 'No game %s is known.' },
+  path_unknown: { status: 404, message: 'There is nothing at %s; /docs lists what there is.' },
+  method_not_allowed: { status: 405, message: '%s is not answered here; allowed: %s.' },
+  request_timeout: { status: 408, message: 'The request did not arrive in time.' },
+  body_too_large: { status: 413, message: 'The body is larger than %s bytes.' },
+  uri_too_long: { status: 414, message: 'The path or query is longer than %s characters.' },
+  media_type_unsupported: { status: 415, message: 'The body must be application/json; got %s.' },
+  headers_too_large: { status: 431, message: 'The request headers are too large.' },
+  internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },
+  engine_busy: { status: 503, message: 'Too many questions at once; ask again shortly.' },
+  engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
+} as const satisfies Record<string, { status: number; message: string }>
+
+export type RefusalCode = keyof typeof refusals
+
+/** An expected "no", thrown wherever it is found and answered in one place. */
+export class Refusal extends Error {
+  readonly code: RefusalCode
+  readonly status: number
+  /** Seconds after which asking again makes sense, for 503. */
+  readonly retryAfterSeconds: number | undefined
+
+  constructor(
+    code: RefusalCode,
+    details: readonly string[] = [],
+    options: { retryAfterSeconds?: number; cause?: unknown } = {}
+  ) {
+    let next = 0
+    super(
+      refusals[code].message.replace(/%s/g, () => details[next++] ?? ''),
+      { cause: options.cause }
+    )
+    this.name = 'Refusal'
+    this.code = code
+    this.status = refusals[code].status
+    this.retryAfterSeconds = options.retryAfterSeconds
+  }
+}

@@ -1,0 +1,27 @@
+import type { z } from 'zod'
+
+/** Turns the value of an event in an older schema version into that of the next version. Pure. */
+export type Lift = (value: unknown) => unknown
+
+/** A named part of the log: one noun, its schema, its ordering key and its instant, in one value. */
+export type Topic<Event = unknown> = {
+  /** Kebab-case noun; the log's topic, the event table `event_<noun>` and the `ce_type` derive from it. */
+  readonly name: string
+  /** The schema version that is written now. Older ones are lifted, newer ones are parked. */
+  readonly version: number
+  readonly event: z.ZodType<Event>
+  /** Ordering key: events of one key keep their order. */
+  key(event: Event): string
+  /** When the fact held, canonical text ({@link Instant}). */
+  instant(event: Event): string
+  /** `lifts[n]` turns a value of version n into one of version n + 1. */
+  readonly lifts: Readonly<Record<number, Lift>>
+}
+
+/** Binds a noun to its schema. `version` is 1 and `lifts` empty unless given. */
+export function topic<Event>(
+  definition: Pick<Topic<Event>, 'name' | 'event' | 'key' | 'instant'> &
+    Partial<Pick<Topic<Event>, 'version' | 'lifts'>>
+): Topic<Event> {
+  return { version: 1, lifts: {}, ...definition }
+}

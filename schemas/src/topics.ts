@@ -1,0 +1,12 @@
+import { importRunTopic } from './import-run.js'
+import { networkCountTopic } from './network-count.js'
+import { scrapeTopic } from './scrape.js'
+import { titleTopic } from './title.js'
+import { titleCountTopic } from './title-count.js'
+import type { Topic } from './topic.js'
+
+/** Every topic there is. A noun that is missing here is neither loaded nor imported. */
+export const topics: readonly Topic[] = [networkCountTopic, titleCountTopic, titleTopic, scrapeTopic, importRunTopic]
+
+/** The topics that `gamenet import` takes. */
+export const importableTopics: readonly Topic[] = [networkCountTopic, titleCountTopic, titleTopic]

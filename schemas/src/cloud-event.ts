@@ -54,7 +54,13 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord): Deco
   for (let v = version; v < topic.version; v += 1) {
     const lift = topic.lifts[v]
     if (lift === undefined) return refused(`${topic.name} has no way to read schema version ${v}`)
-    value = lift(value)
+    try {
+      value = lift(value)
+    } catch (error) {
+      return refused(
+        `schema version ${v} could not be lifted: ${error instanceof Error ? error.message : String(error)}`
+      )
+    }
   }
   const parsed = topic.event.safeParse(value)
   if (!parsed.success) {

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+'use strict'
+/*
+ * The `gamenet` command. The engines' queries run on libuv's threads, of which there are 4 unless this is set before
+ * the first of them starts: with 4, four long queries hold up files and compression as well.
+ */
+const fs = require('node:fs')
+const path = require('node:path')
+const url = require('node:url')
+
+process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '16'
+
+const program = path.join(__dirname, 'dist', 'src', 'main.js')
+if (!fs.existsSync(program)) {
+  process.stderr.write('Gamenet Stats is not built yet; run `npm start` or `npm run build` in the project first.\n')
+  process.exit(1)
+}
+void import(url.pathToFileURL(program).href)

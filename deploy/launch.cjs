@@ -1,0 +1,131 @@
+'use strict'
+/*
+ * What `npm start`, `npm test`, `npm run check` and `npm run bench` run: brings a fresh clone to the point where the
+ * compiled program can run (dependencies, build), then runs it. JavaScript that old Nodes can read, without dependencies, so that a
+ * Node that is too old gets a sentence instead of a syntax error.
+ */
+const crypto = require('node:crypto')
+const fs = require('node:fs')
+const path = require('node:path')
+const childProcess = require('node:child_process')
+
+const NODE_MIN = [20, 19]
+const ROOT = path.dirname(__dirname)
+const INSTALL_STAMP = path.join(ROOT, 'node_modules', '.gamenet-installed')
+const PREPARE_LOCK = path.join(ROOT, '.prepare.lock')
+
+main(process.argv.slice(2))
+
+function main(args) {
+  requireNode()
+  const mode = args[0]
+  const rest = args.slice(1)
+  prepare()
+  if (mode === 'start') return start(rest)
+  if (mode === 'test') return run(process.execPath, [path.join(__dirname, 'test-run.cjs')].concat(rest))
+  if (mode === 'bench') return run(process.execPath, [path.join(__dirname, 'dist', 'bench', 'main.js')].concat(rest))
+  if (mode === 'check') return check()
+  fail(`Unknown mode ${JSON.stringify(mode)}; expected start, test, check or bench.`, 2)
+}
+
+function requireNode() {
+  const found = process.versions.node.split('.').map(Number)
+  if (found[0] > NODE_MIN[0] || (found[0] === NODE_MIN[0] && found[1] >= NODE_MIN[1])) return
+  fail(`This is Node ${process.versions.node}, but Gamenet Stats needs Node ${NODE_MIN.join('.')} or newer.`, 1)
+}
+
+/** Installs when the lock file is not the one installed last, and builds what changed. One process at a time. */
+function prepare() {
+  lock()
+  try {
+    const wanted = crypto
+      .createHash('sha256')
+      .update(fs.readFileSync(path.join(ROOT, 'package-lock.json')))
+      .digest('hex')
+    if (read(INSTALL_STAMP) !== wanted) {
+      process.stderr.write('Installing dependencies…\n')
+      step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+      fs.writeFileSync(INSTALL_STAMP, wanted)
+    }
+    step(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-b'])
+  } finally {
+    unlock()
+  }
+}
+
+function lock() {
+  for (;;) {
+    try {
+      fs.writeFileSync(PREPARE_LOCK, String(process.pid), { flag: 'wx' })
+      return
+    } catch (error) {
+      if (error.code !== 'EEXIST') fail(`Cannot write in ${ROOT} (${error.code}); give this user write access.`, 1)
+      if (!isAlive(Number(read(PREPARE_LOCK)))) unlock()
+      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    }
+  }
+}
+
+function unlock() {
+  fs.rmSync(PREPARE_LOCK, { force: true })
+}
+
+function isAlive(pid) {
+  if (!(pid > 0)) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function read(file) {
+  try {
+    return fs.readFileSync(file, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Runs a command to its end; output of a failed one is shown. */
+function step(command, args) {
+  const result = childProcess.spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+  if (result.status === 0) return
+  unlock()
+  fail(
+    '`' +
+      path.basename(command) +
+      ' ' +
+      args.join(' ') +
+      '` failed' +
+      (result.error ? `: ${result.error.message}` : '.'),
+    1
+  )
+}
+
+function start(args) {
+  process.argv = [process.argv[0], path.join(__dirname, 'gamenet.cjs'), 'start'].concat(args)
+  require('./gamenet.cjs')
+}
+
+function run(command, args) {
+  const child = childProcess.spawn(command, args, { cwd: ROOT, stdio: 'inherit' })
+  child.on('exit', (code, signal) => {
+    process.exitCode = signal ? 1 : code
+  })
+}
+
+/** Format, lint, types, package borders, dead code. */
+function check() {
+  const bin = path.join(ROOT, 'node_modules', '.bin')
+  step(path.join(bin, 'biome'), ['ci', '.'])
+  step(path.join(bin, 'turbo'), ['boundaries', '--no-color'])
+  step(path.join(bin, 'knip'), [])
+  process.stdout.write('Format, lint, types, package borders and dead code: nothing to mend.\n')
+}
+
+function fail(sentence, code) {
+  process.stderr.write(`${sentence}\n`)
+  process.exit(code)
+}

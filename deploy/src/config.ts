@@ -1,0 +1,73 @@
+import { z } from 'zod'
+
+/** A wrong way to start the program: a sentence for the user, exit code 2. */
+export class UsageError extends Error {}
+
+/** Something in the world that keeps the program from doing its work: a sentence for the user, exit code 1. */
+export class FailureError extends Error {}
+
+const port = () => z.coerce.number({ error: 'expected a port number' }).int().min(0).max(65535)
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^(0|[1-9]\d*)$/, `expected a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .pipe(z.number().min(min, `expected at least ${min}`).max(max, `expected at most ${max}`))
+const httpUrl = () =>
+  z
+    .url({ protocol: /^https?$/, error: 'expected an http or https address' })
+    .transform((address) => address.replace(/\/+$/, ''))
+const text = () => z.string().min(1)
+
+/** Every variable that the service reads, with the unit in its name, its default and what it may be. */
+const Environment = z.object({
+  HOST: text().default('127.0.0.1'),
+  PORT: port().default(8080),
+  OPERATOR_HOST: text().default('127.0.0.1'),
+  OPERATOR_PORT: port().default(8081),
+  PUBLIC_URL: httpUrl().optional(),
+  DATA_DIR: text().default('./data'),
+  OPERATOR_URL: httpUrl().optional(),
+  UPSTREAM_URL: httpUrl().optional(),
+  KAFKA_BROKERS: text()
+    .transform((list) => list.split(',').map((broker) => broker.trim()))
+    .pipe(z.array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port, comma-separated')))
+    .optional(),
+  KAFKA_TOPIC_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9._-]{0,64}$/)
+    .default('gamenet.'),
+  KAFKA_PARTITIONS: wholeNumber(1, 1000).default(4),
+  KAFKA_REPLICATION: wholeNumber(1, 15).default(1),
+  LOG_EPOCH: wholeNumber(1, 65535).default(1),
+  CLICKHOUSE_URL: httpUrl().optional(),
+  POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
+  SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
+  SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
+  SCRAPE_REQUESTS_PER_SECOND: wholeNumber(1, 1000).optional(),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('warn')
+})
+
+export type Config = z.infer<typeof Environment>
+
+/**
+ * Reads the configuration from environment variables; an empty variable counts as absent.
+ * Throws a {@link UsageError} that names every wrong variable, what it was and what was expected.
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== '')
+  )
+  const parsed = Environment.safeParse(given)
+  if (parsed.success) return parsed.data
+  const faults = parsed.error.issues.map((issue) => {
+    const name = String(issue.path[0])
+    return `${name} is ${shown(name, given[name])}: ${issue.message}`
+  })
+  throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
+}
+
+/** Addresses of engines can hold passwords. */
+function shown(name: string, value: string | undefined): string {
+  return name === 'POSTGRES_URL' || name === 'CLICKHOUSE_URL' ? 'not shown' : JSON.stringify(value)
+}

@@ -1,0 +1,134 @@
+import { access, constants, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { FailureError } from './config.js'
+
+/*
+ * The directory of the embedded engines belongs to one process. `service.json` names that process and where its
+ * operator port listens; `format.json` names the layout, so that an older program refuses a newer directory.
+ */
+
+/** Rises when an older program could no longer read what this one writes. */
+const FORMAT = 1
+
+const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
+const Format = z.object({ format: z.int(), engine: z.string() })
+
+export type DataDirectory = {
+  readonly path: string
+  /** Absolute path of a part of the directory. */
+  part(name: string): string
+  /** Writes where the command line finds the running service. */
+  announce(operatorUrl: string): Promise<void>
+  release(): Promise<void>
+}
+
+/**
+ * Takes a data directory for this process, making it where it does not exist.
+ * Throws a {@link FailureError} when it is in use, cannot be written, or is of a newer program.
+ * @param engine name and version of the embedded engine, kept for those who look into the directory
+ */
+export async function takeDataDirectory(directory: string, engine: string): Promise<DataDirectory> {
+  const path = resolve(directory)
+  await mkdirWritable(path)
+  await checkFormat(path, engine)
+  const ownerFile = join(path, 'service.json')
+  const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null as string | null }
+  await claim(path, ownerFile, me)
+  return {
+    path,
+    part: (name) => join(path, name),
+    announce: (operatorUrl) => writeFile(ownerFile, JSON.stringify({ ...me, operatorUrl })),
+    release: () => rm(ownerFile, { force: true })
+  }
+}
+
+/** The operator address of the service that runs on a data directory; undefined when none runs. */
+export async function runningOperatorUrl(directory: string): Promise<string | undefined> {
+  const owner = await readOwner(join(resolve(directory), 'service.json'))
+  if (owner === undefined || !(await isRunning(owner))) return undefined
+  if (owner.operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
+  return owner.operatorUrl
+}
+
+async function mkdirWritable(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true })
+    await access(path, constants.W_OK | constants.X_OK)
+    await writeFile(join(path, '.writable'), '')
+    await rm(join(path, '.writable'))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new FailureError(
+      `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.`
+    )
+  }
+}
+
+async function checkFormat(path: string, engine: string): Promise<void> {
+  const file = join(path, 'format.json')
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return writeFile(file, JSON.stringify({ format: FORMAT, engine }))
+  const found = Format.safeParse(parseJson(text))
+  if (!found.success)
+    throw new FailureError(
+      `${file} cannot be read; the data directory ${path} is not one of this service, or it is damaged.`
+    )
+  if (found.data.format > FORMAT) {
+    throw new FailureError(
+      `The data directory ${path} has format ${found.data.format}; this program knows formats up to ${FORMAT}. Run the newer program that wrote it.`
+    )
+  }
+}
+
+async function claim(path: string, file: string, me: z.infer<typeof Owner>): Promise<void> {
+  for (;;) {
+    const draft = `${file}.${process.pid}`
+    await writeFile(draft, JSON.stringify(me))
+    try {
+      // A link appears whole or not at all; a file made in place could be read while it is still empty.
+      return await link(draft, file)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    } finally {
+      await rm(draft, { force: true })
+    }
+    const owner = await readOwner(file)
+    if (owner !== undefined && (await isRunning(owner))) throw new FailureError(inUse(path, owner.pid))
+    await rm(file, { force: true })
+  }
+}
+
+function inUse(path: string, pid: number): string {
+  return `The data directory ${path} is in use by process ${pid}; stop that one, or give this one another DATA_DIR.`
+}
+
+async function readOwner(file: string): Promise<z.infer<typeof Owner> | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  return Owner.safeParse(parseJson(text)).data
+}
+
+/** A process id can be given to another process; together with its start it is that process. */
+async function isRunning(owner: z.infer<typeof Owner>): Promise<boolean> {
+  try {
+    process.kill(owner.pid, 0)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false
+  }
+  return owner.startedAt === (await startOf(owner.pid))
+}
+
+/** Start of a process in clock ticks since boot (field 22 of proc(5) stat); empty where there is no /proc. */
+async function startOf(pid: number): Promise<string> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,34 @@
+'use strict'
+/*
+ * Runs all compiled tests with tap and closes with the plain line `N passed, N failed` (checks, not files).
+ * Arguments are tap's: `npm test -- schemas/dist/test/name-key.test.js` runs one file.
+ */
+const childProcess = require('node:child_process')
+const fs = require('node:fs')
+const path = require('node:path')
+
+const ROOT = path.dirname(__dirname)
+const TAP = path.join(ROOT, 'node_modules', '.bin', 'tap')
+const RESULTS = path.join(ROOT, '.tap', 'results.tap')
+
+// tap compiles its set of plugins once for a checkout; a run that has to do it on the way finds no tests.
+childProcess.spawnSync(TAP, ['build'], { cwd: ROOT, stdio: 'ignore' })
+fs.rmSync(RESULTS, { force: true })
+const run = childProcess.spawn(
+  TAP,
+  ['run', '--reporter=terse', `--output-file=${RESULTS}`].concat(process.argv.slice(2)),
+  { cwd: ROOT, stdio: 'inherit', env: { UV_THREADPOOL_SIZE: '16', ...process.env } }
+)
+run.on('exit', (code) => {
+  const { passed, failed, skipped } = totals()
+  process.stdout.write(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
+  process.exitCode = code === 0 && failed === 0 && passed > 0 ? 0 : 1
+})
+
+/** The totals that tap wrote at the end of its results: `# { total: 5, pass: 3, fail: 1, skip: 1 }`. */
+function totals() {
+  const text = fs.existsSync(RESULTS) ? fs.readFileSync(RESULTS, 'utf8') : ''
+  const summary = text.match(/^# \{ total: .*\}$/gm)?.at(-1) ?? ''
+  const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
+  return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') }
+}

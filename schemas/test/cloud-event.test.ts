@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { test } from 'tap'
+import { z } from 'zod'
+import {
+  decodeEvent,
+  encodeEvent,
+  instantOf,
+  type LogRecord,
+  type TitleCounted,
+  titleCountTopic,
+  topic
+} from '../src/index.js'
+
+const counted = fc.record(
+  {
+    titleId: fc.stringMatching(/^[0-9a-f]{8}$/),
+    observedAt: fc.integer({ min: 0, max: Date.UTC(2106, 0, 1) - 1 }).map(instantOf),
+    online: fc.nat(4_294_967_295),
+    sessions: fc.nat(),
+    lobbyPlayers: fc.nat()
+  },
+  { requiredKeys: ['titleId', 'observedAt', 'online'] }
+)
+
+function recordOf(event: TitleCounted, changed: Partial<LogRecord> = {}): LogRecord {
+  return { offset: 0, ...encodeEvent(titleCountTopic, event, { source: '/scrape/network' }), ...changed }
+}
+
+test('an event that went through the log is the event that was published, as text and as bytes', async (t) => {
+  fc.assert(
+    fc.property(counted, fc.boolean(), (event, asBytes) => {
+      const message = recordOf(event)
+      const value = asBytes ? new TextEncoder().encode(String(message.value)) : message.value
+      const decoded = decodeEvent(titleCountTopic, { ...message, value })
+      t.same(decoded, { ok: true, event, source: '/scrape/network', importId: '' })
+    })
+  )
+})
+
+test('the same observation has the same id, another instant another one', async (t) => {
+  const event = { titleId: '4d530064', observedAt: '2026-03-14T20:00:00Z', online: 41 }
+  const id = recordOf(event).headers.ce_id
+  t.equal(recordOf({ ...event, online: 42 }).headers.ce_id, id)
+  t.not(recordOf({ ...event, observedAt: '2026-03-14T20:01:00Z' }).headers.ce_id, id)
+})
+
+const event = { titleId: '4d530064', observedAt: '2026-03-14T20:00:00Z', online: 41 }
+const good = recordOf(event)
+const unreadable: [string, LogRecord, RegExp][] = [
+  ['a message without value', { ...good, value: null }, /no value/],
+  ['text that is not JSON', { ...good, value: '{' }, /not JSON/],
+  ['bytes that are not UTF-8', { ...good, value: new Uint8Array([0xff, 0xfe]) }, /not JSON/],
+  ['a message without ce_type', { ...good, headers: {} }, /ce_type is missing/],
+  ['another topic', { ...good, headers: { ce_type: 'gamenet.title.v1' } }, /expected gamenet\.title-count\.v1/],
+  ['a newer schema version', { ...good, headers: { ce_type: 'gamenet.title-count.v2' } }, /newer than this program/],
+  ['a count as text', { ...good, value: JSON.stringify({ ...event, online: '5' }) }, /^online: /],
+  ['a count beyond 32 bits', { ...good, value: JSON.stringify({ ...event, online: 4294967296 }) }, /^online: /],
+  ['no instant', { ...good, value: JSON.stringify({ ...event, observedAt: undefined }) }, /^observedAt: /],
+  [
+    'an instant that is no day',
+    { ...good, value: JSON.stringify({ ...event, observedAt: '2026-02-30T00:00:00Z' }) },
+    /^observedAt: /
+  ]
+]
+for (const [what, record, reason] of unreadable) {
+  test(`${what} is refused with a reason`, async (t) => {
+    const decoded = decodeEvent(titleCountTopic, record)
+    t.equal(decoded.ok, false)
+    if (!decoded.ok) t.match(decoded.reason, reason)
+  })
+}
+
+test('an older schema version is lifted step by step to the one that is read now', async (t) => {
+  const renamed = topic({
+    name: 'sample',
+    version: 3,
+    event: z.object({ at: z.string(), players: z.int(), lobbies: z.int() }),
+    key: () => 'one',
+    instant: (sample) => sample.at,
+    lifts: {
+      1: (value) => ({
+        at: z.object({ at: z.string() }).parse(value).at,
+        players: z.object({ n: z.int() }).parse(value).n
+      }),
+      2: (value) => Object.assign({ lobbies: 0 }, value)
+    }
+  })
+  const stored: LogRecord = {
+    offset: 0,
+    key: 'one',
+    headers: { ce_type: 'gamenet.sample.v1' },
+    value: '{"at":"2026-03-14T20:00:00Z","n":7}'
+  }
+  t.match(decodeEvent(renamed, stored), { ok: true, event: { at: '2026-03-14T20:00:00Z', players: 7, lobbies: 0 } })
+  t.match(decodeEvent({ ...renamed, lifts: {} }, stored), { ok: false, reason: /no way to read schema version 1/ })
+  t.match(decodeEvent(renamed, { ...stored, value: '{"at":"2026-03-14T20:00:00Z"}' }), {
+    ok: false,
+    reason: /could not be lifted/
+  })
+})

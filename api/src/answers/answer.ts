@@ -1,0 +1,70 @@
+import type { z } from 'zod'
+import type { Catalog } from '../queries/catalog.js'
+import type { ReadTables } from '../read-tables.js'
+
+/*
+ * endpoint     one GET route as a value: what it takes, what its answer is made of, how it is asked for
+ * input        path parameters and query, parsed
+ * resolved     everything that determines the answer: absolute windows, ids, widths; never the clock itself
+ * dependency   a stretch of a projection that the answer reads
+ * data version the newest change of what an answer reads; opaque to callers
+ */
+
+/** What an answer reads. Without a key: every key; without bounds: everything. Half-open, milliseconds since 1970. */
+export type Dependency = {
+  /** The projection's name, as `data_change` has it. */
+  readonly projection: string
+  readonly key?: string
+  readonly fromMs?: number
+  readonly toMs?: number
+}
+
+/** What resolving an input may look at. */
+export type ResolveContext = {
+  /** The clock, milliseconds since 1970. What is made of it must be the same all minute long: see `window`. */
+  readonly nowMs: number
+  /** The titles, as new as the newest known change. Costs nothing when it is not called. */
+  catalog(): Promise<Catalog>
+}
+
+/** What making an answer may look at. The tables' queries end when every caller has gone. */
+export type AnswerContext = {
+  readonly tables: ReadTables
+  readonly signal: AbortSignal
+  catalog(): Promise<Catalog>
+}
+
+/** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */
+export type Made = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+
+/**
+ * One GET endpoint as data; the mechanism adds parameters' errors, ETag, 304, memory, compression, HEAD, OPTIONS, 405
+ * and the description at /openapi.json. Write it as `const x: Endpoint<Input, Resolved> = { … }`.
+ */
+export type Endpoint<Input = unknown, Resolved = unknown> = {
+  /** camelCase, unique: the name of the SDK's method. */
+  readonly operationId: string
+  /** With parameters as `:name`, such as `/api/game/:game`. */
+  readonly path: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  /** An object of parameters made with `http/parameters.ts`; a path parameter wins over a query parameter of its name. */
+  readonly input: z.ZodType<Input>
+  /** Input → all that determines the answer; its JSON becomes part of ETag and memory key. Throws a `Refusal`. */
+  resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
+  /** What the answer reads. Whatever is left out here can change without anybody noticing. */
+  reads(resolved: Resolved): readonly Dependency[]
+  /** Headers that follow from `resolved` alone (`X-Resolution-Seconds`): a 304 carries them too, without a query. */
+  headers?(resolved: Resolved): Readonly<Record<string, string>>
+  /** Runs when no memory has the answer. */
+  answer(resolved: Resolved, context: AnswerContext): Promise<Made>
+  /** The 200 body; say `.meta({ description })`. */
+  readonly response: z.ZodType
+  readonly example: unknown
+  /** Response headers worth describing beside the common ones: name → description. */
+  readonly responseHeaders?: Readonly<Record<string, string>>
+  /** The sentence of each further refusal that a caller can meet, by status: `{ 404: 'The title is not known.' }`. */
+  readonly refuses?: Readonly<Record<number, string>>
+  readonly deprecated?: { readonly since: Date; successor(input: Input): string }
+}

@@ -1,0 +1,126 @@
+import { Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+
+/*
+ * A parameter arrives as a string, as an array (given twice) or not at all. Each schema here says what is allowed in
+ * the words of its error: `<name> must be <allowed>; got <what came>`. Chain `.optional()` or `.default(…)`.
+ */
+
+const INTEGER = /^(?:0|-?[1-9]\d*)$/
+/** A date with time and `Z` or an offset; seconds and their fraction are optional. */
+const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/
+const SHOWN_CHARACTERS_MAX = 40
+const TEXT_CHARACTERS_MAX = 500
+
+/** An integer in plain decimal digits, both bounds included. */
+export function integer({ min, max }: { min: number; max: number }) {
+  const allowed = `an integer from ${min} to ${max}`
+  return parameter(allowed, { type: 'integer', minimum: min, maximum: max }, (text) => {
+    const value = INTEGER.test(text) ? Number(text) : Number.NaN
+    return value >= min && value <= max ? value : undefined
+  })
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(words: readonly [Word, ...Word[]]) {
+  return parameter(`one of ${words.join(', ')}`, { type: 'string', enum: words }, (text) =>
+    words.find((word) => word === text)
+  )
+}
+
+/** An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; milliseconds since 1970, finer digits are cut off. */
+export function instant() {
+  const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
+  return parameter(allowed, { type: 'string', format: 'date-time' }, millisecondsOfIso)
+}
+
+/** `raw`, or a bucket's width in seconds from 60 to 604800 (a week). */
+export function resolution() {
+  const allowed = 'raw or an integer from 60 to 604800'
+  const schema = { oneOf: [{ const: 'raw' }, { type: 'integer', minimum: 60, maximum: 604_800 }] }
+  return parameter(allowed, schema, (text): 'raw' | number | undefined => {
+    if (text === 'raw') return 'raw'
+    const value = INTEGER.test(text) ? Number(text) : Number.NaN
+    return value >= 60 && value <= 604_800 ? value : undefined
+  })
+}
+
+/** A title's id, 8 hexadecimal digits of any case; lower case comes out. */
+export function titleId() {
+  return parameter('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (text) => {
+    if (!/^[0-9a-fA-F]{8}$/.test(text)) throw new Refusal('title_id_malformed', [shown(text)])
+    return text.toLowerCase()
+  })
+}
+
+/** A name or another free text: 1 to 500 characters, no control characters. */
+export function text() {
+  const allowed = `1 to ${TEXT_CHARACTERS_MAX} characters without control characters`
+  return parameter(allowed, { type: 'string', minLength: 1, maxLength: TEXT_CHARACTERS_MAX }, (given) =>
+    given.length <= TEXT_CHARACTERS_MAX && !/[\p{Cc}\p{Cs}]/u.test(given) ? given : undefined
+  )
+}
+
+/** What came, as an error sentence may show it: quoted, cut at 40 characters, control characters escaped. */
+export function shown(given: string): string {
+  const characters = [...given.slice(0, SHOWN_CHARACTERS_MAX * 2)]
+  const cut = characters.length > SHOWN_CHARACTERS_MAX || given.length > SHOWN_CHARACTERS_MAX * 2
+  const head = cut ? characters.slice(0, SHOWN_CHARACTERS_MAX) : characters
+  const escaped = head.map((character) =>
+    /[\p{C}\u2028\u2029]/u.test(character) ? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}` : character
+  )
+  return `"${escaped.join('')}"${cut ? ` (the first ${SHOWN_CHARACTERS_MAX} of ${given.length} characters)` : ''}`
+}
+
+/**
+ * Parses path parameters and query with an endpoint's schema. Refuses with one sentence that names the parameter,
+ * what is allowed and what came; the first fault in the schema's order is told.
+ */
+export function parseInput<Input>(schema: z.ZodType<Input>, given: Readonly<Record<string, unknown>>): Input {
+  const parsed = schema.safeParse(given)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw new Refusal('request_invalid', [`${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`.trim()])
+}
+
+function parameter<Value>(
+  allowed: string,
+  jsonSchema: Record<string, unknown>,
+  read: (text: string) => Value | undefined
+) {
+  const schema = z.unknown().transform((raw, context): Value => {
+    const value = typeof raw === 'string' && raw !== '' ? read(raw) : undefined
+    if (value !== undefined) return value
+    context.addIssue({ code: 'custom', message: `must be ${allowed}; ${whatCame(raw)}` })
+    return z.NEVER
+  })
+  return schema.meta(jsonSchema)
+}
+
+function whatCame(raw: unknown): string {
+  if (raw === undefined) return 'it is missing'
+  if (Array.isArray(raw)) return `it is given ${raw.length} times`
+  if (raw === '') return 'it is empty'
+  return `got ${shown(String(raw))}`
+}
+
+function millisecondsOfIso(given: string): number | undefined {
+  const match = ISO_INSTANT.exec(given)
+  if (match === null) return undefined
+  const [, year, month, day, hour, minute, second = '00', fraction = '', zone = 'Z'] = match
+  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
+  const localMs = Date.parse(local)
+  // Date.parse takes 30 February for 2 March and 24:00 for the next day: an instant must read back as it was written.
+  if (Number.isNaN(localMs) || new Date(localMs).toISOString() !== local) return undefined
+  const offset = zone === 'Z' ? 0 : offsetMinutes(zone)
+  if (offset === undefined) return undefined
+  const ms = localMs - offset * 60_000
+  return ms >= 0 && ms < Date.UTC(2106, 0, 1) ? ms : undefined
+}
+
+function offsetMinutes(zone: string): number | undefined {
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(4, 6))
+  if (hours > 23 || minutes > 59) return undefined
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
+}

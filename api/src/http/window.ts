@@ -1,0 +1,65 @@
+import { Refusal } from '@gamenet/schemas'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+/** A stretch of time, half-open, milliseconds since 1970. */
+export type Window = {
+  readonly fromMs: number
+  readonly toMs: number
+  /** The length that was asked for; a window that ends now holds the current minute on top of it. */
+  readonly spanMs: number
+  readonly endsNow: boolean
+}
+
+/** The parameters of a window, parsed. `days` and `hours` must not have defaults of their own: give `otherwise`. */
+export type WindowInput = {
+  readonly days?: number | undefined
+  readonly hours?: number | undefined
+  readonly from?: number | undefined
+  readonly to?: number | undefined
+}
+
+/**
+ * The absolute window of an answer: `from` and `to`; `from` alone, which ends now; or the last `days` or `hours`,
+ * `otherwise` when nothing is given. A window that ends now has its start floored to the minute and ends with the
+ * current minute (floored start of it plus 60 s), so that all answers of a minute are the same function of the data.
+ * Refuses `to` alone, `from` not before `to` (or now), and either together with `days` or `hours`.
+ */
+export function window(input: WindowInput, otherwise: { days: number } | { hours: number }, nowMs: number): Window {
+  const { days, hours, from, to } = input
+  const length = days === undefined ? (hours === undefined ? undefined : 'hours') : 'days'
+  if (length !== undefined && (from !== undefined || to !== undefined)) {
+    throw refused(
+      `${length} cannot be given together with ${from === undefined ? 'to' : 'from'}; give one or the other`
+    )
+  }
+  if (to !== undefined && from === undefined)
+    throw refused('to needs from; give both, or from alone for a window that ends now')
+  const minute = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
+  if (from !== undefined && to !== undefined) {
+    if (from >= to) throw refused(`from must be before to; got ${iso(from)} and ${iso(to)}`)
+    return { fromMs: from, toMs: to, spanMs: to - from, endsNow: false }
+  }
+  if (from !== undefined) {
+    if (from >= nowMs)
+      throw refused(`from must be before now when to is not given; got ${iso(from)}, now is ${iso(nowMs)}`)
+    const fromMs = Math.floor(from / MINUTE_MS) * MINUTE_MS
+    return { fromMs, toMs: minute + MINUTE_MS, spanMs: Math.max(minute - fromMs, MINUTE_MS), endsNow: true }
+  }
+  const spanMs = lengthMs(days !== undefined || hours !== undefined ? { days, hours } : otherwise)
+  return { fromMs: Math.max(0, minute - spanMs), toMs: minute + MINUTE_MS, spanMs, endsNow: true }
+}
+
+function lengthMs(length: { days?: number | undefined; hours?: number | undefined }): number {
+  return (length.days ?? 0) * DAY_MS + (length.hours ?? 0) * HOUR_MS
+}
+
+function refused(sentence: string): Refusal {
+  return new Refusal('window_invalid', [sentence])
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}

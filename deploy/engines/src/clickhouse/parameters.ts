@@ -1,0 +1,75 @@
+import { ClickHouseError, type Parameters } from './clickhouse.js'
+
+/**
+ * The value of a parameter as ClickHouse reads it for `{name: Type}`: the escaped text form, in which the type of the
+ * placeholder, not the value, decides what it becomes. The same form as the one that `param_*` has over HTTP.
+ */
+export const parameterText = (name: string, value: unknown): string => {
+  if (value === null || value === undefined) return '\\N'
+  if (typeof value === 'string') return value.replace(ESCAPED_IN_TEXT, (char) => TEXT_ESCAPES[char] ?? char)
+  return composed(name, value)
+}
+
+/** Values inside arrays are literals: strings in quotes, NULL as a word. */
+const composed = (name: string, value: unknown): string => {
+  if (value === null || value === undefined) return 'NULL'
+  if (typeof value === 'string') return stringLiteral(value)
+  if (typeof value === 'boolean' || typeof value === 'bigint') return String(value)
+  if (typeof value === 'number') return numberText(name, value)
+  if (Array.isArray(value)) return `[${value.map((element) => composed(name, element)).join(',')}]`
+  throw new ClickHouseError(
+    `Parameter ${name} is ${describe(value)}; it must be null, a boolean, a number, a bigint, a string or an array of these.`
+  )
+}
+
+const numberText = (name: string, value: number): string => {
+  if (!Number.isFinite(value)) throw new ClickHouseError(`Parameter ${name} is ${value}, which is no finite number.`)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
+    throw new ClickHouseError(`Parameter ${name} is ${value}, an integer above 2^53; pass it as a bigint or a string.`)
+  }
+  return String(value)
+}
+
+const describe = (value: unknown): string => (value instanceof Date ? 'a Date' : `a ${typeof value}`)
+
+const ESCAPED_IN_TEXT = /[\\\0\b\f\n\r\t]/g
+const TEXT_ESCAPES: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\0': '\\0',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  "'": "\\'"
+}
+const ESCAPED_IN_LITERAL = /[\\'\0\b\f\n\r\t]/g
+
+/** A string as a literal in quotes; backslash and quote are the two characters that could end it. */
+export const stringLiteral = (text: string): string =>
+  `'${text.replace(ESCAPED_IN_LITERAL, (char) => TEXT_ESCAPES[char] ?? char)}'`
+
+/** What of a statement is code: strings, quoted names and comments are blanked out, every character in its place. */
+export const codeOf = (sql: string): string => sql.replace(NOT_CODE, (text) => ' '.repeat(text.length))
+
+const NOT_CODE = /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"|`(?:[^`\\]|\\[\s\S])*`|--[^\n]*|\/\*[\s\S]*?\*\//g
+
+/**
+ * Refuses a statement that asks for a parameter that is not given. A connection of chDB keeps the parameters of the
+ * statements before, so the engine itself would take a stale value.
+ */
+export const checkPlaceholders = (sql: string, parameters: Parameters): void => {
+  for (const [, name] of codeOf(sql).matchAll(/\{\s*([A-Za-z_]\w*)\s*:/g)) {
+    if (name !== undefined && !Object.hasOwn(parameters, name)) {
+      throw new ClickHouseError(
+        `Substitution \`${name}\` is not set: the statement asks for it, no parameter gives it.`,
+        {
+          code: UNKNOWN_QUERY_PARAMETER,
+          sql
+        }
+      )
+    }
+  }
+}
+
+const UNKNOWN_QUERY_PARAMETER = 456

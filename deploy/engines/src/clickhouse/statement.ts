@@ -1,0 +1,132 @@
+import { ClickHouseError, type LaneName } from './clickhouse.js'
+import { codeOf } from './parameters.js'
+
+/** What one statement of a lane may use at most. */
+export type LaneLimits = {
+  readonly seconds: number
+  readonly memoryBytes: number
+  readonly threads: number
+}
+
+const MIB = 1024 * 1024
+
+/** Sized for two cores and 4 GiB: all lanes at their limits at once stay below the engine's own limit, readers apart. */
+export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
+  loader: { seconds: 300, memoryBytes: 1536 * MIB, threads: 2 },
+  projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
+  rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1 },
+  readers: { seconds: 30, memoryBytes: 512 * MIB, threads: 2 },
+  control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
+}
+
+export type Settings = Readonly<Record<string, string | number>>
+
+/** What every statement of a lane is limited to. */
+export const limitSettings = (limits: LaneLimits): Settings => ({
+  max_execution_time: limits.seconds,
+  max_memory_usage: limits.memoryBytes,
+  max_threads: limits.threads
+})
+
+/** How answers are written: one JSON array of rows, wide integers in quotes so that JSON.parse keeps them exact. */
+export const ANSWER_SETTINGS: Settings = {
+  output_format_json_array_of_rows: 1,
+  output_format_json_quote_64bit_integers: 1,
+  output_format_json_quote_decimals: 1,
+  output_format_json_quote_denormals: 0
+}
+
+/**
+ * How rows are written: now, not later in the background; never dropped as repetitions (our keys make them one); and
+ * in one block, so that an insert is stored whole or not at all, whatever number of partitions it touches.
+ */
+export const WRITE_SETTINGS: Settings = {
+  async_insert: 0,
+  insert_deduplicate: 0,
+  deduplicate_insert: 'disable',
+  deduplicate_insert_select: 'disable',
+  max_partitions_per_insert_block: 0,
+  max_insert_block_size: 4_194_304,
+  min_insert_block_size_rows: 4_194_304,
+  min_insert_block_size_bytes: 0
+}
+
+/** How a body is read: a row that does not fit its columns is an error of the whole body. */
+export const BODY_SETTINGS: Settings = {
+  input_format_null_as_default: 0,
+  input_format_allow_errors_num: 0,
+  input_format_allow_errors_ratio: 0
+}
+
+/** The names of all settings that statements carry; an engine is asked once which of them it knows. */
+export const ALL_SETTING_NAMES: readonly string[] = [
+  ...new Set(
+    [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap((settings) =>
+      Object.keys(settings)
+    )
+  ),
+  'log_comment'
+]
+
+/** Those settings that the engine's version knows. */
+export const knownOf = (settings: Settings, known: ReadonlySet<string>): Settings =>
+  Object.fromEntries(Object.entries(settings).filter(([name]) => known.has(name)))
+
+/** `name = value, …` of those settings that the engine's version knows. */
+export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
+  Object.entries(knownOf(settings, known))
+    .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
+    .join(', ')
+
+/** A question with its format and its limits. The clause after FORMAT holds for the whole statement, UNION too. */
+export const question = (sql: string, settings: string): string =>
+  `${bare(sql)}\nFORMAT JSONEachRow SETTINGS ${settings}`
+
+/**
+ * A statement that answers nothing, with its limits where the grammar takes them: behind the SELECT of an INSERT,
+ * before VALUES, nowhere in DDL.
+ */
+export const command = (sql: string, settings: string): string => {
+  const text = bare(sql)
+  const code = codeOf(text)
+  if (!/^[\s(]*(INSERT|SELECT|WITH)\b/i.test(code)) return text
+  if (/\bSELECT\b/i.test(code)) return `${text}\nSETTINGS ${settings}`
+  const values = /\bVALUES\b/i.exec(code)
+  if (values === null) return text
+  return `${text.slice(0, values.index)}SETTINGS ${settings} ${text.slice(values.index)}`
+}
+
+const bare = (sql: string): string => sql.replace(/[\s;]+$/, '')
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$/
+
+/** Names come from our own code, but stand in the text of an INSERT, so they are checked all the same. */
+export const checkNames = (table: string, columns: readonly string[]): void => {
+  for (const name of [table, ...columns]) {
+    if (!IDENTIFIER.test(name)) throw new ClickHouseError(`${JSON.stringify(name)} is no plain table or column name.`)
+  }
+  if (columns.length === 0) throw new ClickHouseError(`An insert into ${table} names no columns.`)
+}
+
+/** The head of an INSERT whose rows follow as a body. */
+export const insertHead = (table: string, columns: readonly string[], settings: string): string => {
+  checkNames(table, columns)
+  return `INSERT INTO ${table} (${columns.join(', ')}) SETTINGS ${settings} FORMAT JSONCompactEachRow`
+}
+
+/** The engine's array of rows without its line breaks around: `[]` for no rows. */
+export const jsonArray = (bytes: Uint8Array): Uint8Array => {
+  const end = bytes.lastIndexOf(CLOSING_BRACKET)
+  if (bytes[0] !== OPENING_BRACKET || end < 0) {
+    throw new ClickHouseError(`The answer ends early: ${bytes.length} bytes that are no whole JSON array.`)
+  }
+  return end <= '[\n\n'.length ? EMPTY_ARRAY : bytes.subarray(0, end + 1)
+}
+
+const OPENING_BRACKET = 0x5b
+const CLOSING_BRACKET = 0x5d
+const EMPTY_ARRAY = new TextEncoder().encode('[]')
+
+/** The rows of a JSON array of objects. */
+export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
+  JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]

@@ -1,0 +1,128 @@
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { importableTopics } from '@gamenet/schemas'
+import cliProgress from 'cli-progress'
+import { Argument, type Command } from 'commander'
+import { UsageError } from '../config.js'
+import type { ImportProgress, ImportReport, Operations } from '../operator/operations.js'
+import { withOperations } from './reach.js'
+import { addCommand, print, type Terminal } from './terminal.js'
+
+const READABLE_WITHIN_MS = 600_000
+const PLAIN_PROGRESS_MS = 5000
+
+type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean }
+type FileReport = ImportReport & { file: string }
+
+export function addImport(program: Command, terminal: Terminal): void {
+  const collect = (value: string, before: string[]) => [...before, value]
+  addCommand(program, 'import', 'publish events from CSV, NDJSON or a JSON array, gzip too; `-` is standard input')
+    .addArgument(new Argument('<topic>', 'kind of event').choices(importableTopics.map((topic) => topic.name)))
+    .argument('<file...>', 'files in the order in which to read them')
+    .option('--columns <field=Header,...>', 'which header of the file gives which field; may be repeated', collect, [])
+    .option('--set <field=value>', 'a constant for a field; may be repeated', collect, [])
+    .option('--strict', 'publish nothing when any row is bad')
+    .option('--no-wait', 'do not wait until the events can be read')
+    .action(async (topic: string, files: string[], options: Options) => {
+      const columns = pairs('--columns', options.columns.flatMap(splitColumns))
+      const set = pairs('--set', options.set)
+      await Promise.all(files.map(requireFile))
+      const reports = await withOperations(terminal.config(), async (operations) => {
+        const reports: FileReport[] = []
+        for (const file of files) {
+          const request = {
+            topic,
+            file: file === '-' ? '-' : basename(file),
+            columns,
+            set,
+            strict: options.strict === true
+          }
+          const content = file === '-' ? process.stdin : createReadStream(file)
+          const progress = showProgress(terminal, options, file)
+          const report = await operations.import(request, content, progress.update).finally(progress.stop)
+          reports.push({ file, ...report })
+        }
+        if (options.wait) await waitUntilReadable(operations, terminal)
+        return reports
+      })
+      print(terminal, options.json, reports, reports.flatMap(linesOf))
+      if (reports.some((report) => report.rejected > 0 || report.failure !== null)) terminal.exitCode = 1
+    })
+}
+
+async function requireFile(file: string): Promise<void> {
+  if (file === '-') return
+  const found = await stat(file).catch(() => undefined)
+  if (found?.isFile() !== true) throw new UsageError(`There is no file ${JSON.stringify(file)}.`)
+}
+
+async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {
+  const settled = await operations.settled(READABLE_WITHIN_MS)
+  if (settled.settled) return
+  terminal.errors.write(`Published, but not all can be read yet: ${settled.behind.join('; ')}.\n`)
+  terminal.exitCode = 1
+}
+
+/** Splits at commas that begin another `field=`; headers may hold commas themselves. */
+function splitColumns(text: string): string[] {
+  return text.split(/,(?=[A-Za-z]+=)/)
+}
+
+function pairs(option: string, entries: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    entries.map((entry) => {
+      const at = entry.indexOf('=')
+      if (at < 1) throw new UsageError(`${option} takes field=value; got ${JSON.stringify(entry)}.`)
+      return [entry.slice(0, at).trim(), entry.slice(at + 1)]
+    })
+  )
+}
+
+/** A bar-less counter on a terminal, plain lines now and then elsewhere, nothing with --json. */
+function showProgress(terminal: Terminal, options: Options, file: string) {
+  if (options.json === true) return { update: () => {}, stop: () => {} }
+  if (terminal.errors.isTTY) {
+    const bar = new cliProgress.SingleBar(
+      {
+        format: `${file}: {value} rows read, {published} events published, {duration_formatted}`,
+        clearOnComplete: true,
+        stream: terminal.errors
+      },
+      cliProgress.Presets.legacy
+    )
+    bar.start(0, 0, { published: 0 })
+    return { update: (p: ImportProgress) => bar.update(p.rowsRead, { published: p.published }), stop: () => bar.stop() }
+  }
+  let saidAt = Date.now()
+  const update = (p: ImportProgress) => {
+    if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
+    saidAt = Date.now()
+    terminal.errors.write(`${file}: ${p.rowsRead} rows read, ${p.published} events published\n`)
+  }
+  return { update, stop: () => {} }
+}
+
+function linesOf(report: FileReport): string[] {
+  const faults = report.faults.map((fault) => `  line ${fault.line}: ${fault.reason}`)
+  const more = report.rejected - report.faults.length
+  return [
+    report.alreadyDone
+      ? `${report.file}: imported before (${report.importId}); nothing was published`
+      : countsLine(report),
+    ...faults,
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...(report.failure === null ? [] : [`  ${report.failure}`])
+  ]
+}
+
+function countsLine(report: FileReport): string {
+  const parts = [
+    `${report.rowsRead} rows read`,
+    `${report.published} events published`,
+    ...(report.missing > 0 ? [`${report.missing} missing samples`] : []),
+    ...(report.skipped > 0 ? [`${report.skipped} rows were published before`] : []),
+    ...(report.rejected > 0 ? [`${report.rejected} rows rejected`] : [])
+  ]
+  return `${report.file}: ${parts.join(', ')} (import ${report.importId})`
+}

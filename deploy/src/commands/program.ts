@@ -1,0 +1,53 @@
+import type { WriteStream } from 'node:tty'
+import { Command, CommanderError } from 'commander'
+import { FailureError, readConfig, UsageError } from '../config.js'
+import { addImport } from './import.js'
+import { addMigrate } from './migrate.js'
+import { addRoles } from './roles.js'
+import { addScrape } from './scrape.js'
+import { addStart } from './start.js'
+import { addStatus } from './status.js'
+import type { Terminal } from './terminal.js'
+
+/**
+ * The command line as a whole.
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage
+ */
+export async function runProgram(options: {
+  args: readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+  output: WriteStream
+  errors: WriteStream
+}): Promise<number> {
+  const { args, environment, output, errors } = options
+  const terminal: Terminal = { output, errors, config: () => readConfig(environment), exitCode: 0 }
+  const program = new Command('gamenet')
+    .description('Statistics of an online game network: one service, and the commands to run it.')
+    .showSuggestionAfterError()
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
+    .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
+  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addStatus]) add(program, terminal)
+  for (const command of program.commands) command.copyInheritedSettings(program)
+  try {
+    await program.parseAsync(args, { from: 'user' })
+    return terminal.exitCode
+  } catch (error) {
+    return exitCodeOf(error, terminal)
+  }
+}
+
+function exitCodeOf(error: unknown, terminal: Terminal): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof UsageError) {
+    terminal.errors.write(`${error.message}\n`)
+    return 2
+  }
+  if (error instanceof FailureError) {
+    terminal.errors.write(`${error.message}\n`)
+    return 1
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  terminal.errors.write(`Something went wrong that the program does not know: ${message}\n`)
+  return 1
+}

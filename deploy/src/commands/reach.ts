@@ -1,0 +1,31 @@
+import { type Config, FailureError } from '../config.js'
+import { runningOperatorUrl } from '../data-directory.js'
+import type { Operations } from '../operator/operations.js'
+import { operatorClient } from '../operator/operator-client.js'
+import { openService } from '../service.js'
+
+/**
+ * Runs `use` against the running service where there is one (`OPERATOR_URL`, or the one that `DATA_DIR` names), else
+ * against the engines themselves, opened for the time of the call.
+ */
+export async function withOperations<Answer>(
+  config: Config,
+  use: (operations: Operations) => Promise<Answer>
+): Promise<Answer> {
+  const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
+  if (operatorUrl !== undefined) return use(operatorClient(operatorUrl))
+  const service = await openService(config, 'offline')
+  try {
+    return await use(service.operations)
+  } finally {
+    await service.close()
+  }
+}
+
+/** Throws unless a service runs or its data can be opened: for commands that only look. */
+export async function requireData(config: Config, exists: boolean): Promise<void> {
+  if (exists || config.OPERATOR_URL !== undefined) return
+  throw new FailureError(
+    `There is no service and no data in ${config.DATA_DIR}; \`npm start\` makes both, DATA_DIR or OPERATOR_URL names another.`
+  )
+}

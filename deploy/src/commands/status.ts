@@ -1,0 +1,90 @@
+import { stat } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { type Config, UsageError } from '../config.js'
+import type { SettledReport, Status } from '../operator/operations.js'
+import { requireData, withOperations } from './reach.js'
+import { addCommand, print, type Terminal, table } from './terminal.js'
+
+const WAIT_SECONDS = 60
+
+export function addStatus(program: Command, terminal: Terminal): void {
+  addCommand(program, 'status', 'sources, how far topics are loaded and projections have come, parked messages')
+    .option(
+      '--wait [seconds]',
+      `wait until all that the log held at the call can be read (${WAIT_SECONDS} s unless given)`
+    )
+    .action(async (options: { json?: boolean; wait?: string | true }) => {
+      const config = terminal.config()
+      await requireData(config, await exists(config))
+      const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
+      const { status, settled } = await withOperations(config, async (operations) => ({
+        settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
+        status: await operations.status()
+      }))
+      print(terminal, options.json, settled === undefined ? status : { ...status, settled }, [
+        ...linesOf(status),
+        ...(settled === undefined ? [] : [settledLine(settled)])
+      ])
+      if (settled?.settled === false) terminal.exitCode = 1
+    })
+}
+
+function secondsOf(wait: string | true): number {
+  if (wait === true) return WAIT_SECONDS
+  if (/^\d{1,5}$/.test(wait)) return Number(wait)
+  throw new UsageError(`--wait takes whole seconds from 0 to 99999; got ${JSON.stringify(wait)}.`)
+}
+
+async function exists(config: Config): Promise<boolean> {
+  if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
+  return stat(config.DATA_DIR).then(
+    () => true,
+    () => false
+  )
+}
+
+function linesOf(status: Status): string[] {
+  const engines = Object.entries(status.engines).map(([role, engine]) => `${role} ${engine}`)
+  return [
+    `Gamenet Stats ${status.version}, since ${status.startedAt}; ${engines.join(', ')}`,
+    '',
+    ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
+    '',
+    ...table([
+      ['TOPIC', 'PARTITION', 'HEAD', 'LOADED', 'PARKED'],
+      ...status.topics.map((row) => [
+        row.topic,
+        `${row.epoch}/${row.partition}`,
+        `${row.head}`,
+        `${row.loaded}`,
+        `${row.parked}`
+      ])
+    ]),
+    '',
+    ...table([
+      ['PROJECTION', 'STATE', 'LAG', 'REASON'],
+      ...status.projections.map((row) => [row.projection, row.state, `${row.lagEvents}`, row.reason ?? ''])
+    ]),
+    ...status.background.map(
+      (work) =>
+        `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`
+    )
+  ]
+}
+
+function sourceRow(source: Status['sources'][number]): string[] {
+  const period = source.periodSeconds === 0 ? 'when asked' : `${source.periodSeconds} s`
+  const run = source.lastRun
+  if (run === null) return [source.source, period, 'never', '']
+  return [
+    source.source,
+    period,
+    run.observedAt,
+    `${run.outcome}, ${run.published} events${run.reason === '' ? '' : `; ${run.reason}`}`
+  ]
+}
+
+function settledLine(settled: SettledReport): string {
+  if (settled.settled) return `All that the log held can be read (waited ${settled.waitedMs} ms).`
+  return `After ${settled.waitedMs} ms not all can be read yet: ${settled.behind.join('; ')}.`
+}

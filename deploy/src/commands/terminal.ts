@@ -1,0 +1,39 @@
+import type { WriteStream } from 'node:tty'
+import type { Command } from 'commander'
+import type { Config } from '../config.js'
+
+/** What a command sees of the world around it. */
+export type Terminal = {
+  readonly output: WriteStream
+  readonly errors: WriteStream
+  /** Reads the environment; throws a `UsageError` that names every wrong variable. */
+  config(): Config
+  /** What the program ends with when nothing is thrown. */
+  exitCode: number
+}
+
+/** One subcommand with the options that all have. */
+export function addCommand(program: Command, name: string, description: string): Command {
+  return program.command(name).description(description).option('--json', 'print one JSON document instead of text')
+}
+
+/** Prints a report: as JSON when asked for, else as the given lines. */
+export function print(
+  terminal: Terminal,
+  asJson: boolean | undefined,
+  report: unknown,
+  lines: readonly string[]
+): void {
+  terminal.output.write(asJson === true ? `${JSON.stringify(report)}\n` : lines.map((line) => `${line}\n`).join(''))
+}
+
+/** Columns padded to the widest cell of each. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('  ')
+      .trimEnd()
+  )
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod'
+
+/*
+ * What operators can ask of a service. The same in the process itself (`service.ts`), on the operator port
+ * (`operator-app.ts`) and from the command line (`operator-client.ts`).
+ */
+
+const Instant = z.string()
+
+export const SourceStatus = z.object({
+  source: z.string(),
+  periodSeconds: z.int(),
+  /** The last run that the tables know. */
+  lastRun: z
+    .object({ observedAt: Instant, outcome: z.string(), durationMs: z.int(), published: z.int(), reason: z.string() })
+    .nullable()
+})
+
+export const Status = z.object({
+  version: z.string(),
+  startedAt: Instant,
+  engines: z.record(z.string(), z.string()),
+  sources: z.array(SourceStatus),
+  topics: z.array(
+    z.object({ topic: z.string(), epoch: z.int(), partition: z.int(), head: z.int(), loaded: z.int(), parked: z.int() })
+  ),
+  projections: z.array(
+    z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
+  ),
+  /** Work that goes on in the background, such as the demo's history. */
+  background: z.array(z.object({ name: z.string(), done: z.int(), total: z.int() }))
+})
+export type Status = z.infer<typeof Status>
+
+export const ScrapeReport = z.object({
+  source: z.string(),
+  observedAt: Instant,
+  outcome: z.enum(['succeeded', 'partial', 'failed']),
+  durationMs: z.int(),
+  published: z.int(),
+  reason: z.string().optional()
+})
+export type ScrapeReport = z.infer<typeof ScrapeReport>
+
+export const ImportRequest = z.object({
+  topic: z.string(),
+  file: z.string().min(1).max(1024),
+  columns: z.record(z.string(), z.string()),
+  set: z.record(z.string(), z.string()),
+  strict: z.boolean()
+})
+export type ImportRequest = z.infer<typeof ImportRequest>
+
+export const ImportProgress = z.object({ rowsRead: z.int(), published: z.int() })
+export type ImportProgress = z.infer<typeof ImportProgress>
+
+export const ImportReport = z.object({
+  importId: z.string(),
+  /** True when this very file was imported before; nothing was published. */
+  alreadyDone: z.boolean(),
+  rowsRead: z.int(),
+  published: z.int(),
+  missing: z.int(),
+  rejected: z.int(),
+  /** Rows that an interrupted run of the same import had published before. */
+  skipped: z.int(),
+  faults: z.array(z.object({ line: z.int(), reason: z.string() })),
+  /** What went wrong as a whole, such as a file that ends in its middle; null when the file was read to its end. */
+  failure: z.string().nullable()
+})
+export type ImportReport = z.infer<typeof ImportReport>
+
+export const SettledReport = z.object({
+  settled: z.boolean(),
+  waitedMs: z.int(),
+  /** What still stood behind when the time was up. */
+  behind: z.array(z.string())
+})
+export type SettledReport = z.infer<typeof SettledReport>
+
+export type Operations = {
+  status(): Promise<Status>
+  /** Resolves when all that the log held at the call can be read, or when the time is up. */
+  settled(timeoutMs: number): Promise<SettledReport>
+  /** One run of a source now, or of all; joins a run in progress. Throws a `UsageError` for an unknown source. */
+  scrape(source: string): Promise<ScrapeReport[]>
+  import(
+    request: ImportRequest,
+    content: AsyncIterable<Uint8Array>,
+    onProgress: (progress: ImportProgress) => void
+  ): Promise<ImportReport>
+  /** Brings the engines to the newest schema; the names of the migrations that were applied. */
+  migrate(): Promise<string[]>
+}

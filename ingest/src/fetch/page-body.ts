@@ -1,0 +1,71 @@
+import { PassThrough, type Readable, type Transform } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+
+/** What `Accept-Encoding` offers: exactly what {@link readPageBody} can undo. */
+export const ACCEPTED_ENCODINGS = 'gzip, br, deflate'
+
+/** A page's text, or one sentence on why there is none. */
+export type PageBody = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }
+
+/**
+ * Reads a body to its end: undoes the content encoding, keeps at most `bytesMax` bytes *after* that (a few
+ * kilobytes can unpack to gigabytes), decodes UTF-8 strictly. Rejects when the stream itself fails, which
+ * includes a body shorter than its Content-Length and compressed bytes that end too early.
+ */
+export async function readPageBody(
+  body: Readable,
+  options: { encoding: string | undefined; bytesMax: number; signal: AbortSignal }
+): Promise<PageBody> {
+  const decoder = decoderOf(options.encoding)
+  if (decoder === undefined) {
+    body.on('error', ignoreLateError).destroy()
+    return { ok: false, reason: `the content encoding is ${options.encoding}, expected one of ${ACCEPTED_ENCODINGS}` }
+  }
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    await pipeline(
+      body,
+      decoder,
+      async (decoded: AsyncIterable<Buffer>) => {
+        for await (const chunk of decoded) {
+          bytes += chunk.length
+          if (bytes > options.bytesMax) throw new PageTooLarge()
+          chunks.push(chunk)
+        }
+      },
+      { signal: options.signal }
+    )
+  } catch (error) {
+    if (error instanceof PageTooLarge) return { ok: false, reason: `the page is larger than ${options.bytesMax} bytes` }
+    throw error
+  }
+  try {
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)) }
+  } catch {
+    return { ok: false, reason: 'the page is not valid UTF-8' }
+  }
+}
+
+class PageTooLarge extends Error {}
+
+function decoderOf(encoding: string | undefined): Transform | undefined {
+  switch ((encoding ?? 'identity').trim().toLowerCase()) {
+    case '':
+    case 'identity':
+      return new PassThrough()
+    case 'gzip':
+    case 'x-gzip':
+      return createGunzip()
+    case 'br':
+      return createBrotliDecompress()
+    case 'deflate':
+      return createInflate()
+    default:
+      return undefined
+  }
+}
+
+/** A body that nobody reads any more may still fail; that is nobody's concern, but unheard it ends the process. */
+export function ignoreLateError(): void {}

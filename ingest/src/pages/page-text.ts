@@ -1,0 +1,38 @@
+import { COUNT_MAX } from '@gamenet/schemas'
+
+/** Plain digits without leading zeros, or digits in groups of three after the first group. */
+const NUMBER = String.raw`0|[1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*`
+const WHOLE_NUMBER = new RegExp(`^(?:${NUMBER})$`)
+const LOBBIES = new RegExp(`^(${NUMBER}) in (${NUMBER}) sessions?$`, 'i')
+const QUOTED_CHARACTERS_MAX = 60
+
+/** Text as a reader sees it: runs of white space are one space, none at the ends. */
+export function visibleText(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+/**
+ * The count that a page's text says: `21,345` or `21345`, at most {@link COUNT_MAX}. Anything else (`2,13,45`,
+ * `1.5`, `-3`, nothing) is undefined: on a page of counts a doubtful number is no number.
+ */
+export function countIn(text: string): number | undefined {
+  if (!WHOLE_NUMBER.test(text)) return undefined
+  const count = Number(text.replaceAll(',', ''))
+  return count <= COUNT_MAX ? count : undefined
+}
+
+/** Players in lobbies and lobbies, from `-` or `16 in 3 sessions`. */
+export function lobbiesIn(text: string): { lobbyPlayers: number; sessions: number } | undefined {
+  if (text === '-') return { lobbyPlayers: 0, sessions: 0 }
+  const [, players, lobbies] = LOBBIES.exec(text) ?? []
+  const lobbyPlayers = countIn(players ?? '')
+  const sessions = countIn(lobbies ?? '')
+  return lobbyPlayers === undefined || sessions === undefined ? undefined : { lobbyPlayers, sessions }
+}
+
+/** A page's text as a sentence of ours may repeat it: in quotes, escaped, not long. */
+export function quoted(text: string): string {
+  const characters = [...text]
+  const shown = characters.slice(0, QUOTED_CHARACTERS_MAX).join('')
+  return JSON.stringify(characters.length > QUOTED_CHARACTERS_MAX ? `${shown}…` : shown)
+}

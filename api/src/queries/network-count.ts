@@ -1,0 +1,189 @@
+import { Count } from '@gamenet/schemas'
+import { z } from 'zod'
+import { query } from './query.js'
+import { HourCut, POINTS_MAX } from './series.js'
+
+/*
+ * Counts of the network as a whole. A row may still stand twice, as it was and as it was corrected: FINAL reads the
+ * newer one. It is cheap here, since every question gives the metric, which leads the key, and a stretch of time.
+ */
+
+/** What the network counts; a value of the column `metric`. */
+export const NetworkMetric = z.enum(['registered', 'online', 'lobbies'])
+
+/** An instant as series show it, floored to the second, UTC. */
+export const RecordedAt = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/)
+  .meta({ description: 'Instant in UTC, `YYYY-MM-DD HH:MM:SS`', example: '2026-03-14 20:00:00' })
+const Ms = z.int().nonnegative()
+const Samples = z.object({ metric: NetworkMetric, from: Ms, to: Ms })
+const Peaks = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })
+
+/**
+ * The samples of a metric, oldest first; nothing at all when there are more than {@link POINTS_MAX}, so that a body
+ * of that size is never built ({@link networkPointCount} tells "too many" from "none").
+ */
+const samplesSql = (column: string) => `
+  SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.value AS ${column}
+  FROM network_count AS c FINAL
+  WHERE c.metric = {metric: String}
+    AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+    AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    AND (
+      SELECT count() <= ${POINTS_MAX} FROM (
+        SELECT 1 FROM network_count AS n FINAL
+        WHERE n.metric = {metric: String}
+          AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+          AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        LIMIT ${POINTS_MAX + 1}
+      )
+    )
+  ORDER BY c.ts`
+
+/** The peak of each bucket that holds a sample: whole hours from the rollup, the edges from the samples. */
+const peaksSql = (column: string) => `
+  SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS ${column}
+  FROM (
+    SELECT intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket, h.max AS value
+    FROM network_count_hour AS h FINAL
+    WHERE h.metric = {metric: String}
+      AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
+      AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+    UNION ALL
+    SELECT intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket, c.value AS value
+    FROM network_count AS c FINAL
+    WHERE c.metric = {metric: String}
+      AND (
+        (
+          c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+          AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
+        ) OR (
+          c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+          AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        )
+      )
+  ) AS s
+  GROUP BY s.bucket
+  ORDER BY s.bucket`
+
+const OnlinePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
+const LobbyPoint = z.object({ recorded_at: RecordedAt, lobby_count: Count })
+
+/** Samples of the metrics that are given as series, by metric. */
+export const networkSamples = {
+  online: query({ params: Samples, row: OnlinePoint, sql: samplesSql('online_count') }),
+  lobbies: query({ params: Samples, row: LobbyPoint, sql: samplesSql('lobby_count') })
+} as const
+
+/** Peaks per bucket of the metrics that are given as series, by metric. */
+export const networkPeaks = {
+  online: query({ params: Peaks, row: OnlinePoint, sql: peaksSql('online_count') }),
+  lobbies: query({ params: Peaks, row: LobbyPoint, sql: peaksSql('lobby_count') })
+} as const
+
+/**
+ * How many points a series would have, counted no further than one above the limit. Width 1 ms stands for the
+ * samples themselves.
+ */
+export const networkPointCount = query({
+  params: z.object({ metric: NetworkMetric, from: Ms, to: Ms, widthMs: z.int().positive() }),
+  row: z.object({ points: z.int().nonnegative() }),
+  sql: `
+    SELECT toUInt32(count()) AS points
+    FROM (
+      SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
+      FROM network_count AS c
+      WHERE c.metric = {metric: String}
+        AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+        AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      LIMIT ${POINTS_MAX + 1}
+    )`
+})
+
+/** The last registered count of each UTC day that has one. Days are given by their hours, which the rollup holds. */
+export const registeredByDay = query({
+  params: z.object({ from: Ms, to: Ms }),
+  row: z.object({ date: z.iso.date(), registered_count: Count }),
+  sql: `
+    SELECT toString(toDate(h.hour)) AS date, argMax(h.last, h.last_at) AS registered_count
+    FROM network_count_hour AS h FINAL
+    WHERE h.metric = 'registered'
+      AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    GROUP BY date
+    ORDER BY date`
+})
+
+/**
+ * Every UTC day that has an online sample. `avg_online` is the mean of the day's samples, one decimal, halves up.
+ * `coverage` is the share of the day's hours that hold a sample, 3 decimals, halves up; of the day that `now` lies in
+ * only the hours that have begun count. A sample from the future (a clock that is ahead) cannot lift it above 1.
+ */
+export const onlineByDay = query({
+  params: z.object({ from: Ms, to: Ms, now: Ms }),
+  row: z.object({
+    date: z.iso.date(),
+    min_online: Count,
+    max_online: Count,
+    avg_online: z.number().nonnegative(),
+    samples: z.int().positive(),
+    coverage: z.number().positive().max(1)
+  }),
+  sql: `
+    SELECT
+      toString(d.day) AS date,
+      d.min_online AS min_online,
+      d.max_online AS max_online,
+      intDiv(d.total * 20 + d.counted, d.counted * 2) / 10 AS avg_online,
+      toUInt32(d.counted) AS samples,
+      least(1, intDiv(d.hours * 2000 + d.hours_begun, d.hours_begun * 2) / 1000) AS coverage
+    FROM (
+      SELECT
+        toDate(h.hour) AS day,
+        min(h.min) AS min_online,
+        max(h.max) AS max_online,
+        sum(h.sum) AS total,
+        sum(toUInt64(h.samples)) AS counted,
+        count() AS hours,
+        if(day = toDate(fromUnixTimestamp64Milli({now: Int64}, 'UTC')), toHour(fromUnixTimestamp64Milli({now: Int64}, 'UTC')) + 1, 24) AS hours_begun
+      FROM network_count_hour AS h FINAL
+      WHERE h.metric = 'online'
+        AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+        AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      GROUP BY day
+    ) AS d
+    ORDER BY d.day`
+})
+
+/**
+ * The network's peaks in a window, each at its first instant, and how many instants have a count of anything.
+ * Where a metric has no sample its peak is 0 at 1970, and its samples are 0.
+ */
+export const networkActivity = query({
+  params: z.object({ from: Ms, to: Ms }),
+  row: z.object({
+    peakOnline: Count,
+    peakOnlineAtMs: z.int(),
+    onlineSamples: z.int().nonnegative(),
+    peakLobbies: Count,
+    peakLobbiesAtMs: z.int(),
+    lobbySamples: z.int().nonnegative(),
+    instants: z.int().nonnegative()
+  }),
+  sql: `
+    SELECT
+      maxIf((c.value, -toUnixTimestamp64Milli(c.ts)), c.metric = 'online') AS top_online,
+      maxIf((c.value, -toUnixTimestamp64Milli(c.ts)), c.metric = 'lobbies') AS top_lobbies,
+      top_online.1 AS peakOnline,
+      toFloat64(-top_online.2) AS peakOnlineAtMs,
+      toUInt32(countIf(c.metric = 'online')) AS onlineSamples,
+      top_lobbies.1 AS peakLobbies,
+      toFloat64(-top_lobbies.2) AS peakLobbiesAtMs,
+      toUInt32(countIf(c.metric = 'lobbies')) AS lobbySamples,
+      toUInt32(uniqExact(c.ts)) AS instants
+    FROM network_count AS c FINAL
+    WHERE c.metric IN ('registered', 'online', 'lobbies')
+      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
+})

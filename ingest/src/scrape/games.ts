@@ -1,0 +1,26 @@
+import { titleTopic } from '@gamenet/schemas'
+import { parseGamesPage } from '../pages/games-page.js'
+import { publication } from '../publish.js'
+import { createPublishedTitles, titlesOf } from '../sources/title.js'
+import { createPageReader } from './page-reader.js'
+import type { Source } from './reading.js'
+
+/** The page of all supported games: what its rows say about the titles. */
+export function gamesSource(): Source {
+  const readPage = createPageReader('/games', parseGamesPage)
+  const published = createPublishedTitles()
+  return {
+    name: 'games',
+    async read(fetcher, signal) {
+      const read = await readPage(fetcher, signal)
+      if (!read.ok) return read
+      const titles = titlesOf(read.page.titles, read.observedAt)
+      return {
+        ok: true,
+        publications: [publication(titleTopic, published.changed(titles))],
+        gaps: read.page.unreadable,
+        onPublished: () => published.remember(titles)
+      }
+    }
+  }
+}

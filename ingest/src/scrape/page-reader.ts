@@ -1,0 +1,41 @@
+import { instantOf } from '@gamenet/schemas'
+import type { PageFetcher, Validators } from '../fetch/page-fetcher.js'
+import type { PageParser } from '../pages/parsed-page.js'
+
+/** A page as it is now. */
+export type ReadPage<Page> =
+  | {
+      readonly ok: true
+      readonly page: Page
+      /** When the answer's headers came, to the second: the instant of everything that the page says. */
+      readonly observedAt: string
+    }
+  | { readonly ok: false; readonly reason: string }
+
+/**
+ * Reads one page again and again. Upstream is asked to send it only when it has changed; "not changed" is as good
+ * an observation as a new text, so the page as last parsed comes back with the new instant. Only a text that
+ * parsed is remembered: "not changed" about a broken page would be no page at all.
+ */
+export function createPageReader<Page>(
+  path: string,
+  parse: PageParser<Page>
+): (fetcher: PageFetcher, signal: AbortSignal) => Promise<ReadPage<Page>> {
+  let last: { page: Page; validators: Validators } | undefined
+  return async (fetcher, signal) => {
+    const remembered = last
+    const fetched = await fetcher.fetch(path, { validators: remembered?.validators ?? {}, signal })
+    if (!fetched.ok) return fetched
+    const observedAt = instantOf(Math.floor(fetched.answeredAtMs / 1000) * 1000)
+    if (!fetched.changed) {
+      return remembered === undefined
+        ? { ok: false, reason: `${path}: said to be unchanged, but it was never read` }
+        : { ok: true, page: remembered.page, observedAt }
+    }
+    const parsed = parse(fetched.html, fetched.address)
+    last = parsed.ok ? { page: parsed.page, validators: fetched.validators } : undefined
+    return parsed.ok
+      ? { ok: true, page: parsed.page, observedAt }
+      : { ok: false, reason: `${fetched.address}: ${parsed.reason}` }
+  }
+}

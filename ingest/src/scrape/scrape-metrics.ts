@@ -1,0 +1,80 @@
+import { SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource } from '@gamenet/schemas'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** What Prometheus is told about scraping. */
+export type ScrapeMetrics = {
+  ran(run: ScrapeRan, endedAtMs: number): void
+  /** Messages of a topic that the log took. */
+  published(topic: string, messages: number): void
+  /** A run's events that the log did not take. */
+  refusedByLog(source: ScrapeSource): void
+}
+
+/** Registers the metrics. `sources` are those that run by themselves: only they can be late or alarming. */
+export function createScrapeMetrics(
+  registry: Registry,
+  sources: readonly ScrapeSource[],
+  now: () => number
+): ScrapeMetrics {
+  const registers = [registry]
+  const runs = new Counter({
+    name: 'gamenet_scrape_runs_total',
+    help: 'Runs of a source by outcome',
+    labelNames: ['source', 'outcome'],
+    registers
+  })
+  const duration = new Histogram({
+    name: 'gamenet_scrape_duration_seconds',
+    help: 'How long a run of a source took, waiting for upstream and publishing together',
+    labelNames: ['source'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+    registers
+  })
+  const failing = new Gauge({
+    name: 'gamenet_scrape_failing',
+    help: 'Alarm: 1 while the last run of a source failed, so that it gives no samples',
+    labelNames: ['source'],
+    registers
+  })
+  const publishedEvents = new Counter({
+    name: 'gamenet_published_events_total',
+    help: 'Events that the log took, by topic',
+    labelNames: ['topic'],
+    registers
+  })
+  const refused = new Counter({
+    name: 'gamenet_scrape_log_refusals_total',
+    help: 'Runs whose events the log did not take',
+    labelNames: ['source'],
+    registers
+  })
+  const startedAtMs = now()
+  const lastSampleAtMs = new Map<ScrapeSource, number>()
+  new Gauge({
+    name: 'gamenet_scrape_age_seconds',
+    help: 'Time since a run of a source last gave samples (partial ones count), or since the start if none did',
+    labelNames: ['source'],
+    registers,
+    collect() {
+      for (const source of sources) {
+        this.set({ source }, Math.max(0, now() - (lastSampleAtMs.get(source) ?? startedAtMs)) / 1000)
+      }
+    }
+  })
+  for (const source of SCRAPE_SOURCES) {
+    for (const outcome of ['succeeded', 'partial', 'failed']) runs.inc({ source, outcome }, 0)
+    failing.set({ source }, 0)
+    refused.inc({ source }, 0)
+  }
+  return {
+    ran(run, endedAtMs) {
+      const { source, outcome } = run
+      runs.inc({ source, outcome })
+      duration.observe({ source }, run.durationMs / 1000)
+      failing.set({ source }, outcome === 'failed' ? 1 : 0)
+      if (outcome !== 'failed') lastSampleAtMs.set(source, endedAtMs)
+    },
+    published: (topic, messages) => publishedEvents.inc({ topic }, messages),
+    refusedByLog: (source) => refused.inc({ source })
+  }
+}

@@ -1,6 +1,10 @@
 /** Every way the service says no. On the wire only the sentence: {"error": "…"}. `%s` takes the details in order. */
 export const refusals = {
   request_invalid: { status: 400, message: '%s.' },
+  request_malformed: { status: 400, message: 'The request is not valid HTTP/1.1.' },
+  host_missing: { status: 400, message: 'The request names no host; HTTP/1.1 asks for exactly one Host header.' },
+  json_malformed: { status: 400, message: 'The body is not valid JSON.' },
+  query_encoding_invalid: { status: 400, message: 'The query is not valid percent-encoded UTF-8.' },
   path_encoding_invalid: { status: 400, message: 'The path is not valid percent-encoded UTF-8.' },
   title_id_malformed: { status: 400, message: 'titleId must be 8 hexadecimal digits; got %s.' },
   window_invalid: { status: 400, message: '%s.' },
@@ -13,8 +17,10 @@ export const refusals = {
   body_too_large: { status: 413, message: 'The body is larger than %s bytes.' },
   uri_too_long: { status: 414, message: 'The path or query is longer than %s characters.' },
   media_type_unsupported: { status: 415, message: 'The body must be application/json; got %s.' },
+  expectation_failed: { status: 417, message: 'The only expectation that is met is 100-continue.' },
   headers_too_large: { status: 431, message: 'The request headers are too large.' },
   internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },
+  not_ready: { status: 503, message: 'The service is not ready: %s.' },
   engine_busy: { status: 503, message: 'Too many questions at once; ask again shortly.' },
   engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
 } as const satisfies Record<string, { status: number; message: string }>

@@ -80,12 +80,3 @@ const headOf = (sql: string): string => {
     .trim()
   return line.length <= STATEMENT_HEAD_LENGTH ? line : `${line.slice(0, STATEMENT_HEAD_LENGTH)}…`
 }
-
-const MESSAGE_LENGTH_MAX = 2000
-
-/** Makes a `ClickHouseError` of an exception's text (`Code: 62. DB::Exception: …`), shortened to what a log can hold. */
-export const engineError = (text: string, sql: string, cause?: unknown): ClickHouseError => {
-  const code = /^\s*(?:Received exception: )?Code: (\d+)\b/.exec(text)?.[1]
-  const message = text.trim().slice(0, MESSAGE_LENGTH_MAX)
-  return new ClickHouseError(message, { code: code === undefined ? undefined : Number(code), sql, cause })
-}

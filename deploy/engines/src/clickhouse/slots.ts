@@ -114,5 +114,12 @@ export const slotsOf = <Slot>(
   }
 }
 
+/** The same work, without its outcome. */
+export const settled = (work: Promise<unknown>): Promise<void> =>
+  work.then(
+    () => undefined,
+    () => undefined
+  )
+
 const closedError = (lane: string): ClickHouseError =>
   new ClickHouseError(`The ${lane} lane of ClickHouse is closed; the service is stopping.`)

@@ -1,0 +1,124 @@
+import { Refusal } from '@gamenet/schemas'
+import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
+import { checkPlaceholders } from './parameters.js'
+import { type Running, type Slots, settled } from './slots.js'
+import {
+  ANSWER_SETTINGS,
+  BODY_SETTINGS,
+  checkNames,
+  command,
+  jsonArray,
+  knownOf,
+  type LaneLimits,
+  limitSettings,
+  parseRows,
+  question,
+  type Settings,
+  settingsText,
+  WRITE_SETTINGS
+} from './statement.js'
+
+/** A statement as a connection runs it: complete with its settings, under a tag that finds it again in the engine. */
+export type Statement = {
+  readonly text: string
+  readonly parameters: Parameters
+  readonly tag: string
+  readonly signal?: AbortSignal | undefined
+}
+
+export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
+
+/** What the two engines differ in. Rejects with a `ClickHouseError` or a `Refusal`. */
+export type Connection = {
+  /** The bytes of the statement's answer. */
+  run(statement: Statement): Promise<Uint8Array>
+  put(target: Target, body: Uint8Array): Promise<void>
+}
+
+/** Asks the engine once which of our settings its version knows. */
+export type KnownSettings = () => Promise<ReadonlySet<string>>
+
+let lastTag = 0
+/** Tags tell apart the statements of several processes on one server too. */
+const TAG_PREFIX = `gamenet-${process.pid}-${Date.now().toString(36)}`
+export const newTag = (): string => {
+  lastTag += 1
+  return `${TAG_PREFIX}-${lastTag}`
+}
+
+/** A lane over connections of whichever engine: settings, parameters, abort and answers are the same for both. */
+export const laneOf = (needs: {
+  readonly name: LaneName
+  readonly slots: Slots<Connection>
+  readonly limits: LaneLimits
+  readonly known: KnownSettings
+  /** Tells the engine to stop the statement with this tag; never rejects. */
+  readonly kill: (tag: string) => Promise<void>
+}): Lane => {
+  const { slots, known, kill } = needs
+  const limits = limitSettings(needs.limits)
+  const read = async (sql: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Uint8Array> => {
+    checkPlaceholders(sql, parameters)
+    const tag = newTag()
+    const settings = settingsText({ ...limits, ...ANSWER_SETTINGS, log_comment: tag }, await known())
+    const statement = { text: question(sql, settings), parameters, tag, signal }
+    return jsonArray(
+      await slots.run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal)
+    )
+  }
+  return {
+    execute: async (sql, parameters = {}) => {
+      checkPlaceholders(sql, parameters)
+      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS }, await known()))
+      await slots.run((connection) => running(connection.run({ text, parameters, tag: newTag() })))
+    },
+    rows: async (sql, parameters = {}, { signal } = {}) => parseRows(await read(sql, parameters, signal)),
+    json: (sql, parameters = {}, { signal } = {}) => read(sql, parameters, signal),
+    insert: async (table, columns, body) => {
+      checkNames(table, columns)
+      if (body.length === 0) return
+      const settings = knownOf({ ...limits, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
+      await slots.run((connection) => running(connection.put({ table, columns, settings }, body)))
+    }
+  }
+}
+
+export const running = <Answer>(answer: Promise<Answer>): Running<Answer> => ({ answer, released: settled(answer) })
+
+/** Rejects as soon as `signal` aborts; the slot stays held until the engine has noticed the kill. */
+const abortable = <Answer>(
+  work: Promise<Answer>,
+  signal: AbortSignal | undefined,
+  stop: () => Promise<void>
+): Running<Answer> => {
+  if (signal === undefined) return running(work)
+  let stopped = Promise.resolve()
+  const answer = new Promise<Answer>((resolve, reject) => {
+    const abort = (): void => {
+      stopped = stop()
+      reject(signal.reason)
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    const forget = (): void => signal.removeEventListener('abort', abort)
+    work.then(resolve, reject).finally(forget)
+  })
+  return { answer, released: settled(work).then(() => stopped) }
+}
+
+const MESSAGE_LENGTH_MAX = 2000
+const TOO_MANY_SIMULTANEOUS_QUERIES = 202
+const MEMORY_LIMIT_EXCEEDED = 241
+const BUSY_RETRY_SECONDS = 1
+
+/**
+ * What an exception's text (`Code: 62. DB::Exception: …`) means: the engine as a whole is at its limit (`engine_busy`),
+ * or this statement failed.
+ */
+export const engineError = (text: string, sql: string, cause?: unknown): Error => {
+  const digits = /Code: (\d+)\b/.exec(text)?.[1]
+  const code = digits === undefined ? undefined : Number(digits)
+  const isFull = code === MEMORY_LIMIT_EXCEEDED && /\(total\)/.test(text)
+  const error = new ClickHouseError(text.trim().slice(0, MESSAGE_LENGTH_MAX), { code, sql, cause })
+  if (!isFull && code !== TOO_MANY_SIMULTANEOUS_QUERIES) return error
+  return new Refusal('engine_busy', [], { retryAfterSeconds: BUSY_RETRY_SECONDS, cause: error })
+}

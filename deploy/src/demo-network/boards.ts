@@ -1,0 +1,165 @@
+import { chance, chanceBelow, stream } from './chance.js'
+import { gamertagOf, PLAYER_COUNT } from './players.js'
+import type { DemoTitle } from './titles.js'
+
+/*
+ * board    a ranking of one title; its id is unique within the title only
+ * form     which columns it has and how it writes a result
+ * result   milliseconds where less is better, else points
+ * cycle    a player's time on a board: comes, improves ever more slowly, leaves, comes again
+ */
+
+/** `score`, `raw-time` and `time` have three columns; `lap` has seven with a time, `career` eight. */
+export const BOARD_FORMS = ['score', 'raw-time', 'time', 'lap', 'career'] as const
+export type BoardForm = (typeof BOARD_FORMS)[number]
+
+export type Board = {
+  readonly title: DemoTitle
+  readonly leaderboardId: number
+  readonly name: string
+  readonly form: BoardForm
+}
+
+/** One row of a board: the cells as they stand on the page, rank and name first. */
+export type BoardRow = { readonly rank: number; readonly playerName: string; readonly cells: readonly string[] }
+
+/** Upstream writes a time as a score in which higher is better: this number less the milliseconds. */
+export const RAW_TIME_TOP = 2_147_483_647
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const MODES = ['Ranked', 'Quick Race', 'Time Trial', 'Career', 'Team', 'Solo', 'Online', 'Weekly']
+const PLACES = [
+  'Harbour',
+  'Old Town',
+  'Summit',
+  'Canyon',
+  'Foundry',
+  'Coast',
+  'Night City',
+  'Airfield',
+  'Bridge',
+  'Forest'
+]
+const COUNTS = ['Wins', 'Points', 'Kudos', 'Rating', 'Hunts & Captures', "Hunter's Score"]
+const CARS = ['Falcon GT', 'Comet S', 'R-4', 'Vortex', 'Model 12', 'Zephyr']
+
+/** The boards of a title, by id: none without the leaderboards feature, else 3 to about 120, most titles with few. */
+export function boardsOf(seed: number, title: DemoTitle): Board[] {
+  if (!title.features[2]) return []
+  const count = 3 + Math.floor(120 * chance(seed, stream.boardCount, title.index) ** 4)
+  return Array.from({ length: count }, (_, number) => {
+    const form = BOARD_FORMS[chanceBelow(BOARD_FORMS.length, seed, stream.boardForm, title.index, number)] ?? 'score'
+    return { title, leaderboardId: number + 1, name: boardName(seed, title, number, form), form }
+  })
+}
+
+/** The rows of a board at an instant, best first; equal results share a rank (1, 1, 3) and stand by name. */
+export function boardRowsAt(seed: number, board: Board, ms: number): BoardRow[] {
+  const isLessBetter = board.form === 'raw-time' || board.form === 'time' || board.form === 'lap'
+  const entries = entriesAt(seed, board, ms)
+  entries.sort((a, b) => {
+    const byResult = isLessBetter ? a.result - b.result : b.result - a.result
+    return byResult !== 0 ? byResult : a.playerName < b.playerName ? -1 : 1
+  })
+  let rank = 0
+  return entries.map((entry, index) => {
+    if (index === 0 || entries[index - 1]?.result !== entry.result) rank = index + 1
+    return { rank, playerName: entry.playerName, cells: cellsOf(seed, board, entry) }
+  })
+}
+
+/** Milliseconds as the pages write a time: `M:SS.mmm` with at least two digits of minutes, `01:23.456`. */
+export function timeText(ms: number): string {
+  const minutes = Math.floor(ms / 60_000)
+  const seconds = Math.floor((ms % 60_000) / 1000)
+  return `${pad(minutes, 2)}:${pad(seconds, 2)}.${pad(ms % 1000, 3)}`
+}
+
+type Entry = {
+  readonly player: number
+  readonly playerName: string
+  readonly result: number
+  /** When the result was reached. */
+  readonly reachedMs: number
+}
+
+function entriesAt(seed: number, board: Board, ms: number): Entry[] {
+  const place = board.title.index * 1000 + board.leaderboardId
+  const contenders = 5 + Math.floor(90 * chance(seed, stream.boardSize, place) ** 3)
+  const firstPlayer = chanceBelow(PLAYER_COUNT, seed, stream.boardField, place)
+  const par = parOf(seed, board, place)
+  const entries: Entry[] = []
+  for (let contender = 0; contender < contenders; contender += 1) {
+    const key = place * 128 + contender
+    const lengthMs = (40 + chanceBelow(160, seed, stream.entryCycle, key)) * DAY_MS
+    const phaseMs = chanceBelow(lengthMs, seed, stream.entryCycle, key, 1)
+    const cycle = Math.floor((ms + phaseMs) / lengthMs)
+    const cameMs = cycle * lengthMs - phaseMs
+    const sinceMs = ms - cameMs
+    if (sinceMs > 0.92 * lengthMs) continue
+    const paceMs = (4 + chanceBelow(60, seed, stream.boardPace, key)) * HOUR_MS
+    const improvements = Math.floor(Math.sqrt(sinceMs / paceMs))
+    const player = (firstPlayer + contender * 7919) % PLAYER_COUNT
+    entries.push({
+      player,
+      playerName: gamertagOf(seed, player),
+      result: resultOf(par, chance(seed, stream.entryQuality, key, cycle), improvements, board.form),
+      reachedMs: cameMs + improvements ** 2 * paceMs
+    })
+  }
+  return entries
+}
+
+/** What the best can reach: a lap of half a minute to five minutes, or up to some millions of points. */
+function parOf(seed: number, board: Board, place: number): number {
+  const size = chance(seed, stream.boardPar, place)
+  switch (board.form) {
+    case 'score':
+    case 'career':
+      return Math.floor(200 * 10 ** (4 * size))
+    default:
+      return Math.floor(30_000 + 270_000 * size)
+  }
+}
+
+function resultOf(par: number, luck: number, improvements: number, form: BoardForm): number {
+  const shortfall = luck / (1 + 0.08 * improvements)
+  // Points come in tens, which makes ties; times to the millisecond hardly ever tie.
+  if (form === 'score' || form === 'career') return 10 * Math.floor((par * (1 - 0.9 * shortfall)) / 10)
+  return Math.floor(par * (1 + 0.4 * shortfall))
+}
+
+function cellsOf(seed: number, board: Board, { player, result, reachedMs }: Entry): string[] {
+  switch (board.form) {
+    case 'score':
+      return [String(result)]
+    case 'raw-time':
+      return [String(RAW_TIME_TOP - result)]
+    case 'time':
+      return [timeText(result)]
+    case 'lap': {
+      const date = new Date(reachedMs).toISOString().slice(0, 19).replace('T', ' ')
+      const location = PLACES[chanceBelow(PLACES.length, seed, stream.entryDetail, board.leaderboardId)] ?? ''
+      const car = CARS[chanceBelow(CARS.length, seed, stream.entryDetail, player, board.leaderboardId)] ?? ''
+      return [date, location, `${location} Circuit`, car, timeText(result)]
+    }
+    case 'career': {
+      const races = Math.floor(result / 40)
+      const [firsts, seconds, thirds] = [Math.floor(races / 4), Math.floor(races / 5), Math.floor(races / 7)]
+      const kudosRank = Math.floor(Math.log2(result + 1))
+      return [firsts, seconds, thirds, races, kudosRank, result].map(String)
+    }
+  }
+}
+
+function boardName(seed: number, title: DemoTitle, number: number, form: BoardForm): string {
+  const pick = (words: readonly string[], use: number) =>
+    words[chanceBelow(words.length, seed, stream.boardName, title.index * 1000 + number, use)] ?? ''
+  const measure = form === 'score' ? pick(COUNTS, 2) : form === 'career' ? 'Kudos' : 'Best Time'
+  return `${pick(MODES, 0)} - ${pick(PLACES, 1)} ${number + 1} - ${measure}`
+}
+
+function pad(value: number, digits: number): string {
+  return String(value).padStart(digits, '0')
+}

@@ -1,0 +1,85 @@
+/*
+ * seed     chooses one demo network among many
+ * stream   a number that keeps one use of chance apart from every other
+ * drift    chance that is smooth in time
+ *
+ * Everything the demo network shows is a pure function of (seed, instant): there is no state that could be lost, and
+ * what was shown at an instant can be computed again. That is why chance is a hash here and not a generator.
+ */
+
+/** What chance decides, each under its own number; a number is never used for two things. */
+export const stream = {
+  phase: 1,
+  networkSlow: 2,
+  networkMiddle: 3,
+  networkFast: 4,
+  menus: 5,
+  titleOrder: 10,
+  titlePhase: 11,
+  titleFeature: 12,
+  titleSlow: 13,
+  titleMiddle: 14,
+  titleFast: 15,
+  titleRounding: 16,
+  titleMatchSize: 17,
+  lobbyShare: 18,
+  lobbyFill: 19,
+  matchLength: 30,
+  matchHost: 31,
+  matchFill: 32,
+  boardCount: 40,
+  boardForm: 41,
+  boardName: 42,
+  boardSize: 43,
+  boardPace: 44,
+  boardPar: 45,
+  boardField: 46,
+  entryCycle: 47,
+  entryQuality: 48,
+  entryDetail: 49,
+  playerBlock: 60,
+  playerPlays: 61,
+  playerStart: 62,
+  playerLength: 63,
+  playerTitle: 64,
+  playerName: 65
+} as const
+
+/** A value in [0, 1) that depends on all that is given and on nothing else. */
+export function chance(seed: number, use: number, a = 0, b = 0): number {
+  let hash = mixed(seed ^ Math.imul(use, 0x9e3779b1))
+  hash = mixed(hash ^ Math.imul(a | 0, 0x85ebca6b))
+  hash = mixed(hash ^ Math.imul(b | 0, 0xc2b2ae35))
+  return hash / 4_294_967_296
+}
+
+/** A whole number in [0, below). */
+export function chanceBelow(below: number, seed: number, use: number, a = 0, b = 0): number {
+  return Math.floor(chance(seed, use, a, b) * below)
+}
+
+/**
+ * A value in [-1, 1] that is smooth in time: chance at the points of a lattice `periodMs` apart, eased in between.
+ * Every key has its own phase, so that not all of them turn at the same instant.
+ */
+export function drift(seed: number, use: number, key: number, ms: number, periodMs: number): number {
+  const place = ms / periodMs + chance(seed, stream.phase, key, use)
+  const point = Math.floor(place)
+  const before = chance(seed, use, key, point)
+  const after = chance(seed, use, key, point + 1)
+  return 2 * (before + (after - before) * eased(place - point)) - 1
+}
+
+/** 0 to 1 with level ends, for 0 to 1; flat outside. */
+export function eased(share: number): number {
+  const x = Math.min(1, Math.max(0, share))
+  return x * x * (3 - 2 * x)
+}
+
+/** The finaliser of MurmurHash3 (Austin Appleby, public domain): every bit of the input moves every bit of the result. */
+function mixed(value: number): number {
+  let hash = value
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

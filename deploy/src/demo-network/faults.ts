@@ -1,0 +1,50 @@
+import { z } from 'zod'
+
+/*
+ * fault      a way in which the network answers badly, on request
+ *
+ * slow       the whole answer, but its body takes `slowMs`
+ * 500        an error page
+ * broken     a page that ends in the middle of a tag, with an agreeing Content-Length
+ * truncated  a connection that closes after half of the Content-Length
+ * hang       no answer at all, until the reader gives up or the network closes
+ * reset      a connection that is reset before the answer
+ */
+export const FAULTS = ['slow', '500', 'broken', 'truncated', 'hang', 'reset'] as const
+export type Fault = (typeof FAULTS)[number]
+
+/** What `POST /_faults` takes: the next `count` answers of `path` (no query) have the fault. A count of 0 takes it back. */
+export const FaultOrder = z.object({
+  path: z.string().startsWith('/').max(2048),
+  fault: z.enum(FAULTS),
+  count: z.int().min(0).max(1_000_000).default(1)
+})
+export type FaultOrder = z.infer<typeof FaultOrder>
+
+const PATHS_MAX = 1000
+
+/** The faults that are ordered and not yet used up, per path; a later order for a path replaces the earlier one. */
+export class FaultBook {
+  readonly #orders = new Map<string, FaultOrder>()
+
+  order(order: FaultOrder): void {
+    this.#orders.delete(order.path)
+    if (order.count === 0) return
+    if (this.#orders.size >= PATHS_MAX) {
+      throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; take one back with a count of 0 first.`)
+    }
+    this.#orders.set(order.path, order)
+  }
+
+  /** The fault of the next answer of a path; counts it as used. */
+  take(path: string): Fault | undefined {
+    const order = this.#orders.get(path)
+    if (order === undefined) return undefined
+    this.order({ ...order, count: order.count - 1 })
+    return order.fault
+  }
+
+  list(): FaultOrder[] {
+    return [...this.#orders.values()]
+  }
+}

@@ -1,0 +1,243 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import {
+  instantOf,
+  millisecondsOf,
+  type NetworkCounted,
+  networkCountTopic,
+  type TitleCounted,
+  type Topic,
+  titleCountTopic
+} from '@gamenet/schemas'
+import { eased } from './chance.js'
+import type { HistoryJournal, HistoryProgress } from './history-journal.js'
+import { readOnlineHistory } from './samples.js'
+import type { World } from './world.js'
+
+/*
+ * history   what the service would have seen, had it run before its first start; as events for the log
+ * sample    the shipped hours of a real network, with their own dates
+ * part      a piece of history that is appended at once; it is marked in the journal when the log has it
+ */
+
+/** Provenance of the shipped sample's events. */
+export const SAMPLE_SOURCE = '/sample/online-hourly-2017-2026'
+
+/** Provenance of the demo network's own history. */
+export const DEMO_HISTORY_SOURCE = '/demo/history'
+
+/** What filling history asks of a log: resolves when the log has the events for good. */
+export type AppendHistory = <Event>(topic: Topic<Event>, events: readonly Event[], source: string) => Promise<void>
+
+export type FillHistoryOptions = {
+  readonly append: AppendHistory
+  readonly world: World
+  readonly journal: HistoryJournal
+  /** Milliseconds since 1970; asked once, at the very first start. Default the machine's clock. */
+  readonly now?: () => number
+  /** The shipped sample, oldest first, unless given. */
+  readonly sample?: readonly NetworkCounted[]
+  readonly onProgress?: (progress: { readonly part: string; readonly events: number; readonly total: number }) => void
+  /** Stops between two parts; what is done stays done. */
+  readonly signal?: AbortSignal
+  /** Awaited before every part: whoever has more urgent work holds it back here. */
+  readonly pause?: () => Promise<void>
+}
+
+/** A piece of history: at most {@link PART_EVENTS_MAX} events of one topic, a pure function of world and times. */
+export type HistoryPart = {
+  /** Unique and lasting: noun, step and first instant. */
+  readonly name: string
+  /** How many events it has. */
+  readonly size: number
+  /** Makes the events, yielding the event loop, and appends them. */
+  append(append: AppendHistory): Promise<void>
+}
+
+export const PART_EVENTS_MAX = 10_000
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const MINUTES_SPAN_MS = 2 * DAY_MS
+const HOURS_SPAN_MS = 90 * DAY_MS
+/** Over which the sample's last week fades into the demo's own rhythm. */
+const BLEND_MS = 42 * DAY_MS
+const WEEK_HOURS = 168
+/** Making events holds the event loop for no longer than about this. */
+const SLICE_MS = 8
+
+/**
+ * Fills the log with history up to the minute of the first start: the shipped sample, the demo's own counts of the
+ * network, and counts of every title. Newest and shortest parts come first, so that pages fill soon.
+ *
+ * A crash at any instant is made up for by the next call. A part is marked after the log has it; one that was appended
+ * and not marked is appended again, with the same event ids, which readers know. The end is fixed by the first call.
+ */
+export async function fillHistory(options: FillHistoryOptions): Promise<{ readonly finished: boolean }> {
+  const { append, world, journal, signal, now = Date.now } = options
+  let progress = (await journal.load()) ?? (await begin(journal, world.seed, now()))
+  if (progress.seed !== world.seed) {
+    throw new Error(
+      `The history here was begun for the demo network of seed ${progress.seed}; this one has seed ${world.seed}. ` +
+        'Start with the former seed, or with an empty data directory.'
+    )
+  }
+  if (progress.finished) return { finished: true }
+  const parts = planHistory(world, options.sample ?? (await readOnlineHistory()), millisecondsOf(progress.until))
+  const total = parts.reduce((sum, part) => sum + part.size, 0)
+  const done = new Set(progress.done)
+  let events = 0
+  for (const part of parts) {
+    if (!done.has(part.name)) {
+      await options.pause?.()
+      if (signal?.aborted === true) return { finished: false }
+      await part.append(append)
+      progress = { ...progress, done: [...progress.done, part.name] }
+      await journal.save(progress)
+    }
+    events += part.size
+    options.onProgress?.({ part: part.name, events, total })
+  }
+  await journal.save({ ...progress, finished: true })
+  return { finished: true }
+}
+
+/**
+ * The parts of history up to an instant, in the order in which they are appended. With the sample's end at the left:
+ * network counts hourly, the last two days by the minute; titles hourly for 90 days, the last two days by the minute.
+ */
+export function planHistory(world: World, sample: readonly NetworkCounted[], untilMs: number): HistoryPart[] {
+  const minutesMs = floorTo(untilMs - MINUTES_SPAN_MS, HOUR_MS)
+  const past = sampleBefore(sample, untilMs)
+  const newest = past.at(-1)
+  const sampleEndMs = newest === undefined ? minutesMs - HOURS_SPAN_MS : millisecondsOf(newest.observedAt) + HOUR_MS
+  const ownMs = Math.min(Math.max(sampleEndMs, 0), untilMs)
+  const networkCountAt = networkCounts(world, past, ownMs, minutesMs)
+  const network = (fromMs: number, toMs: number, stepMs: number) =>
+    ranges(fromMs, toMs, stepMs, PART_EVENTS_MAX).map((range) => networkPart(networkCountAt, range))
+  const titles = (fromMs: number, toMs: number, stepMs: number) =>
+    ranges(fromMs, toMs, stepMs, Math.max(1, Math.floor(PART_EVENTS_MAX / world.titles.length)))
+      .map((range) => titlePart(world, range))
+      .reverse()
+  return [
+    ...network(Math.max(minutesMs, ownMs), untilMs, MINUTE_MS),
+    ...network(ownMs, minutesMs, HOUR_MS),
+    ...sampleParts(past),
+    ...titles(minutesMs, untilMs, MINUTE_MS),
+    ...titles(floorTo(untilMs - HOURS_SPAN_MS, HOUR_MS), minutesMs, HOUR_MS)
+  ]
+}
+
+/** A clock that stands before the sample's end must not meet counts of the future. */
+function sampleBefore(sample: readonly NetworkCounted[], untilMs: number): readonly NetworkCounted[] {
+  let length = sample.length
+  while (length > 0 && millisecondsOf(sample[length - 1]?.observedAt ?? '') >= untilMs) length -= 1
+  return length === sample.length ? sample : sample.slice(0, length)
+}
+
+async function begin(journal: HistoryJournal, seed: number, nowMs: number): Promise<HistoryProgress> {
+  const progress = { seed, until: instantOf(floorTo(nowMs, MINUTE_MS)), done: [], finished: false }
+  await journal.save(progress)
+  return progress
+}
+
+/**
+ * What the network counted at an instant of history. Behind the sample's end its last week goes on, and fades into the
+ * world's own numbers; these alone count when the minutes begin, so that live counts continue them.
+ */
+function networkCounts(world: World, sample: readonly NetworkCounted[], startMs: number, minutesMs: number) {
+  const lastWeek = new Map(
+    sample.slice(-WEEK_HOURS).map(({ observedAt, online }) => [hourOfWeek(millisecondsOf(observedAt)), online])
+  )
+  const blendMs = Math.min(BLEND_MS, minutesMs - startMs)
+  return (ms: number): NetworkCounted => {
+    const { registered, online, lobbies } = world.networkAt(ms)
+    const echo = lastWeek.get(hourOfWeek(ms))
+    const share = blendMs <= 0 || echo === undefined ? 1 : eased((ms - startMs) / blendMs)
+    const blended = Math.round(online * share + (echo ?? 0) * (1 - share))
+    return {
+      observedAt: instantOf(ms),
+      registered,
+      online: blended,
+      lobbies: Math.round((lobbies * blended) / Math.max(1, online))
+    }
+  }
+}
+
+type Range = { readonly fromMs: number; readonly toMs: number; readonly stepMs: number }
+
+function networkPart(countAt: (ms: number) => NetworkCounted, range: Range): HistoryPart {
+  return {
+    name: partName('network-count', range),
+    size: instantsOf(range),
+    append: async (append) => {
+      const events: NetworkCounted[] = []
+      await eachInstant(range, (ms) => events.push(countAt(ms)))
+      await append(networkCountTopic, events, DEMO_HISTORY_SOURCE)
+    }
+  }
+}
+
+function titlePart(world: World, range: Range): HistoryPart {
+  return {
+    name: partName('title-count', range),
+    size: instantsOf(range) * world.titles.length,
+    append: async (append) => {
+      const events: TitleCounted[] = []
+      await eachInstant(range, (ms) => {
+        const observedAt = instantOf(ms)
+        for (const { title, online, lobbies, lobbyPlayers } of world.networkAt(ms).titles) {
+          events.push({ titleId: title.titleId, observedAt, online, sessions: lobbies, lobbyPlayers })
+        }
+      })
+      await append(titleCountTopic, events, DEMO_HISTORY_SOURCE)
+    }
+  }
+}
+
+function sampleParts(sample: readonly NetworkCounted[]): HistoryPart[] {
+  return Array.from({ length: Math.ceil(sample.length / PART_EVENTS_MAX) }, (_, number) => {
+    const events = sample.slice(number * PART_EVENTS_MAX, (number + 1) * PART_EVENTS_MAX)
+    return {
+      name: `network-count/sample/${events[0]?.observedAt}`,
+      size: events.length,
+      append: (append) => append(networkCountTopic, events, SAMPLE_SOURCE)
+    }
+  })
+}
+
+/** Cuts a span into ranges of at most `instantsMax` instants, oldest first. */
+function ranges(fromMs: number, toMs: number, stepMs: number, instantsMax: number): Range[] {
+  const cut: Range[] = []
+  for (let start = fromMs; start < toMs; start += stepMs * instantsMax) {
+    cut.push({ fromMs: start, toMs: Math.min(toMs, start + stepMs * instantsMax), stepMs })
+  }
+  return cut
+}
+
+function partName(noun: string, { fromMs, stepMs }: Range): string {
+  return `${noun}/${stepMs === HOUR_MS ? 'hour' : 'minute'}/${instantOf(fromMs)}`
+}
+
+function instantsOf({ fromMs, toMs, stepMs }: Range): number {
+  return Math.ceil((toMs - fromMs) / stepMs)
+}
+
+async function eachInstant({ fromMs, toMs, stepMs }: Range, visit: (ms: number) => void): Promise<void> {
+  let sliceStart = performance.now()
+  for (let ms = fromMs; ms < toMs; ms += stepMs) {
+    visit(ms)
+    if (performance.now() - sliceStart > SLICE_MS) {
+      await nextTurn()
+      sliceStart = performance.now()
+    }
+  }
+}
+
+function hourOfWeek(ms: number): number {
+  return Math.floor(ms / HOUR_MS) % WEEK_HOURS
+}
+
+function floorTo(ms: number, stepMs: number): number {
+  return Math.floor(ms / stepMs) * stepMs
+}

@@ -1,0 +1,170 @@
+import { chance, chanceBelow, stream } from './chance.js'
+import { fullness } from './rhythm.js'
+import type { DemoTitle } from './titles.js'
+
+/** Names that stand on boards and host matches. */
+export const PLAYER_COUNT = 20_000
+
+/** Players who are also users of the site: the rows of the players page. */
+export const USER_COUNT = 400
+
+const FIRST = [
+  'Amber',
+  'Arctic',
+  'Binary',
+  'Brave',
+  'Bronze',
+  'Calm',
+  'Copper',
+  'Cosmic',
+  'Crimson',
+  'Dizzy',
+  'Dusty',
+  'Early',
+  'Electric',
+  'Faded',
+  'Fierce',
+  'Frozen',
+  'Gentle',
+  'Golden',
+  'Grim',
+  'Hidden',
+  'Hollow',
+  'Iron',
+  'Jolly',
+  'Late',
+  'Lucky',
+  'Lunar',
+  'Mellow',
+  'Misty',
+  'Neon',
+  'Night',
+  'Pixel',
+  'Quiet',
+  'Rapid',
+  'Rusty',
+  'Silent',
+  'Solar',
+  'Stray',
+  'Turbo',
+  'Velvet',
+  'Wild'
+]
+const SECOND = [
+  'Badger',
+  'Bear',
+  'Bishop',
+  'Comet',
+  'Crane',
+  'Crow',
+  'Dagger',
+  'Drake',
+  'Echo',
+  'Ember',
+  'Falcon',
+  'Fox',
+  'Ghost',
+  'Hawk',
+  'Heron',
+  'Jackal',
+  'Jester',
+  'Knight',
+  'Lynx',
+  'Mantis',
+  'Marlin',
+  'Moth',
+  'Nomad',
+  'Otter',
+  'Owl',
+  'Panda',
+  'Pilot',
+  'Raven',
+  'Rider',
+  'Rogue',
+  'Salmon',
+  'Sparrow',
+  'Tiger',
+  'Tundra',
+  'Viper',
+  'Walrus',
+  'Wasp',
+  'Wolf',
+  'Wren',
+  'Yeti'
+]
+
+/** Shares no divisor with the 1,600 pairs, so that it meets each of them before any twice. */
+const NAME_STRIDE = 611
+
+/** The gamertag of a player, 0 to {@link PLAYER_COUNT} - 1: letters, digits and spaces, none twice. */
+export function gamertagOf(seed: number, player: number): string {
+  const start = chanceBelow(FIRST.length * SECOND.length, seed, stream.playerName)
+  const pair = (start + player * NAME_STRIDE) % (FIRST.length * SECOND.length)
+  const round = Math.floor(player / (FIRST.length * SECOND.length))
+  const first = FIRST[Math.floor(pair / SECOND.length)] ?? ''
+  const second = SECOND[pair % SECOND.length] ?? ''
+  const spaced = pair % 3 === 0 ? `${first} ${second}` : `${first}${second}`
+  return round === 0 ? spaced : `${spaced} ${round + 1}`
+}
+
+/** The site's name of a user: how it is spelt differs from the gamertag. */
+export function usernameOf(seed: number, user: number): string {
+  return gamertagOf(seed, user).replaceAll(' ', '_').toLowerCase()
+}
+
+/** What the players page says about one user at one instant. */
+export type Sighting = {
+  readonly gamertag: string
+  readonly username: string
+  /** The title that is played, and since when; undefined when offline. */
+  readonly playing: { readonly title: DemoTitle; readonly sinceMs: number } | undefined
+  /** When the user was last online; the instant itself while online. */
+  readonly lastSeenMs: number
+}
+
+const MINUTE_MS = 60_000
+const BLOCK_MS = 6 * 60 * MINUTE_MS
+/** How many blocks are looked through for the last evening of play: 30 days. */
+const BLOCKS_MAX = 120
+
+/** All users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
+export function sightingsAt(seed: number, titles: readonly DemoTitle[], ms: number): Sighting[] {
+  return Array.from({ length: USER_COUNT }, (_, user) => sighting(seed, titles, user, ms))
+}
+
+/**
+ * A user's time is cut into blocks of six hours, with an offset of the user's own; in each there is at most one evening
+ * of play, more likely where the network is full. An evening has one title or, past its middle, a second one.
+ */
+function sighting(seed: number, titles: readonly DemoTitle[], user: number, ms: number): Sighting {
+  const names = { gamertag: gamertagOf(seed, user), username: usernameOf(seed, user) }
+  const offsetMs = Math.floor(chance(seed, stream.playerBlock, user) * BLOCK_MS)
+  const newest = Math.floor((ms + offsetMs) / BLOCK_MS)
+  for (let block = newest; block > newest - BLOCKS_MAX; block -= 1) {
+    const evening = eveningOf(seed, user, block, block * BLOCK_MS - offsetMs)
+    if (evening === undefined || evening.startMs > ms) continue
+    if (ms >= evening.endMs) return { ...names, playing: undefined, lastSeenMs: evening.endMs }
+    const isSecond = ms >= evening.turnMs
+    const title = titlePlayed(seed, titles, user, block, isSecond ? 1 : 0)
+    return { ...names, playing: { title, sinceMs: isSecond ? evening.turnMs : evening.startMs }, lastSeenMs: ms }
+  }
+  return { ...names, playing: undefined, lastSeenMs: (newest - BLOCKS_MAX) * BLOCK_MS }
+}
+
+type Evening = { readonly startMs: number; readonly turnMs: number; readonly endMs: number }
+
+function eveningOf(seed: number, user: number, block: number, blockStartMs: number): Evening | undefined {
+  const keenness = 0.1 + 0.5 * chance(seed, stream.playerPlays, user, -1)
+  const isPlayed = chance(seed, stream.playerPlays, user, block) < keenness * fullness(blockStartMs + BLOCK_MS / 2)
+  if (!isPlayed) return undefined
+  const lengthMs = (10 + chanceBelow(140, seed, stream.playerLength, user, block)) * MINUTE_MS
+  const startMs = blockStartMs + Math.floor(chance(seed, stream.playerStart, user, block) * (BLOCK_MS - lengthMs))
+  return { startMs, turnMs: startMs + Math.floor(lengthMs * 0.6), endMs: startMs + lengthMs }
+}
+
+function titlePlayed(seed: number, titles: readonly DemoTitle[], user: number, block: number, leg: number): DemoTitle {
+  const taste = chance(seed, stream.playerTitle, user, block * 2 + leg)
+  const title = titles[Math.floor(taste ** 4 * titles.length)] ?? titles[0]
+  if (title === undefined) throw new Error('The demo network has no titles; expected at least one.')
+  return title
+}

@@ -1,0 +1,117 @@
+import { type Board, boardsOf } from './boards.js'
+import { chance, drift, stream } from './chance.js'
+import { type DemoMatch, matchesAt } from './matches.js'
+import { type Sighting, sightingsAt } from './players.js'
+import { fullness, peopleOnline, peopleRegistered } from './rhythm.js'
+import { type CatalogueTitle, readCatalogue } from './samples.js'
+import { chooseTitles, type DemoTitle } from './titles.js'
+
+/*
+ * world      the demo network as a pure function of (seed, instant)
+ * title      a game that the network supports
+ * lobby      a match that is open; its players are part of the title's players
+ * menus      people who are online and in no title
+ */
+
+/** One title at one instant. `lobbyPlayers` ≤ `online`; `lobbies` is 0 exactly when `lobbyPlayers` is. */
+export type TitleState = {
+  readonly title: DemoTitle
+  readonly online: number
+  readonly lobbies: number
+  readonly lobbyPlayers: number
+}
+
+/** The network at one instant. `online` is the sum over the titles and the people in menus; `lobbies` is a sum. */
+export type NetworkState = {
+  readonly registered: number
+  readonly online: number
+  readonly lobbies: number
+  /** In the order of {@link World.titles}. */
+  readonly titles: readonly TitleState[]
+}
+
+/** The demo network. Everything is computed from the seed and the instant (ms since 1970); nothing is remembered. */
+export type World = {
+  readonly seed: number
+  /** Most played first. */
+  readonly titles: readonly DemoTitle[]
+  networkAt(ms: number): NetworkState
+  matchesAt(title: DemoTitle, ms: number): DemoMatch[]
+  /** The boards of a title, by id; none when the title has no leaderboards. */
+  boardsOf(title: DemoTitle): readonly Board[]
+  /** Every user of the site, where and since when. */
+  sightingsAt(ms: number): Sighting[]
+}
+
+const HOUR_MS = 3_600_000
+const MENUS_SHARE = 0.06
+
+/** Makes the demo network of a seed, a whole number. The catalogue is the shipped one unless given. */
+export function createWorld(seed: number, catalogue: readonly CatalogueTitle[] = readCatalogue()): World {
+  if (!Number.isInteger(seed)) throw new Error(`The seed of the demo network is ${seed}; expected a whole number.`)
+  const titles = chooseTitles(catalogue, seed)
+  const boards = titles.map((title) => boardsOf(seed, title))
+  const networkAt = (ms: number) => networkState(seed, titles, ms)
+  return {
+    seed,
+    titles,
+    networkAt,
+    matchesAt: (title, ms) => {
+      const state = networkAt(ms).titles[title.index]
+      return matchesAt(seed, title, { lobbies: state?.lobbies ?? 0, players: state?.lobbyPlayers ?? 0 }, ms)
+    },
+    boardsOf: (title) => boards[title.index] ?? [],
+    sightingsAt: (ms) => sightingsAt(seed, titles, ms)
+  }
+}
+
+/**
+ * The people of the network are shared out among the titles by weight, so that the sum follows the network's rhythm
+ * however the titles' own fortunes turn.
+ */
+function networkState(seed: number, titles: readonly DemoTitle[], ms: number): NetworkState {
+  const people = peopleOnline(seed, ms)
+  const inMenus = people * MENUS_SHARE * (1 + 0.2 * drift(seed, stream.menus, 0, ms, 40 * 60_000))
+  const pulls = titles.map((title) => pullOf(seed, title, ms))
+  const pullOfAll = pulls.reduce((sum, pull) => sum + pull, 0)
+  const states = titles.map((title, index) => {
+    const expected = (people * (1 - MENUS_SHARE) * (pulls[index] ?? 0)) / pullOfAll
+    return titleState(seed, title, expected, ms)
+  })
+  let online = Math.floor(inMenus)
+  let lobbies = 0
+  for (const state of states) {
+    online += state.online
+    lobbies += state.lobbies
+  }
+  return { registered: peopleRegistered(ms), online, lobbies, titles: states }
+}
+
+/** How much a title draws at an instant: popularity that turns over weeks, an evening's luck, its players' own day. */
+function pullOf(seed: number, title: DemoTitle, ms: number): number {
+  const fortune =
+    1 +
+    0.3 * drift(seed, stream.titleSlow, title.index, ms, 9 * 24 * HOUR_MS) +
+    0.2 * drift(seed, stream.titleMiddle, title.index, ms, 5 * HOUR_MS) +
+    0.05 * drift(seed, stream.titleFast, title.index, ms, 17 * 60_000)
+  return title.weight * fortune * (fullness(ms, title.dayAheadHours) / fullness(ms))
+}
+
+/** Whole players of an expected number: rounded by a slow chance, so that half a player is there half of the time. */
+function titleState(seed: number, title: DemoTitle, expected: number, ms: number): TitleState {
+  const online = Math.floor(expected + roundingOf(seed, title, ms))
+  const [, hasMatchmaking] = title.features
+  if (!hasMatchmaking || online < 2) return { title, online, lobbies: 0, lobbyPlayers: 0 }
+  const share = 0.45 + 0.2 * drift(seed, stream.lobbyShare, title.index, ms, HOUR_MS)
+  const lobbyPlayers = Math.floor(online * share)
+  if (lobbyPlayers === 0) return { title, online, lobbies: 0, lobbyPlayers: 0 }
+  const fill = 0.5 + 0.15 * drift(seed, stream.lobbyFill, title.index, ms, 2 * HOUR_MS)
+  const playersEach = Math.max(1, title.matchSize * fill)
+  return { title, online, lobbies: Math.ceil(lobbyPlayers / playersEach), lobbyPlayers }
+}
+
+/** 0 to 1, another value every ten minutes, at an instant of the title's own. */
+function roundingOf(seed: number, title: DemoTitle, ms: number): number {
+  const stretch = Math.floor(ms / 600_000 + chance(seed, stream.phase, title.index, stream.titleRounding))
+  return chance(seed, stream.titleRounding, title.index, stretch)
+}

@@ -1,7 +1,7 @@
 -- How far the loader (name `load:<topic>`) and each projection (name `project:<projection>`) have come, per partition:
 -- `next` is the first offset not yet taken. Asked by name at every step; a handful of rows. The highest `next` wins, so
 -- that a process that lost a partition cannot turn its successor's checkpoint back.
-CREATE TABLE checkpoint (
+CREATE TABLE IF NOT EXISTS checkpoint (
   name String,
   epoch UInt16,
   partition UInt16,
@@ -11,7 +11,7 @@ CREATE TABLE checkpoint (
 
 -- Messages that could not be read, as they stood in the log. Asked for by topic and position, rarely; a few rows.
 -- `value` is base64, because a message need not be UTF-8.
-CREATE TABLE parked_message (
+CREATE TABLE IF NOT EXISTS parked_message (
   topic LowCardinality(String),
   epoch UInt16,
   partition UInt16,
@@ -26,7 +26,7 @@ CREATE TABLE parked_message (
 -- What each projection step changed: which projection's table, which key (`*`: many), which instants, and the data
 -- version that answers about them have from then on. Readers ask only for rows behind the newest version that they
 -- know, so version leads.
-CREATE TABLE data_change (
+CREATE TABLE IF NOT EXISTS data_change (
   version UInt64,
   projection LowCardinality(String),
   key String,

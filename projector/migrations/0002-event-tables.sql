@@ -1,7 +1,7 @@
 -- Event tables hold the events of one topic in log order. They are asked for ranges of the log, one partition at a
 -- time (projections, rebuilds), so the position is the whole key; a row loaded twice is one row.
 -- `position` orders events within a partition; `version` orders facts: by instant, then by position.
-CREATE TABLE event_network_count (
+CREATE TABLE IF NOT EXISTS event_network_count (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
@@ -15,7 +15,7 @@ CREATE TABLE event_network_count (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_title_count (
+CREATE TABLE IF NOT EXISTS event_title_count (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
@@ -31,7 +31,7 @@ CREATE TABLE event_title_count (
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
 -- An absent field is NULL. `name_key` is the name as it is compared without case, made by the loader.
-CREATE TABLE event_title (
+CREATE TABLE IF NOT EXISTS event_title (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
@@ -51,7 +51,7 @@ CREATE TABLE event_title (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_scrape (
+CREATE TABLE IF NOT EXISTS event_scrape (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),
@@ -67,7 +67,7 @@ CREATE TABLE event_scrape (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_import_run (
+CREATE TABLE IF NOT EXISTS event_import_run (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
   offset UInt64 CODEC(DoubleDelta, ZSTD(1)),

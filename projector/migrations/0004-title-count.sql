@@ -1,5 +1,5 @@
 -- Counts of one title at one instant. Always asked for one title and a stretch of time, so title, then time.
-CREATE TABLE title_count (
+CREATE TABLE IF NOT EXISTS title_count (
   title_id LowCardinality(String),
   ts DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
   online UInt32 CODEC(T64, ZSTD(1)),
@@ -9,7 +9,7 @@ CREATE TABLE title_count (
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (title_id, ts);
 
 -- One row a title and hour that holds a sample; wide windows of one title. Recomputed whole from title_count.
-CREATE TABLE title_count_hour (
+CREATE TABLE IF NOT EXISTS title_count_hour (
   title_id LowCardinality(String),
   hour DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
   min UInt32 CODEC(T64, ZSTD(1)),
@@ -22,7 +22,7 @@ CREATE TABLE title_count_hour (
 
 -- One row a title and UTC day that holds a sample: all titles over weeks and months. Time leads, for every question is
 -- about all titles. Recomputed whole from title_count_hour.
-CREATE TABLE title_count_day (
+CREATE TABLE IF NOT EXISTS title_count_day (
   day Date CODEC(DoubleDelta, ZSTD(1)),
   title_id LowCardinality(String),
   min UInt32 CODEC(T64, ZSTD(1)),
@@ -35,7 +35,7 @@ CREATE TABLE title_count_day (
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (day, title_id);
 
 -- The newest counts of every title: one row a title, read whole.
-CREATE TABLE title_latest (
+CREATE TABLE IF NOT EXISTS title_latest (
   title_id LowCardinality(String),
   ts DateTime64(3, 'UTC'),
   online UInt32,

@@ -1,5 +1,5 @@
 -- Every run of a source, asked for the newest of each source and for stretches of one.
-CREATE TABLE scrape (
+CREATE TABLE IF NOT EXISTS scrape (
   source LowCardinality(String),
   ts DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
   duration_ms UInt32 CODEC(T64, ZSTD(1)),
@@ -10,7 +10,7 @@ CREATE TABLE scrape (
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (source, ts);
 
 -- How far each import has come: one row an import, the newest news of it. Asked for by id, listed rarely.
-CREATE TABLE import_run (
+CREATE TABLE IF NOT EXISTS import_run (
   import_id String,
   ts DateTime64(3, 'UTC'),
   topic LowCardinality(String),

@@ -1,1 +1,31 @@
-export {}
+/*
+ * event table   `event_<noun>`: the events of one topic, in log order, a column a field
+ * loader        log → event tables: judges each record, stores rows, parks what it cannot read
+ * projection    one step from a range of an event table to a read table, as SQL
+ * read table    keyed rows that queries read; the newer version of a key replaces the older
+ * checkpoint    how far the loader or a projection has come, per (epoch, partition)
+ * step          one projection over one range: rows → data_change → checkpoint
+ * pass          one step of every projection that is behind
+ * parked        a message that could not be read, kept with its reason
+ */
+export type { Backoff } from './backoff.js'
+export type { Progress } from './checkpoint.js'
+export type { ReadingSide } from './loader/loader.js'
+export type { LoaderPort } from './loader/message.js'
+export { readBeside } from './loader/read-beside.js'
+export { type LoaderWorkerOptions, runLoaderWorker } from './loader/read-log.js'
+export type { LogReader } from './log.js'
+export type { Logger } from './logger.js'
+export { type Migration, migrate, readMigrations } from './migrate.js'
+export type { Projection } from './projection.js'
+export { projections } from './projections.js'
+export {
+  createProjector,
+  type ProjectionStatus,
+  type Projector,
+  type ProjectorOptions,
+  type ProjectorStatus,
+  type TopicStatus
+} from './projector.js'
+export type { Target } from './settled.js'
+export type { Parameters, Tables } from './tables.js'

@@ -1,0 +1,15 @@
+import type { EventTable } from './event-table.js'
+import { importRunEvents } from './event-tables/import-run.js'
+import { networkCountEvents } from './event-tables/network-count.js'
+import { scrapeEvents } from './event-tables/scrape.js'
+import { titleEvents } from './event-tables/title.js'
+import { titleCountEvents } from './event-tables/title-count.js'
+
+/** Every event table, one a topic. */
+export const eventTables: readonly EventTable[] = [
+  networkCountEvents,
+  titleCountEvents,
+  titleEvents,
+  scrapeEvents,
+  importRunEvents
+]

@@ -1,0 +1,279 @@
+import type { PartitionExtent, Topic } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { Checkpoints, loadCheckpoint, type Progress, storeCheckpoints } from '../checkpoint.js'
+import { eventTables } from '../event-tables.js'
+import type { Logger } from '../logger.js'
+import type { Metrics } from '../metrics.js'
+import type { Tables } from '../tables.js'
+import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
+import { BATCH_ROWS_MAX, PARKED_COLUMNS } from './row-builder.js'
+
+/** A reading side that was started. */
+export type ReadingSide = {
+  readonly port: LoaderPort
+  /** Resolves or rejects when it has ended, wanted or not (a worker's `exit` and `error`). */
+  readonly ended: Promise<void>
+  /** Ends it at once; called after it said that it stopped, or when it did not in time. */
+  close(): Promise<void>
+}
+
+export type LoaderOptions = {
+  readonly tables: Tables
+  readonly topics: readonly Topic[]
+  /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
+  readonly startReading: () => Promise<ReadingSide>
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Called after rows are stored and their checkpoint is too. */
+  readonly onStored: (batch: { readonly topic: string; readonly parked: number }) => void
+  readonly backoff?: Backoff
+}
+
+/** What stands still, and why. */
+export type LoaderTrouble = {
+  readonly reading: string | null
+  readonly storing: { readonly topic: string; readonly reason: string } | null
+}
+
+export type Loader = {
+  start(): void
+  /** Ends reading and storing. What is not stored is read again at the next start. */
+  stop(): Promise<void>
+  /** Where each partition of the topic's log begins and ends now. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  trouble(): LoaderTrouble
+  /** True while whole batches keep coming: there is a backlog. */
+  isBusy(): boolean
+}
+
+const STOP_MS = 3000
+const BUSY_MS = 300
+
+/**
+ * The storing side of the loader. Order per batch: rows → parked messages → checkpoint → credit (and the log's commit).
+ * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
+ * keyed by position, parked messages too. A store that fails is tried again for ever, slower and slower; meanwhile no
+ * credit goes back, so reading waits.
+ */
+export function createLoader(options: LoaderOptions): Loader {
+  const storing = new Storing(options)
+  const stopping = new AbortController()
+  let running: Promise<void> = Promise.resolve()
+  let session: Session | undefined
+  let reading: string | null = null
+
+  const readOnce = async () => {
+    const side = await options.startReading()
+    session = new Session(side.port, storing, options, stopping.signal, (reason) => {
+      if (reason !== null) options.logger.warn({ reason }, 'reading the log failed; it is tried again')
+      reading = reason
+    })
+    if (stopping.signal.aborted) session.stop()
+    const ended = side.ended.then(
+      () => 'the reading side of the loader ended by itself',
+      (error: unknown) => `the reading side of the loader died: ${reasonOf(error)}`
+    )
+    const stopped = session.stopped.then(() => 'stopped')
+    reading = null
+    const reason = await Promise.race([ended, stopped])
+    session.end(reason)
+    session = undefined
+    await side.close()
+    if (!stopping.signal.aborted) throw new Error(reason)
+  }
+  const run = async () => {
+    for (let failures = 1; !stopping.signal.aborted; failures += 1) {
+      const begun = performance.now()
+      try {
+        await readOnce()
+      } catch (error) {
+        if (stopping.signal.aborted) return
+        if (performance.now() - begun > 60_000) failures = 1
+        reading = reasonOf(error)
+        options.logger.error({ reason: reading }, 'the loader is started again')
+        await pause(backoffMs(options.backoff ?? DEFAULT_BACKOFF, failures), stopping.signal)
+      }
+    }
+  }
+  return {
+    start: () => {
+      running = run()
+    },
+    stop: async () => {
+      stopping.abort()
+      session?.stop()
+      await running
+      await storing.idle()
+    },
+    extents: async (topic) => {
+      if (session === undefined) throw new Error(reading ?? 'the loader has not started yet')
+      return await session.extents(topic)
+    },
+    trouble: () => ({ reading, storing: storing.trouble }),
+    isBusy: () => storing.isBusy()
+  }
+}
+
+/** One life of a reading side. */
+class Session {
+  readonly stopped: Promise<void>
+  readonly #port: LoaderPort
+  readonly #signal: AbortSignal
+  readonly #asked = new Map<
+    number,
+    { resolve: (extents: readonly PartitionExtent[]) => void; reject: (error: Error) => void }
+  >()
+  #lastId = 0
+  #endReason: string | undefined
+  #stopped: () => void = () => {}
+
+  constructor(
+    port: LoaderPort,
+    storing: Storing,
+    { logger }: LoaderOptions,
+    signal: AbortSignal,
+    onTrouble: (reason: string | null) => void
+  ) {
+    this.#port = port
+    this.#signal = signal
+    this.stopped = new Promise((resolve) => {
+      this.#stopped = resolve
+    })
+    port.on('message', (received) => {
+      const message = received as FromReader
+      if (message.kind === 'batch') void this.#store(storing, message.batch)
+      else if (message.kind === 'start-at') void this.#startAt(storing, message)
+      else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
+      else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
+      else if (message.kind === 'trouble') onTrouble(message.reason)
+      else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
+      else this.#stopped()
+    })
+  }
+
+  stop(): void {
+    this.#post({ kind: 'stop' })
+    setTimeout(this.#stopped, STOP_MS).unref()
+  }
+
+  end(reason: string): void {
+    this.#endReason = reason
+    for (const { reject } of this.#asked.values()) reject(new Error(reason))
+  }
+
+  async extents(topic: string): Promise<readonly PartitionExtent[]> {
+    this.#lastId += 1
+    const id = this.#lastId
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#asked.set(id, { resolve, reject })
+        this.#post({ kind: 'extents', id, topic })
+      })
+    } finally {
+      this.#asked.delete(id)
+    }
+  }
+
+  async #store(storing: Storing, batch: RowBatch): Promise<void> {
+    const isStored = await storing.store(batch, this.#signal)
+    if (isStored) this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
+  }
+
+  async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
+    const next = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
+    if (next !== undefined) this.#post({ kind: 'start-at', id: asked.id, next })
+  }
+
+  #post(message: ToReader): void {
+    if (this.#endReason === undefined) this.#port.postMessage(message)
+  }
+}
+
+/** Everything that touches the tables, one thing after the other. */
+class Storing {
+  trouble: { topic: string; reason: string } | null = null
+  readonly #options: LoaderOptions
+  readonly #columns: ReadonlyMap<string, { table: string; columns: readonly string[] }>
+  #tail: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  #fullAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: LoaderOptions) {
+    this.#options = options
+    this.#columns = new Map(eventTables.map((each) => [each.topic.name, each]))
+  }
+
+  isBusy(): boolean {
+    return this.#waiting > 1 || performance.now() - this.#fullAt < BUSY_MS
+  }
+
+  async idle(): Promise<void> {
+    await this.#tail
+  }
+
+  /** True when stored; false when the loader was stopped before. */
+  async store(batch: RowBatch, signal: AbortSignal): Promise<boolean> {
+    this.#waiting += 1
+    const isStored = await this.#inTurn(async () => {
+      const stored = await this.#untilDone(batch.topic, signal, () => this.#storeOnce(batch))
+      return stored !== undefined
+    })
+    this.#waiting -= 1
+    if (batch.events.rows >= BATCH_ROWS_MAX / 2) this.#fullAt = performance.now()
+    if (isStored) this.#options.onStored({ topic: batch.topic, parked: batch.parked.rows })
+    return isStored
+  }
+
+  /** The first offset that is not stored yet; undefined when the loader was stopped before it could be read. */
+  startAt(topic: string, epoch: number, partition: number, signal: AbortSignal): Promise<number | undefined> {
+    return this.#untilDone(topic, signal, async () => {
+      const checkpoints = await Checkpoints.read(this.#options.tables)
+      return checkpoints.next(loadCheckpoint(topic), epoch, partition)
+    })
+  }
+
+  async #storeOnce({ topic, events, parked, progress }: RowBatch): Promise<true> {
+    const { tables, metrics } = this.#options
+    const target = this.#columns.get(topic)
+    if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
+    if (events.rows > 0) {
+      const done = metrics.insertSeconds.startTimer()
+      await tables.insert(target.table, target.columns, events.body)
+      done()
+    }
+    if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
+    const name = loadCheckpoint(topic)
+    await storeCheckpoints(
+      tables,
+      progress.map((each) => ({ name, ...each }))
+    )
+    metrics.loadedEvents.inc({ topic }, events.rows)
+    if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
+    return true
+  }
+
+  async #untilDone<Result>(
+    topic: string,
+    signal: AbortSignal,
+    attempt: () => Promise<Result>
+  ): Promise<Result | undefined> {
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        const result = await attempt()
+        this.trouble = null
+        return result
+      } catch (error) {
+        this.trouble = { topic, reason: reasonOf(error) }
+        this.#options.logger.error(this.trouble, 'loading failed; it is tried again')
+        await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
+      }
+    }
+    return undefined
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#tail.then(work)
+    this.#tail = turn.catch(() => undefined)
+    return turn
+  }
+}

@@ -1,0 +1,18 @@
+import { titleTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+
+/** One row a title and field that a source knew: each field folds by itself, the newest instant wins. */
+export const title: Projection = {
+  name: 'title',
+  from: titleTopic,
+  into: 'title',
+  columns: ['title_id', 'field', 'value', 'name_key', 'version'],
+  select: `
+    SELECT e.title_id, f.1, assumeNotNull(f.2), if(f.1 = 'name', e.name_key, ''), e.version
+    FROM event_title AS e
+    ARRAY JOIN [
+      ('name', toNullable(e.name)), ('title', e.title), ('publisher', e.publisher), ('release_date', e.release_date),
+      ('image', e.image), ('product_code', e.product_code), ('features', e.features)] AS f
+    WHERE {range} AND f.2 IS NOT NULL`,
+  touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
+}

@@ -1,0 +1,226 @@
+import { type PartitionExtent, topics } from '@gamenet/schemas'
+import type { Registry } from 'prom-client'
+import { type Backoff, reasonOf } from './backoff.js'
+import { type Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
+import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
+import type { Logger } from './logger.js'
+import { projectorMetrics } from './metrics.js'
+import { projections } from './projections.js'
+import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
+import { headsOf, type Target, waitUntilSettled } from './settled.js'
+import type { Tables } from './tables.js'
+
+export type ProjectorOptions = {
+  /** One connection each, so that neither waits for the other; both on migrated tables. */
+  readonly tables: { readonly loader: Tables; readonly projections: Tables }
+  /** Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. */
+  readonly startReading: () => Promise<ReadingSide>
+  readonly registry: Registry
+  readonly logger: Logger
+  /** Called after each stored change, so that answers next door look for newer data at once. */
+  readonly onChange: () => void
+  /** How long failed steps wait; for tests. */
+  readonly backoff?: Backoff
+}
+
+export type TopicStatus = {
+  readonly topic: string
+  /** Per partition: where the next append goes (`head`, null while the log cannot be asked), and what is loaded. */
+  readonly partitions: readonly {
+    readonly epoch: number
+    readonly partition: number
+    readonly head: number | null
+    readonly loaded: number
+  }[]
+  /** Events of the log that are not loaded; null while it cannot be asked. */
+  readonly lag: number | null
+  readonly parked: number
+}
+
+export type ProjectionStatus = ProjectionState & {
+  readonly projection: string
+  readonly checkpoints: readonly Progress[]
+  /** Loaded events that it has not taken yet. */
+  readonly lag: number
+}
+
+export type ProjectorStatus = {
+  readonly topics: readonly TopicStatus[]
+  readonly projections: readonly ProjectionStatus[]
+  /** Why loading stands still at the moment, else null. */
+  readonly loaderTrouble: string | null
+}
+
+export type Projector = {
+  /** Begins to load and to project. Resolves at once; what fails shows in `status` and is tried again. */
+  start(): void
+  /** Ends both after the statements that run now. */
+  stop(): Promise<void>
+  status(): Promise<ProjectorStatus>
+  /** Holds one projection, others go on. Not remembered over a restart. */
+  pause(projection: string): void
+  resume(projection: string): void
+  /**
+   * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
+   * with what stands still when nothing moved for `standstillMs` (30,000), or with `signal`'s reason.
+   */
+  settled(options?: {
+    readonly targets?: readonly Target[]
+    readonly standstillMs?: number
+    readonly signal?: AbortSignal
+  }): Promise<void>
+}
+
+const EXTENTS_MS = 2000
+const STANDSTILL_MS = 30_000
+
+/** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
+export function createProjector(options: ProjectorOptions): Projector {
+  const { tables, logger } = options
+  const watchers = new Set<() => void>()
+  const parked = new Map<string, number>()
+  const metrics = projectorMetrics(options.registry, async () =>
+    lagByTopic(await askExtents(loader), runner.checkpoints)
+  )
+  const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
+
+  const countParked = async () => {
+    for (const [topic, messages] of await parkedByTopic(tables.projections)) {
+      parked.set(topic, messages)
+      metrics.parkedMessages.set({ topic }, messages)
+    }
+  }
+  const runner: ProjectionRunner = new ProjectionRunner({
+    tables: tables.projections,
+    projections,
+    metrics,
+    logger,
+    onChange: options.onChange,
+    onPass: () => {
+      for (const watch of watchers) watch()
+    },
+    isLoaderBusy: () => loader.isBusy(),
+    ...backoff
+  })
+  const loader: Loader = createLoader({
+    tables: tables.loader,
+    topics,
+    startReading: options.startReading,
+    metrics,
+    logger,
+    onStored: (batch) => {
+      runner.wake()
+      if (batch.parked > 0)
+        countParked().catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'count of parked messages'))
+    },
+    ...backoff
+  })
+  const loaderTrouble = () => {
+    const { reading, storing } = loader.trouble()
+    if (storing !== null) return `loading ${storing.topic}: ${storing.reason}`
+    return reading === null ? null : `reading the log: ${reading}`
+  }
+
+  return {
+    start: () => {
+      loader.start()
+      runner.start()
+    },
+    stop: async () => {
+      await loader.stop()
+      await runner.stop()
+    },
+    pause: (projection) => runner.pause(known(projection)),
+    resume: (projection) => runner.resume(known(projection)),
+    status: async () => {
+      const [extents] = await Promise.all([askExtents(loader), countParked().catch(() => undefined)])
+      const { checkpoints } = runner
+      return {
+        topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
+        projections: projections.map((each) => ({
+          projection: each.name,
+          ...runner.state(each.name),
+          checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
+          lag: lagOf(each, checkpoints)
+        })),
+        loaderTrouble: loaderTrouble()
+      }
+    },
+    settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
+      const watch = {
+        runner,
+        watchers,
+        loader,
+        loaderTrouble,
+        standstillMs,
+        ...(signal === undefined ? {} : { signal })
+      }
+      await waitUntilSettled(watch, targets ?? (await headsOf(watch)))
+    }
+  }
+}
+
+function known(projection: string): string {
+  if (projections.some(({ name }) => name === projection)) return projection
+  const names = projections.map(({ name }) => name).join(', ')
+  throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
+}
+
+/** Extents of every topic that can be asked in time; a log that is away must not hold up status or metrics. */
+async function askExtents(loader: Loader): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
+  const extents = new Map<string, readonly PartitionExtent[]>()
+  let timer: NodeJS.Timeout | undefined
+  const asked = topics.map(async ({ name }) => {
+    extents.set(name, await loader.extents(name))
+  })
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, EXTENTS_MS)
+  })
+  await Promise.race([Promise.allSettled(asked), late])
+  clearTimeout(timer)
+  return new Map(extents)
+}
+
+function lagByTopic(
+  extents: ReadonlyMap<string, readonly PartitionExtent[]>,
+  checkpoints: Checkpoints
+): ReadonlyMap<string, number> {
+  return new Map([...extents].map(([topic, partitions]) => [topic, lagIn(topic, partitions, checkpoints)]))
+}
+
+function lagIn(topic: string, extents: readonly PartitionExtent[], checkpoints: Checkpoints): number {
+  const name = loadCheckpoint(topic)
+  return extents.reduce((sum, { epoch, partition, first, next }) => {
+    return sum + Math.max(0, next - Math.max(first, checkpoints.next(name, epoch, partition)))
+  }, 0)
+}
+
+function topicStatus(
+  topic: string,
+  extents: readonly PartitionExtent[] | undefined,
+  checkpoints: Checkpoints,
+  parked: number
+): TopicStatus {
+  const name = loadCheckpoint(topic)
+  const heads = new Map<string, { epoch: number; partition: number; head: number | null }>()
+  for (const { epoch, partition } of checkpoints.of(name)) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: null })
+  }
+  for (const { epoch, partition, next } of extents ?? []) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: next })
+  }
+  const partitions = [...heads.values()].map((each) => ({
+    ...each,
+    loaded: checkpoints.next(name, each.epoch, each.partition)
+  }))
+  return { topic, partitions, lag: extents === undefined ? null : lagIn(topic, extents, checkpoints), parked }
+}
+
+async function parkedByTopic(tables: Tables): Promise<Map<string, number>> {
+  const rows = await tables.rows(
+    'SELECT p.topic AS topic, uniqExact(p.epoch, p.partition, p.offset) AS messages FROM parked_message AS p GROUP BY p.topic'
+  )
+  const counts = new Map(topics.map(({ name }) => [name, 0]))
+  for (const row of rows) counts.set(String(row.topic), Number(row.messages))
+  return counts
+}

@@ -8,3 +8,4 @@ export {
   type LaneStats,
   type ReadOptions
 } from './clickhouse/clickhouse.js'
+export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'

@@ -1,0 +1,550 @@
+import { mkdirSync, realpathSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
+import { type Database, open, type RootDatabase } from 'lmdb'
+import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
+import { assertTopicName, partitionOf } from './partition.js'
+import { openSignalChannel, type SignalChannel } from './signal-channel.js'
+
+/*
+ * The log of a single machine, in one LMDB file. Key: [topic, epoch, partition, first offset]; value: a packed batch.
+ * A partition's batches follow each other without a gap, so the newest key and its record count are the head.
+ */
+
+const DIRECTORY_FORMAT = 1
+/** Packing 8,192 events takes the event loop about 15 ms; the compression after it runs on another thread. */
+const BATCH_RECORDS_MAX = 8192
+const BATCH_CHARACTERS_MAX = 4 * 1024 * 1024
+const MESSAGE_CHARACTERS_MAX = 16 * 1024 * 1024
+const WAITING_APPENDS_MAX = 10_000
+/** How many bytes one commit may hold, so that the first of many waiting appends is not kept until the last. */
+const COMMIT_BYTES_MAX = 16 * 1024 * 1024
+/** Small batches are delivered together up to about this many records. */
+const DELIVERY_RECORDS = 4096
+const TRIM_BATCHES_MAX = 1000
+const TRIM_INTERVAL_MS = 60_000
+const EPOCH_MAX = 65_535
+const PARTITIONS_MAX = 1024
+const FULL_BYTES = 16 * 1024 * 1024
+
+export type EmbeddedLogOptions = {
+  /** Directory; made when it is missing. */
+  readonly path: string
+  /** Partitions of every topic in this epoch, 1 unless given. */
+  readonly partitions?: number
+  /** Rises when topics are made anew or `partitions` changes, 1 unless given. Older epochs stay readable. */
+  readonly epoch?: number
+  /** Batches appended longer ago are deleted, but for the newest of a partition. Everything is kept unless given. */
+  readonly retentionMs?: number
+  /** Stored bytes that a partition keeps at most, but for its newest batch. Everything is kept unless given. */
+  readonly retentionBytes?: number
+  /** Milliseconds since 1970, for tests of retention. */
+  readonly now?: () => number
+}
+
+/** A log in a directory. What another thread of this process appends to the same directory is seen here too. */
+export type EmbeddedLog = {
+  /**
+   * Resolves when all messages are on the disk, flushed. All of them are written or none. Calls keep their order;
+   * those that wait at the same time share one flush. Packing and compression take about 2 µs a message.
+   */
+  append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  /** Extents of all partitions of all epochs that the topic has; none for a topic that was never appended to. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  /**
+   * Delivers what the topics hold from `startAt` on, and then what is appended, until `signal` aborts. A start of 0
+   * means the oldest that is held; any other start that is no longer, or not yet, held rejects.
+   */
+  consume(options: {
+    readonly topics: readonly string[]
+    startAt(topic: string, epoch: number, partition: number): Promise<number>
+    deliver(batch: LogBatch): Promise<void>
+    readonly signal: AbortSignal
+  }): Promise<void>
+  /** Does nothing: this log keeps no lag figures of its own. */
+  commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
+  /** Applies the retention now instead of at the next append after a minute. */
+  trim(): Promise<void>
+  /** Waits for appends under way, ends all `consume` calls, closes the file. Later calls reject. */
+  close(): Promise<void>
+}
+
+type BatchKey = [topic: string, epoch: number, partition: number, first: number]
+
+type Store = {
+  readonly root: RootDatabase
+  readonly batches: Database<Buffer, BatchKey>
+  readonly path: string
+  /** Partitions of each epoch, oldest epoch first. */
+  readonly epochs: readonly { readonly epoch: number; readonly partitions: number }[]
+  readonly channel: SignalChannel
+  readonly now: () => number
+}
+
+type WaitingAppend = {
+  readonly topic: string
+  readonly packed: Promise<readonly { partition: number; batch: Buffer }[]>
+  resolve(): void
+  reject(error: Error): void
+}
+
+/** Opens the log in a directory, or makes it. Throws a sentence when the directory is not one it can read. */
+export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
+  const store = openStore(options)
+  const closing = new AbortController()
+  const readers = new Set<Promise<void>>()
+  const appender = openAppender(store, options)
+  const refuseWhenClosed = (): void => {
+    if (closing.signal.aborted) throw new Error(`the log at ${store.path} is closed`)
+  }
+  return {
+    async append(topic, messages) {
+      refuseWhenClosed()
+      await appender.append(topic, messages)
+    },
+    async extents(topic) {
+      refuseWhenClosed()
+      store.batches.resetReadTxn()
+      return extentsOf(store, topic)
+    },
+    async consume({ signal, ...request }) {
+      refuseWhenClosed()
+      const reading = consume(store, { ...request, signal: AbortSignal.any([signal, closing.signal]) })
+      readers.add(reading)
+      await reading.finally(() => readers.delete(reading))
+    },
+    async commit() {
+      refuseWhenClosed()
+    },
+    async trim() {
+      refuseWhenClosed()
+      await appender.trim()
+    },
+    async close() {
+      if (closing.signal.aborted) return
+      closing.abort()
+      await appender.drained()
+      await Promise.allSettled(readers)
+      store.channel.close()
+      await store.root.close()
+    }
+  }
+}
+
+function openStore(options: EmbeddedLogOptions): Store {
+  const { epoch = 1, partitions = 1 } = options
+  assertWithin('epoch', epoch, 0, EPOCH_MAX)
+  assertWithin('partitions', partitions, 1, PARTITIONS_MAX)
+  mkdirSync(options.path, { recursive: true })
+  const path = realpathSync(options.path)
+  let root: RootDatabase
+  try {
+    // With overlapping sync a commit is answered before it is flushed; with event-turn batching lmdb makes a promise
+    // of its own that nobody can catch, and a full disk would end the process.
+    root = open({ path, maxDbs: 4, overlappingSync: false, eventTurnBatching: false, encoding: 'binary' })
+  } catch (error) {
+    throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
+  }
+  try {
+    const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
+    const batches = root.openDB<Buffer, BatchKey>({ name: 'batches', encoding: 'binary' })
+    const epochs = agreeOnEpochs(path, root, meta, epoch, partitions)
+    return { root, batches, path, epochs, channel: openSignalChannel(path), now: options.now ?? Date.now }
+  } catch (error) {
+    void root.close()
+    throw error
+  }
+}
+
+/** Reads what the directory says of itself, refuses what does not fit, and adds this epoch when it is new. */
+function agreeOnEpochs(
+  path: string,
+  root: RootDatabase,
+  meta: Database<string, string>,
+  epoch: number,
+  partitions: number
+): Store['epochs'] {
+  return root.transactionSync(() => {
+    const format = meta.get('format') ?? String(DIRECTORY_FORMAT)
+    if (format !== String(DIRECTORY_FORMAT)) {
+      throw new Error(
+        `the log at ${path} has format ${format}, this program reads ${DIRECTORY_FORMAT}: use the program that wrote it`
+      )
+    }
+    const epochs = new Map<number, number>(JSON.parse(meta.get('epochs') ?? '[]'))
+    const newest = Math.max(-1, ...epochs.keys())
+    if (epoch < newest) {
+      throw new Error(`the log at ${path} is at epoch ${newest}, asked for was the older epoch ${epoch}`)
+    }
+    const known = epochs.get(epoch)
+    if (known !== undefined && known !== partitions) {
+      throw new Error(
+        `the log at ${path} has ${known} partitions in epoch ${epoch}, asked for were ${partitions}: raise the epoch`
+      )
+    }
+    epochs.set(epoch, partitions)
+    if (known === undefined) {
+      meta.putSync('format', String(DIRECTORY_FORMAT))
+      meta.putSync('epochs', JSON.stringify([...epochs]))
+    }
+    return [...epochs].map(([epoch, partitions]) => ({ epoch, partitions })).sort((a, b) => a.epoch - b.epoch)
+  })
+}
+
+type Appender = {
+  append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  trim(): Promise<void>
+  drained(): Promise<void>
+}
+
+/** Packs appends side by side, and commits what is ready in the order of the calls. */
+function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
+  const { epoch, partitions } = store.epochs.at(-1) ?? { epoch: 1, partitions: 1 }
+  const waiting: WaitingAppend[] = []
+  let committing: Promise<void> | undefined
+  let trimmedAtMs = Number.NEGATIVE_INFINITY
+
+  const trim = async (): Promise<void> => {
+    trimmedAtMs = store.now()
+    if (options.retentionMs === undefined && options.retentionBytes === undefined) return
+    await trimStore(store, options)
+  }
+  const commitAll = async (): Promise<void> => {
+    while (waiting.length > 0) await commitNext(store, epoch, waiting)
+    if (store.now() - trimmedAtMs >= TRIM_INTERVAL_MS) {
+      await trim().catch(() => {
+        // What could not be deleted now is tried again after the next interval; the appends themselves are safe.
+      })
+    }
+  }
+  const startCommitting = (): void => {
+    committing ??= commitAll().finally(() => {
+      committing = undefined
+      if (waiting.length > 0) startCommitting()
+    })
+  }
+  return {
+    async append(topic, messages) {
+      assertTopicName(topic)
+      if (messages.length === 0) return
+      if (waiting.length >= WAITING_APPENDS_MAX) {
+        throw new Error(`${WAITING_APPENDS_MAX} appends wait for the log at ${store.path}: append more slowly`)
+      }
+      const packed = packAll(messages, partitions)
+      packed.catch(() => {
+        // Seen by the commit, which awaits it in its turn.
+      })
+      await new Promise<void>((resolve, reject) => {
+        waiting.push({ topic, packed, resolve, reject })
+        startCommitting()
+      })
+    },
+    trim,
+    async drained() {
+      while (committing !== undefined) await committing
+    }
+  }
+}
+
+/** Messages as packed batches, each of one partition, in order. Lets the event loop turn between two batches. */
+async function packAll(
+  messages: readonly LogMessage[],
+  partitions: number
+): Promise<readonly { partition: number; batch: Buffer }[]> {
+  const byPartition = new Map<number, LogMessage[]>()
+  for (const message of messages) {
+    const characters = message.key.length + message.value.length
+    if (characters > MESSAGE_CHARACTERS_MAX) {
+      throw new Error(`a message has ${characters} characters, the log takes up to ${MESSAGE_CHARACTERS_MAX}`)
+    }
+    const partition = partitionOf(message.key, partitions)
+    const rows = byPartition.get(partition)
+    if (rows === undefined) byPartition.set(partition, [message])
+    else rows.push(message)
+  }
+  const packed: Promise<{ partition: number; batch: Buffer }>[] = []
+  for (const [partition, rows] of byPartition) {
+    for (const chunk of chunksOf(rows)) {
+      if (packed.length > 0) await new Promise((resolve) => setImmediate(resolve))
+      packed.push(packBatch(chunk).then((batch) => ({ partition, batch })))
+    }
+  }
+  return await Promise.all(packed)
+}
+
+function chunksOf(messages: readonly LogMessage[]): LogMessage[][] {
+  const chunks: LogMessage[][] = []
+  const records = Math.ceil(messages.length / Math.ceil(messages.length / BATCH_RECORDS_MAX))
+  let chunk: LogMessage[] = []
+  let characters = 0
+  for (const message of messages) {
+    const more = message.key.length + message.value.length
+    if (chunk.length > 0 && (chunk.length >= records || characters + more > BATCH_CHARACTERS_MAX)) {
+      chunks.push(chunk)
+      chunk = []
+      characters = 0
+    }
+    chunk.push(message)
+    characters += more
+  }
+  if (chunk.length > 0) chunks.push(chunk)
+  return chunks
+}
+
+/** Commits the longest run of appends from the front that are packed, in one flush. */
+async function commitNext(store: Store, epoch: number, waiting: WaitingAppend[]): Promise<void> {
+  const group: { append: WaitingAppend; batches: readonly { partition: number; batch: Buffer }[] }[] = []
+  let bytes = 0
+  while (waiting.length > 0 && bytes < COMMIT_BYTES_MAX) {
+    const append = waiting[0]
+    if (append === undefined || (group.length > 0 && !(await isSettled(append.packed)))) break
+    waiting.shift()
+    try {
+      const batches = await append.packed
+      group.push({ append, batches })
+      for (const { batch } of batches) bytes += batch.length
+    } catch (error) {
+      append.reject(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+  if (group.length === 0) return
+  try {
+    await store.batches.transaction(() => {
+      for (const { append, batches } of group) {
+        for (const { partition, batch } of batches) putBatch(store, append.topic, epoch, partition, batch)
+      }
+    })
+  } catch (error) {
+    const failure = await writeFailure(store, error)
+    for (const { append } of group) append.reject(failure)
+    return
+  }
+  store.channel.notify()
+  for (const { append } of group) append.resolve()
+}
+
+async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+  const pending = Symbol('pending')
+  const winner = await Promise.race([promise, Promise.resolve(pending)]).catch(() => undefined)
+  return winner !== pending
+}
+
+/** Inside a transaction: the batch goes behind the newest of its partition, which is read there and then. */
+function putBatch(store: Store, topic: string, epoch: number, partition: number, batch: Buffer): void {
+  const newest = newestOf(store, topic, epoch, partition)
+  stampBatch(batch, {
+    appendedAtMs: store.now(),
+    bytesBefore: newest === undefined ? 0 : newest.bytesBefore + newest.bytes
+  })
+  void store.batches.put([topic, epoch, partition, newest?.next ?? 0], batch)
+}
+
+/** Why a write failed, in words: LMDB says "Input/output error" when the disk is full. */
+async function writeFailure(store: Store, error: unknown): Promise<Error> {
+  let cause = error
+  if (error instanceof Error && 'commitError' in error) {
+    cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
+  }
+  const free = await statfs(store.path).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => Number.NaN
+  )
+  const why = free < FULL_BYTES ? `the disk is full, ${free} bytes are free (${sentence(cause)})` : sentence(cause)
+  return new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
+}
+
+function sentence(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function assertWithin(name: string, value: number, least: number, most: number): void {
+  if (Number.isInteger(value) && value >= least && value <= most) return
+  throw new Error(`${name} is ${value}, expected a whole number from ${least} to ${most}`)
+}
+
+type BatchPlace = { first: number; next: number; bytesBefore: number; bytes: number; appendedAtMs: number }
+
+function placeOf(key: BatchKey, batch: Buffer): BatchPlace {
+  const { records, ...frame } = frameOf(batch)
+  return { ...frame, first: key[3], next: key[3] + records, bytes: batch.length }
+}
+
+function newestOf(store: Store, topic: string, epoch: number, partition: number): BatchPlace | undefined {
+  return batchAtOrBefore(store, topic, epoch, partition, Number.MAX_SAFE_INTEGER)
+}
+
+function batchAtOrBefore(
+  store: Store,
+  topic: string,
+  epoch: number,
+  partition: number,
+  offset: number
+): BatchPlace | undefined {
+  const start = [topic, epoch, partition, offset]
+  const end = [topic, epoch, partition]
+  for (const { key, value } of store.batches.getRange({ start, end, reverse: true, limit: 1 }))
+    return placeOf(key, value)
+  return undefined
+}
+
+function oldestOf(store: Store, topic: string, epoch: number, partition: number): BatchPlace | undefined {
+  const start = [topic, epoch, partition, 0]
+  const end = [topic, epoch, partition, Number.MAX_SAFE_INTEGER]
+  for (const { key, value } of store.batches.getRange({ start, end, limit: 1 })) return placeOf(key, value)
+  return undefined
+}
+
+function extentOf(store: Store, topic: string, epoch: number, partition: number): PartitionExtent {
+  const oldest = oldestOf(store, topic, epoch, partition)
+  const newest = newestOf(store, topic, epoch, partition)
+  return { epoch, partition, first: oldest?.first ?? 0, next: newest?.next ?? 0 }
+}
+
+function extentsOf(store: Store, topic: string): PartitionExtent[] {
+  const extents: PartitionExtent[] = []
+  for (const { epoch, partitions } of store.epochs) {
+    const held = Array.from({ length: partitions }, (_, partition) => extentOf(store, topic, epoch, partition))
+    if (held.some(({ next }) => next > 0)) extents.push(...held)
+  }
+  return extents
+}
+
+/** Deletes whole batches from the oldest on, a bounded number in a transaction, until the retention is met. */
+async function trimStore(store: Store, options: EmbeddedLogOptions): Promise<void> {
+  for (;;) {
+    let deleted = 0
+    await store.batches.transaction(() => {
+      for (const key of expiredKeys(store, options)) {
+        void store.batches.remove(key)
+        deleted += 1
+      }
+    })
+    if (deleted < TRIM_BATCHES_MAX) return
+  }
+}
+
+function expiredKeys(store: Store, { retentionMs, retentionBytes }: EmbeddedLogOptions): BatchKey[] {
+  const oldestMs = retentionMs === undefined ? Number.NEGATIVE_INFINITY : store.now() - retentionMs
+  const keys: BatchKey[] = []
+  for (let after: BatchKey | undefined; keys.length < TRIM_BATCHES_MAX; ) {
+    const [oldest] = store.batches.getRange({ ...(after === undefined ? {} : { start: after }), limit: 1 })
+    if (oldest === undefined) return keys
+    const [topic, epoch, partition] = oldest.key
+    const newest = newestOf(store, topic, epoch, partition)
+    const end: BatchKey = [topic, epoch, partition, newest?.first ?? 0]
+    const limit = TRIM_BATCHES_MAX - keys.length
+    for (const { key, value } of store.batches.getRange({ start: oldest.key, end, limit })) {
+      const { appendedAtMs, bytesBefore } = frameOf(value)
+      const held = (newest?.bytesBefore ?? 0) + (newest?.bytes ?? 0) - bytesBefore
+      if (appendedAtMs >= oldestMs && held <= (retentionBytes ?? Number.POSITIVE_INFINITY)) break
+      keys.push(key)
+    }
+    after = [topic, epoch, partition, Number.MAX_SAFE_INTEGER]
+  }
+  return keys
+}
+
+type ConsumeRequest = Parameters<EmbeddedLog['consume']>[0]
+
+/** Reads the topics side by side; the first failure ends all of them. */
+async function consume(store: Store, request: ConsumeRequest): Promise<void> {
+  const failing = new AbortController()
+  const signal = AbortSignal.any([request.signal, failing.signal])
+  const readings = [...new Set(request.topics)].map((topic) =>
+    readTopic(store, topic, { ...request, signal }).catch((error: unknown) => {
+      failing.abort()
+      throw error
+    })
+  )
+  const failed = (await Promise.allSettled(readings)).find((outcome) => outcome.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+}
+
+/** Epoch after epoch, so that a key keeps its order when it moves to another partition. */
+async function readTopic(store: Store, topic: string, request: ConsumeRequest): Promise<void> {
+  for (const [i, { epoch, partitions }] of store.epochs.entries()) {
+    const isClosed = i < store.epochs.length - 1
+    const failing = new AbortController()
+    const signal = AbortSignal.any([request.signal, failing.signal])
+    const readings = Array.from({ length: partitions }, (_, partition) =>
+      readPartition(store, { topic, epoch, partition, isClosed }, { ...request, signal }).catch((error: unknown) => {
+        failing.abort()
+        throw error
+      })
+    )
+    const failed = (await Promise.allSettled(readings)).find((outcome) => outcome.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+  }
+}
+
+type PartitionPlace = { topic: string; epoch: number; partition: number; isClosed: boolean }
+
+/** Reads and unpacks the next records while the ones before are being delivered. */
+async function readPartition(store: Store, place: PartitionPlace, request: ConsumeRequest): Promise<void> {
+  const { topic, epoch, partition, isClosed } = place
+  const { signal } = request
+  if (signal.aborted) return
+  let next = await firstOffset(store, place, await request.startAt(topic, epoch, partition))
+  let ahead: Promise<LogRecord[]> | undefined
+  while (!signal.aborted) {
+    const heard = store.channel.heard()
+    const records = await (ahead ?? readFrom(store, place, next))
+    ahead = undefined
+    if (signal.aborted) return
+    if (records.length === 0) {
+      if (isClosed) return
+      await store.channel.wait(heard, signal)
+      continue
+    }
+    next += records.length
+    ahead = readFrom(store, place, next)
+    ahead.catch(() => {
+      // Seen when the loop comes to it; the delivery under way has to end first.
+    })
+    await request.deliver({ topic, epoch, partition, records })
+  }
+}
+
+async function firstOffset(store: Store, place: PartitionPlace, wanted: number): Promise<number> {
+  const { topic, epoch, partition } = place
+  store.batches.resetReadTxn()
+  const { first, next } = extentOf(store, topic, epoch, partition)
+  const name = `${topic}, epoch ${epoch}, partition ${partition}`
+  if (wanted > next) {
+    throw new Error(
+      `${name} of the log at ${store.path} ends before offset ${next}, wanted was ${wanted}: ` +
+        'the log is older than what was read from it; raise the epoch'
+    )
+  }
+  if (wanted === 0 || wanted >= first) return Math.max(wanted, first)
+  throw new Error(
+    `offsets ${wanted} to ${first - 1} of ${name} are no longer in the log at ${store.path}: its retention passed them`
+  )
+}
+
+/** The records from an offset on, as many as one delivery takes; none at the head. */
+async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<LogRecord[]> {
+  const { topic, epoch, partition } = place
+  store.batches.resetReadTxn()
+  const found = batchAtOrBefore(store, topic, epoch, partition, offset)
+  const from = found !== undefined && found.next > offset ? found.first : offset
+  const batches: { first: number; bytes: Buffer }[] = []
+  let end = from
+  const range = { start: [topic, epoch, partition, from], end: [topic, epoch, partition, Number.MAX_SAFE_INTEGER] }
+  for (const { key, value } of store.batches.getRange(range)) {
+    if (key[3] !== end) break
+    batches.push({ first: end, bytes: value })
+    end += frameOf(value).records
+    if (end - from >= DELIVERY_RECORDS) break
+  }
+  if (batches.length === 0) {
+    const { first, next } = extentOf(store, topic, epoch, partition)
+    if (offset >= next) return []
+    throw new Error(
+      `offsets ${offset} to ${first - 1} of ${topic}, partition ${partition}, were deleted before they were read`
+    )
+  }
+  const unpacked = await Promise.all(batches.map(({ first, bytes }) => unpackBatch(bytes, first)))
+  const records = unpacked.flat()
+  return offset > from ? records.slice(offset - from) : records
+}

@@ -1,0 +1,54 @@
+import { BroadcastChannel } from 'node:worker_threads'
+
+/** Safety net for appends of another process, from which no signal comes. */
+const POLL_MS = 1000
+
+/** Wakes all who wait for news of one log, in every thread of this process. Keeps no process alive. */
+export type SignalChannel = {
+  /** Tells all threads that something was appended. */
+  notify(): void
+  /** How many signals came so far. */
+  heard(): number
+  /** Resolves when a signal came after the `heard` first ones, when `signal` aborts, or after a second. */
+  wait(heard: number, signal: AbortSignal): Promise<void>
+  close(): void
+}
+
+/** The channel of the log at `path`, an absolute path. */
+export function openSignalChannel(path: string): SignalChannel {
+  const channel = new BroadcastChannel(`gamenet-log:${path}`)
+  const waiting = new Set<() => void>()
+  let signals = 0
+  const wakeAll = (): void => {
+    signals += 1
+    for (const wake of [...waiting]) wake()
+  }
+  channel.onmessage = wakeAll
+  // Typed without it in Node 20, though it has been there since 15.4.
+  ;(channel as unknown as { unref(): void }).unref()
+  return {
+    notify() {
+      wakeAll()
+      channel.postMessage('appended')
+    },
+    heard: () => signals,
+    wait(heard, signal) {
+      if (signals > heard || signal.aborted) return Promise.resolve()
+      return new Promise((resolve) => {
+        const wake = (): void => {
+          waiting.delete(wake)
+          clearTimeout(timer)
+          signal.removeEventListener('abort', wake)
+          resolve()
+        }
+        const timer = setTimeout(wake, POLL_MS).unref()
+        waiting.add(wake)
+        signal.addEventListener('abort', wake)
+      })
+    },
+    close() {
+      wakeAll()
+      channel.close()
+    }
+  }
+}

@@ -5,6 +5,17 @@
  * publication  events of one topic on their way to the log
  */
 export { createIngest, type Ingest, type IngestOptions, type SourceStatus } from './create-ingest.js'
+export { ImportCutOff, ImportRefused } from './import/import-refused.js'
+export {
+  type ImportFault,
+  type ImportNeeds,
+  type ImportProgress,
+  type ImportRequest,
+  type ImportResult,
+  type KnownImport,
+  runImport
+} from './import/import-run.js'
+export { importInWorker } from './import/import-worker.js'
 export type { Log } from './log.js'
 export { publish } from './publish.js'
 export type { Logger } from './scrape/run-source.js'

@@ -1,0 +1,99 @@
+import { parse } from 'csv-parse/sync'
+import type { Cut, Cutter, Row } from './rows.js'
+
+/** The longest description of a title, all fields at their limits in 4-byte characters, is 16 KB. */
+const ROW_CHARS_MAX = 65_536
+
+/** The cells of one row, or why it is none. */
+export type Cells =
+  | { readonly line: number; readonly cells: readonly string[] }
+  | { readonly line: number; readonly fault: string }
+
+/**
+ * Divides CSV (RFC 4180: commas, CRLF or LF, quotes doubled inside quotes, line ends inside quotes) into rows. A quote
+ * that is never closed costs its own line, not the rest of the file.
+ */
+export function csvCutter(): Cutter {
+  return { rowCharsMax: ROW_CHARS_MAX, cut: cutRow, forced: () => undefined, endFault: () => undefined }
+}
+
+function cutRow(text: string, from: number): Cut {
+  const newline = text.indexOf('\n', from)
+  if (newline === -1) return 'more'
+  const lineEnd = row(text, from, newline)
+  // Within the line: to look on through the whole text at every row would take seconds a megabyte.
+  if (!text.slice(from, newline).includes('"')) return lineEnd
+  return cutQuotedRow(text, from, newline) ?? lineEnd
+}
+
+/** Undefined when the quotes make no sense: then the row is its first line, and the parser says what is wrong. */
+function cutQuotedRow(text: string, from: number, firstNewline: number): Cut | undefined {
+  let at = from
+  for (;;) {
+    if (text[at] === '"') {
+      const closing = closingQuote(text, at + 1)
+      if (closing === -1) return 'more'
+      at = closing + 1
+      if (at >= text.length || (text[at] === '\r' && at + 1 >= text.length)) return 'more'
+      const isEnd = text[at] === '\n' || (text[at] === '\r' && text[at + 1] === '\n')
+      if (!isEnd && text[at] !== ',') return undefined
+    }
+    const comma = text.indexOf(',', at)
+    const newline = at > firstNewline ? text.indexOf('\n', at) : firstNewline
+    if (newline === -1) return 'more'
+    if (comma === -1 || comma > newline) return row(text, from, newline)
+    at = comma + 1
+  }
+}
+
+/** A quote, not doubled. One at the very end of the text may yet be doubled by what comes. */
+function closingQuote(text: string, from: number): number {
+  let at = text.indexOf('"', from)
+  while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
+  return at
+}
+
+function row(text: string, from: number, newline: number): Cut {
+  const end = newline > from && text[newline - 1] === '\r' ? newline - 1 : newline
+  if (end === from) return { kind: 'between', next: newline + 1 }
+  return { kind: 'row', start: from, end, next: newline + 1 }
+}
+
+/**
+ * The cells of rows. Without a quote a row is its text between commas; rows with quotes are given to the parser
+ * together (365,000 rows a second against 17,000 one by one), and one by one only where one of them is broken.
+ */
+export function cellsOf(rows: readonly Row[]): readonly Cells[] {
+  const quoted = rows.filter((row) => row.fault === undefined && row.text.includes('"'))
+  const parsed = quoted.length === 0 ? new Map<Row, Cells>() : parseQuoted(quoted)
+  return rows.map((row) => {
+    if (row.fault !== undefined) return { line: row.line, fault: row.fault }
+    return parsed.get(row) ?? { line: row.line, cells: row.text.split(',') }
+  })
+}
+
+function parseQuoted(rows: readonly Row[]): Map<Row, Cells> {
+  const together = parseText(rows.map((row) => row.text).join('\n'))
+  if (!('fault' in together) && together.records.length === rows.length) {
+    return new Map(rows.map((row, n) => [row, { line: row.line, cells: together.records[n] ?? [] }]))
+  }
+  return new Map(rows.map((row) => [row, parseAlone(row)]))
+}
+
+function parseAlone(row: Row): Cells {
+  const alone = parseText(row.text)
+  if ('fault' in alone) return { line: row.line, fault: alone.fault }
+  const [cells] = alone.records
+  if (cells === undefined || alone.records.length > 1) return { line: row.line, fault: 'the quotes do not pair' }
+  return { line: row.line, cells }
+}
+
+function parseText(text: string): { readonly records: string[][] } | { readonly fault: string } {
+  try {
+    return { records: parse(text, { relax_column_count: true, record_delimiter: ['\r\n', '\n'] }) as string[][] }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    // The parser counts lines of the piece that it was given, which says nothing about the file.
+    return { fault: `the row is not valid CSV: ${reason.replace(/ at line \d+/g, '').slice(0, 200)}` }
+  }
+}

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, open, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
+import { ImportRefused } from './import-refused.js'
+
+/** Large enough that a block costs more to read than to hand over, small enough for many imports at once. */
+const BLOCK_BYTES = 262_144
+/** What standard input may hold: ten years of a thousand titles by the minute are about 250 GB, so not everything. */
+const SPOOL_BYTES_MAX = 64 * 2 ** 30
+const GZIP = [0x1f, 0x8b]
+
+/** How rows stand in a file. */
+export type Format = 'csv' | 'ndjson' | 'json'
+
+/** A file that can be read again and again. */
+export type ImportFile = {
+  /** As the user named it, for messages. */
+  readonly name: string
+  readonly path: string
+  readonly bytes: number
+  readonly modifiedMs: number
+  readonly isGzip: boolean
+}
+
+/** What reading a file once from end to end tells about it. */
+export type Fingerprint = {
+  /** SHA-256 over the unpacked bytes, so that packing a file anew makes no other import of it. */
+  readonly digest: Buffer
+  readonly format: Format
+}
+
+type Reading = { readonly signal: AbortSignal; onBytes?(fileBytesRead: number): void }
+
+/**
+ * Runs `use` on a file that can be read several times: the one at a path, or a copy of what comes once (standard input,
+ * a pipe, a request), which is removed afterwards.
+ */
+export async function withImportFile<Result>(
+  input: string | AsyncIterable<Uint8Array>,
+  name: string,
+  options: { readonly signal: AbortSignal; readonly spoolDirectory?: string | undefined },
+  use: (file: ImportFile) => Promise<Result>
+): Promise<Result> {
+  if (typeof input === 'string') {
+    const found = await describe(input, name)
+    if (found !== undefined) return use(found)
+  }
+  const bytes = typeof input === 'string' ? createReadStream(input) : input
+  const directory = await mkdtemp(join(options.spoolDirectory ?? tmpdir(), 'gamenet-import-'))
+  try {
+    const path = join(directory, 'input')
+    await spool(bytes, path, name, options.signal)
+    const file = await describe(path, name)
+    if (file === undefined) throw new Error(`${path} is no file although it was just written`)
+    return await use(file)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** Undefined when the path leads to something that can be read once only. */
+async function describe(path: string, name: string): Promise<ImportFile | undefined> {
+  try {
+    const status = await stat(path)
+    if (status.isDirectory()) throw new ImportRefused(`${name} is a directory; name the files in it`)
+    if (!status.isFile()) return undefined
+    const handle = await open(path)
+    try {
+      const start = new Uint8Array(2)
+      await handle.read(start, 0, 2, 0)
+      const isGzip = start[0] === GZIP[0] && start[1] === GZIP[1]
+      return { name, path, bytes: status.size, modifiedMs: status.mtimeMs, isGzip }
+    } finally {
+      await handle.close()
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code
+    if (code === 'ENOENT') throw new ImportRefused(`There is no file ${name}`, { cause: error })
+    if (code === 'EACCES') throw new ImportRefused(`${name} may not be read by this user`, { cause: error })
+    throw error
+  }
+}
+
+async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: string, signal: AbortSignal): Promise<void> {
+  let written = 0
+  const limited = async function* (chunks: AsyncIterable<Uint8Array>) {
+    for await (const chunk of chunks) {
+      written += chunk.byteLength
+      if (written > SPOOL_BYTES_MAX) {
+        throw new ImportRefused(`${name} gives more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
+      }
+      yield chunk
+    }
+  }
+  await pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
+}
+
+/** True when the file is no longer the one that was described. */
+export async function hasChanged(file: ImportFile): Promise<boolean> {
+  const status = await stat(file.path).catch(() => undefined)
+  return status === undefined || status.size !== file.bytes || status.mtimeMs !== file.modifiedMs
+}
+
+/**
+ * Reads the whole file once before anything of it is published: it makes the import's identity, and shows a gzip that
+ * was cut off or damaged while nothing is half done yet. Throws an {@link ImportRefused}.
+ */
+export async function fingerprint(
+  file: ImportFile,
+  format: Format | undefined,
+  reading: Reading
+): Promise<Fingerprint> {
+  const hash = createHash('sha256')
+  let lines = 0
+  let bytes = 0
+  let start = Buffer.alloc(0)
+  try {
+    for await (const block of bytesOf(file, reading)) {
+      if (start.length < BLOCK_BYTES) start = Buffer.concat([start, block])
+      hash.update(block)
+      bytes += block.length
+      for (let at = block.indexOf(0x0a); at !== -1; at = block.indexOf(0x0a, at + 1)) lines += 1
+    }
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? ''
+    if (!code.startsWith('Z_')) throw error
+    const what = code === 'Z_BUF_ERROR' ? 'ends in the middle of its gzip data' : 'holds damaged gzip data'
+    throw new ImportRefused(
+      `${file.name} ${what}, behind ${lines} complete lines (${bytes} bytes unpacked); ` +
+        'nothing was published. Get the file again and import it then',
+      { cause: error }
+    )
+  }
+  return { digest: hash.digest(), format: format ?? formatOf(start, file.name) }
+}
+
+/** The text of the file in blocks, without a byte order mark. Bytes that are no UTF-8 become U+FFFD. */
+export async function* textOf(file: ImportFile, reading: Reading): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8')
+  for await (const block of bytesOf(file, reading)) yield decoder.decode(block, { stream: true })
+  yield decoder.decode()
+}
+
+async function* bytesOf(file: ImportFile, { signal, onBytes }: Reading): AsyncGenerator<Buffer> {
+  const packed = createReadStream(file.path, { highWaterMark: BLOCK_BYTES, signal })
+  const gunzip = file.isGzip ? createGunzip({ chunkSize: BLOCK_BYTES }) : undefined
+  if (gunzip !== undefined) {
+    packed.on('error', (error) => gunzip.destroy(error))
+    packed.pipe(gunzip)
+  }
+  try {
+    for await (const block of gunzip ?? packed) {
+      signal.throwIfAborted()
+      onBytes?.(packed.bytesRead)
+      yield block as Buffer
+    }
+  } finally {
+    gunzip?.destroy()
+    packed.destroy()
+  }
+}
+
+/** Files of another kind that are taken for tables now and then, by their first bytes. */
+const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: string }[] = [
+  { bytes: [0x50, 0x4b, 0x03, 0x04], what: 'a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV' },
+  { bytes: [0x28, 0xb5, 0x2f, 0xfd], what: 'packed with zstd; unpack it, or pack it with gzip' },
+  { bytes: [0x42, 0x5a, 0x68], what: 'packed with bzip2; unpack it, or pack it with gzip' },
+  { bytes: [0xfd, 0x37, 0x7a, 0x58, 0x5a], what: 'packed with xz; unpack it, or pack it with gzip' },
+  { bytes: [0xff, 0xfe], what: 'UTF-16 text; save it as UTF-8' },
+  { bytes: [0xfe, 0xff], what: 'UTF-16 text; save it as UTF-8' },
+  { bytes: GZIP, what: 'packed with gzip twice; unpack it once' }
+]
+
+/** By the first character: `[` begins an array, `{` the first of many objects, anything else a header. */
+function formatOf(start: Buffer, name: string): Format {
+  const other = OTHERS.find(({ bytes }) => bytes.every((byte, n) => start[n] === byte))
+  if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)
+  if (start.includes(0)) throw new ImportRefused(`${name} is no text: it holds NUL bytes; expected CSV, NDJSON or JSON`)
+  const text = new TextDecoder('utf-8').decode(start).trimStart()
+  if (text === '')
+    throw new ImportRefused(`${name} is empty; expected rows as CSV with a header, NDJSON or a JSON array`)
+  if (text.startsWith('[')) return 'json'
+  return text.startsWith('{') ? 'ndjson' : 'csv'
+}

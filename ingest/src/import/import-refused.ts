@@ -1,0 +1,29 @@
+/** An import that cannot begin: what was found, what was expected, the way out. Nothing has been published. */
+export class ImportRefused extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ImportRefused'
+  }
+}
+
+/** An import that was cut off. What was published stays; the same import run again goes on behind it. */
+export class ImportCutOff extends Error {
+  /** The file's name as the user gave it. */
+  readonly file: string
+  readonly rowsRead: number
+  /** Events given to the log, the last of them perhaps in vain. */
+  readonly published: number
+
+  constructor(file: string, counts: { readonly rowsRead: number; readonly published: number }, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(
+      `The import of ${file} was cut off when ${counts.rowsRead} rows had been read: ${reason}. ` +
+        'What was published stays; run the same import again to go on',
+      { cause }
+    )
+    this.name = 'ImportCutOff'
+    this.file = file
+    this.rowsRead = counts.rowsRead
+    this.published = counts.published
+  }
+}

@@ -1,0 +1,401 @@
+import { createHash } from 'node:crypto'
+import { encodeEvent, importRunTopic, instantOf, type LogMessage } from '@gamenet/schemas'
+import type { Log } from '../log.js'
+import { cellsOf, csvCutter } from './csv.js'
+import {
+  type Fingerprint,
+  type Format,
+  fingerprint,
+  hasChanged,
+  type ImportFile,
+  textOf,
+  withImportFile
+} from './import-file.js'
+import { ImportCutOff, ImportRefused } from './import-refused.js'
+import type { Importable } from './importable.js'
+import { importableOf } from './importables.js'
+import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
+import { checkMapping, type Mapping, type Outcome, planRows, type RowPlan } from './row-plan.js'
+import { type Row, rowsOf } from './rows.js'
+
+/** A main thread that appends what a worker read is held up by one append: 2,000 events are a few milliseconds. */
+const APPEND_EVENTS_MAX = 2000
+/** How much an interrupted import reads and publishes again at most. */
+const PROGRESS_ROWS = 100_000
+const PROGRESS_MS = 2000
+/** Faults that are kept with line and reason; all are counted. */
+const FAULTS_KEPT = 100
+
+/** A row that could not be imported. */
+export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
+
+/** How far an earlier run of the same import came, as its newest `import-run` event says. */
+export type KnownImport = {
+  readonly rowsRead: number
+  readonly published: number
+  readonly rejected: number
+  readonly finished: boolean
+}
+
+/** What an import tells while it runs. Bytes are those of the file as it stands on disk. */
+export type ImportProgress = {
+  /** `reading`: the whole file once, for its identity. `checking`: every row, in a strict import. */
+  readonly phase: 'reading' | 'checking' | 'publishing'
+  readonly bytesRead: number
+  readonly bytesTotal: number
+  readonly rowsRead: number
+  readonly published: number
+  readonly rejected: number
+}
+
+/** What came of an import. */
+export type ImportResult = {
+  readonly importId: string
+  readonly topic: string
+  readonly file: string
+  /** Rows of the file that were dealt with, by this run and those before it; a header is none. */
+  readonly rowsRead: number
+  readonly published: number
+  readonly rejected: number
+  /** Rows without a measured value. */
+  readonly missing: number
+  /** Rows that an earlier run had dealt with. */
+  readonly skipped: number
+  /** False when a strict import found faults: then nothing was published. */
+  readonly finished: boolean
+  /** An earlier run had finished this import, so this one published nothing. */
+  readonly alreadyDone: boolean
+  /** The first faults that this run found; `rejected` counts all. */
+  readonly faults: readonly ImportFault[]
+  /** Columns of the file that no field takes. */
+  readonly ignoredColumns: readonly string[]
+  /** Mapped columns that the first rows of a JSON file do not have. */
+  readonly absentColumns: readonly string[]
+}
+
+/** What is to be imported, and how. */
+export type ImportRequest = {
+  readonly topic: string
+  /** A path, or the bytes themselves, which are copied to a temporary file first. */
+  readonly input: string | AsyncIterable<Uint8Array>
+  /** As the user named it; `-` for standard input. */
+  readonly fileName: string
+  /** Event field → column of the file, where the names differ. */
+  readonly columns?: Readonly<Record<string, string>>
+  /** Event field → the value that it has in every row, as text. */
+  readonly set?: Readonly<Record<string, string>>
+  /** Publish nothing at all when there is any fault. */
+  readonly strict?: boolean
+  /** By content when it is not given. */
+  readonly format?: Format
+  /** Where input that is no file is kept meanwhile; the system's temporary directory unless given. */
+  readonly spoolDirectory?: string
+}
+
+/** What an import needs of the world. */
+export type ImportNeeds = {
+  readonly log: Log
+  /** The newest state of an import, or nothing when it is new. */
+  known(importId: string): Promise<KnownImport | undefined>
+  onProgress?(progress: ImportProgress): void
+  readonly signal?: AbortSignal
+  /** Milliseconds since 1970. */
+  now?(): number
+}
+
+/**
+ * Imports one file into a topic. The file is read once for its identity and then row by row; memory is bounded
+ * whatever its size. Events carry the identity as `importId` and in their source, so that importing the same bytes with
+ * the same mapping again publishes nothing, and an import that was cut off goes on behind its last `import-run` event;
+ * events between that and the cut are published again with the same ids.
+ * Rejects with {@link ImportRefused} when it cannot begin, with {@link ImportCutOff} when it could not go on, and with
+ * the signal's reason.
+ */
+export async function runImport(request: ImportRequest, needs: ImportNeeds): Promise<ImportResult> {
+  const target = importableOf(request.topic)
+  const mapping = { columns: request.columns ?? {}, set: request.set ?? {} }
+  const now = needs.now ?? Date.now
+  const signal = needs.signal ?? new AbortController().signal
+  signal.throwIfAborted()
+  checkMapping(target, mapping, now())
+  const { fileName, spoolDirectory } = request
+  try {
+    return await withImportFile(request.input, fileName, { signal, spoolDirectory }, async (file) => {
+      const print = await fingerprint(file, request.format, {
+        signal,
+        onBytes: (bytesRead) => needs.onProgress?.({ ...NOTHING, phase: 'reading', bytesRead, bytesTotal: file.bytes })
+      })
+      const importId = importIdOf(target.topic.name, mapping, request.format, print)
+      const { format } = print
+      return importFile({ target, mapping, file, format, importId, nowMs: now(), signal, needs, now }, request)
+    })
+  } catch (error) {
+    // Streams say "aborted"; the caller is told what it gave as the reason.
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+async function importFile(run: Run, { strict = false }: { readonly strict?: boolean }): Promise<ImportResult> {
+  const before = await unlessAborted(run.signal, run.needs.known(run.importId))
+  if (before?.finished === true) return resultOf(run, tallyFrom(before), { finished: true, alreadyDone: true })
+  if (strict) {
+    const checked = await checkAll(run)
+    if (checked.rejected > 0) {
+      return resultOf(run, { ...checked, published: 0 }, { finished: false, alreadyDone: false })
+    }
+  }
+  return resultOf(run, await publishAll(run, before), { finished: true, alreadyDone: false })
+}
+
+/** The promise, or the signal's reason as soon as there is one: a log that does not answer must not hold up a stop. */
+function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
+
+const NOTHING = { rowsRead: 0, published: 0, rejected: 0 }
+
+type Run = {
+  readonly target: Importable
+  readonly mapping: Mapping
+  readonly file: ImportFile
+  readonly format: Format
+  readonly importId: string
+  /** When the run began: what "in the future" means for all its rows. */
+  readonly nowMs: number
+  readonly signal: AbortSignal
+  readonly needs: ImportNeeds
+  now(): number
+}
+
+/** What was counted so far. */
+type Tally = {
+  rowsRead: number
+  published: number
+  rejected: number
+  missing: number
+  skipped: number
+  faults: ImportFault[]
+  ignoredColumns: readonly string[]
+  absentColumns: readonly string[]
+}
+
+function tallyFrom(before: KnownImport | undefined): Tally {
+  const { rowsRead, published, rejected } = before ?? NOTHING
+  const missing = rowsRead - published - rejected
+  const skipped = rowsRead
+  return { rowsRead, published, rejected, missing, skipped, faults: [], ignoredColumns: [], absentColumns: [] }
+}
+
+function resultOf(
+  run: Run,
+  tally: Tally,
+  outcome: { readonly finished: boolean; readonly alreadyDone: boolean }
+): ImportResult {
+  return { importId: run.importId, topic: run.target.topic.name, file: run.file.name, ...tally, ...outcome }
+}
+
+/** 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format if it was forced. */
+function importIdOf(topic: string, mapping: Mapping, format: Format | undefined, print: Fingerprint): string {
+  const sorted = (record: Readonly<Record<string, string>>) =>
+    Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+  const how = JSON.stringify([topic, sorted(mapping.columns), sorted(mapping.set), format ?? ''])
+  return createHash('sha256').update(how).update(print.digest).digest('hex').slice(0, 32)
+}
+
+async function checkAll(run: Run): Promise<Tally> {
+  const tally = tallyFrom(undefined)
+  await readRows(run, tally, 'checking', {
+    take: () => {
+      tally.published += 1
+    },
+    afterBlock: () => Promise.resolve()
+  })
+  return tally
+}
+
+/** One block of events is on its way to the log while the next one is being read. */
+async function publishAll(run: Run, before: KnownImport | undefined): Promise<Tally> {
+  const { topic } = run.target
+  const provenance = { source: `/import/${run.importId}`, importId: run.importId }
+  const tally = tallyFrom(before)
+  const tell = progressTeller(run, tally)
+  let events: LogMessage[] = []
+  let inFlight: Promise<void> = Promise.resolve()
+  try {
+    await readRows(run, tally, 'publishing', {
+      take: (event) => {
+        events.push(encodeEvent(topic, event, provenance))
+        tally.published += 1
+      },
+      afterBlock: async () => {
+        await inFlight
+        inFlight = appendAll(run, topic.name, events, tell.due())
+        // It is awaited at the next block; until then its failure is nobody's.
+        inFlight.catch(() => undefined)
+        events = []
+      }
+    })
+    await inFlight
+    run.signal.throwIfAborted()
+    if (await hasChanged(run.file)) throw new Error(`${run.file.name} was changed while it was being imported`)
+    await appendAll(run, topic.name, [], tell.message(true))
+  } catch (error) {
+    await inFlight.catch(() => undefined)
+    if (run.signal.aborted || error instanceof ImportRefused) throw error
+    throw new ImportCutOff(run.file.name, tally, error)
+  }
+  return tally
+}
+
+async function appendAll(
+  run: Run,
+  topic: string,
+  events: LogMessage[],
+  progress: LogMessage | undefined
+): Promise<void> {
+  const append = (name: string, messages: LogMessage[]) => {
+    run.signal.throwIfAborted()
+    return unlessAborted(run.signal, run.needs.log.append(name, messages))
+  }
+  for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
+    await append(topic, events.slice(first, first + APPEND_EVENTS_MAX))
+  }
+  if (progress !== undefined) await append(importRunTopic.name, [progress])
+}
+
+/** Makes `import-run` events of a tally; their instants rise, also where the clock does not. */
+function progressTeller(
+  run: Run,
+  tally: Tally
+): { due(): LogMessage | undefined; message(finished: boolean): LogMessage } {
+  const provenance = { source: `/import/${run.importId}`, importId: run.importId }
+  let lastRows = tally.rowsRead
+  let lastMs = run.nowMs
+  const message = (finished: boolean) => {
+    lastRows = tally.rowsRead
+    lastMs = Math.max(run.now(), lastMs + 1)
+    const event = {
+      importId: run.importId,
+      observedAt: instantOf(lastMs),
+      topic: run.target.topic.name,
+      file: run.file.name.slice(-1024),
+      rowsRead: tally.rowsRead,
+      published: tally.published,
+      rejected: tally.rejected,
+      finished
+    }
+    return encodeEvent(importRunTopic, event, provenance)
+  }
+  return {
+    message,
+    due: () => {
+      const rows = tally.rowsRead - lastRows
+      const isDue = rows >= PROGRESS_ROWS || (rows > 0 && run.now() - lastMs >= PROGRESS_MS)
+      return isDue ? message(false) : undefined
+    }
+  }
+}
+
+type RowUse = { take(event: unknown): void; afterBlock(): Promise<void> }
+
+/** Reads the file from its beginning, passes over the rows that `tally` counts already, and counts the others into it. */
+async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing', use: RowUse): Promise<void> {
+  const { file, signal, needs } = run
+  let bytesRead = 0
+  const blocks = textOf(file, {
+    signal,
+    onBytes: (bytes) => {
+      bytesRead = bytes
+    }
+  })
+  const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
+  let row = 0
+  for await (const rows of rowsOf(blocks, reader.cutter)) {
+    for (const { line, outcome } of reader.read(rows)) {
+      row += 1
+      if (row <= tally.skipped) continue
+      tally.rowsRead += 1
+      if (outcome.kind === 'event') use.take(outcome.event)
+      else if (outcome.kind === 'missing') tally.missing += 1
+      else {
+        tally.rejected += 1
+        if (tally.faults.length < FAULTS_KEPT) tally.faults.push({ file: file.name, line, reason: outcome.reason })
+      }
+    }
+    await use.afterBlock()
+    signal.throwIfAborted()
+    const { rowsRead, published, rejected } = tally
+    needs.onProgress?.({ phase, bytesRead, bytesTotal: file.bytes, rowsRead, published, rejected })
+  }
+  reader.finish()
+}
+
+type RowOutcome = { readonly line: number; readonly outcome: Outcome }
+
+/** Turns the rows of one format into outcomes; the first rows decide which column is what. */
+type Reader = {
+  readonly cutter: ReturnType<typeof csvCutter>
+  read(rows: readonly Row[]): Iterable<RowOutcome>
+  finish(): void
+}
+
+function csvReader(run: Run, tally: Tally): Reader {
+  let plan: RowPlan | undefined
+  return {
+    cutter: csvCutter(),
+    *read(rows) {
+      for (const row of cellsOf(rows)) {
+        if (plan === undefined) {
+          if ('fault' in row)
+            throw new ImportRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
+          plan = planFor(
+            run,
+            tally,
+            row.cells.map((cell) => cell.trim()),
+            false
+          )
+        } else if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
+        else yield { line: row.line, outcome: plan.fromCells(row.cells) }
+      }
+    },
+    finish() {
+      if (plan === undefined) throw new ImportRefused(`${run.file.name} is empty; expected a header and rows`)
+    }
+  }
+}
+
+function jsonReader(run: Run, tally: Tally): Reader {
+  let plan: RowPlan | undefined
+  return {
+    cutter: run.format === 'json' ? arrayCutter() : ndjsonCutter(),
+    *read(rows) {
+      const objects = objectsOf(rows)
+      for (const row of objects) {
+        if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
+        else {
+          plan ??= planFor(run, tally, keysOf(objects), true)
+          yield { line: row.line, outcome: plan.fromObject(row.object) }
+        }
+      }
+    },
+    finish: () => undefined
+  }
+}
+
+function planFor(run: Run, tally: Tally, columns: readonly string[], isSample: boolean): RowPlan {
+  const plan = planRows(run.target, run.mapping, columns, { isSample, nowMs: run.nowMs })
+  tally.ignoredColumns = plan.ignoredColumns
+  tally.absentColumns = plan.absentColumns
+  return plan
+}
+
+/** The keys of the objects of one block, each once. */
+function keysOf(rows: readonly ReturnType<typeof objectsOf>[number][]): readonly string[] {
+  return [...new Set(rows.flatMap((row) => ('object' in row ? Object.keys(row.object) : [])))]
+}

@@ -1,0 +1,201 @@
+import { type MessagePort, Worker } from 'node:worker_threads'
+import type { LogMessage } from '@gamenet/schemas'
+import { withImportFile } from './import-file.js'
+import { ImportCutOff, ImportRefused } from './import-refused.js'
+import {
+  type ImportNeeds,
+  type ImportProgress,
+  type ImportRequest,
+  type ImportResult,
+  type KnownImport,
+  runImport
+} from './import-run.js'
+import { importableOf } from './importables.js'
+import { checkMapping } from './row-plan.js'
+
+/*
+ * The worker reads, checks and encodes; the log and what is known of earlier runs stay with the thread that asked. The
+ * worker has one append under way and builds the next one meanwhile, so that neither side heaps up more than that.
+ */
+
+/** Two blocks of text, their rows and events take about 60 MB. */
+const WORKER_HEAP_MB = 384
+
+/** A request whose input is a path, and nothing that cannot be posted. */
+export type PostedRequest = Omit<ImportRequest, 'input' | 'spoolDirectory'> & { readonly input: string }
+
+type Question =
+  | { readonly ask: 'append'; readonly id: number; readonly topic: string; readonly packed: PackedMessages }
+  | { readonly ask: 'known'; readonly id: number; readonly importId: string }
+
+type FromWorker =
+  | Question
+  | { readonly progress: ImportProgress }
+  | { readonly result: ImportResult }
+  | { readonly failure: Failure }
+
+type ToWorker =
+  | { readonly answer: number; readonly value: KnownImport | undefined }
+  | { readonly answer: number; readonly error: string }
+  | { readonly abort: true }
+
+/** An error as it can be posted: its class is made again on the other side. */
+type Failure =
+  | { readonly name: string; readonly message: string }
+  | { readonly file: string; readonly message: string; readonly rowsRead: number; readonly published: number }
+
+/**
+ * {@link runImport} in a thread of its own, so that this one goes on answering: here only the log is appended to,
+ * 2,000 events at a time. Resolves and rejects as `runImport` does.
+ */
+export async function importInWorker(request: ImportRequest, needs: Omit<ImportNeeds, 'now'>): Promise<ImportResult> {
+  const signal = needs.signal ?? new AbortController().signal
+  const { input, spoolDirectory, ...rest } = request
+  // What is wrong with the request is said before standard input is copied.
+  checkMapping(importableOf(rest.topic), { columns: rest.columns ?? {}, set: rest.set ?? {} }, Date.now())
+  try {
+    return await withImportFile(input, rest.fileName, { signal, spoolDirectory }, (file) =>
+      importPathInWorker({ ...rest, input: file.path }, { ...needs, signal })
+    )
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  }
+}
+
+async function importPathInWorker(
+  posted: PostedRequest,
+  needs: Omit<ImportNeeds, 'now'> & { readonly signal: AbortSignal }
+): Promise<ImportResult> {
+  needs.signal.throwIfAborted()
+  const worker = new Worker(new URL('./import-thread.js', import.meta.url), {
+    workerData: posted,
+    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB }
+  })
+  const abort = () => worker.postMessage({ abort: true } satisfies ToWorker)
+  needs.signal.addEventListener('abort', abort, { once: true })
+  let logError: unknown
+  try {
+    return await new Promise<ImportResult>((resolve, reject) => {
+      worker.on('error', reject)
+      worker.on('exit', (code) => reject(new Error(`The thread of the import ended by itself, with code ${code}`)))
+      worker.on('message', (message: FromWorker) => {
+        if ('result' in message) resolve(message.result)
+        else if ('failure' in message) reject(failureOf(message.failure, logError))
+        else if ('progress' in message) needs.onProgress?.(message.progress)
+        else {
+          answer(message, needs).then(
+            (value) => worker.postMessage({ answer: message.id, value } satisfies ToWorker),
+            (error: unknown) => {
+              logError = error
+              worker.postMessage({ answer: message.id, error: textOf(error) } satisfies ToWorker)
+            }
+          )
+        }
+      })
+    })
+  } finally {
+    needs.signal.removeEventListener('abort', abort)
+    await worker.terminate()
+  }
+}
+
+async function answer(question: Question, needs: Pick<ImportNeeds, 'log' | 'known'>): Promise<KnownImport | undefined> {
+  if (question.ask === 'known') return needs.known(question.importId)
+  await needs.log.append(question.topic, unpackMessages(question.packed))
+  return undefined
+}
+
+/** The worker's side: runs one import and speaks of it through the port. Never rejects. */
+export async function serveImport(port: MessagePort, request: PostedRequest): Promise<void> {
+  const abort = new AbortController()
+  const waiting = new Map<number, { resolve(value: KnownImport | undefined): void; reject(error: Error): void }>()
+  let nextId = 0
+  const post = (message: FromWorker) => port.postMessage(message)
+  port.on('message', (message: ToWorker) => {
+    if ('abort' in message) {
+      abort.abort()
+      return
+    }
+    const asker = waiting.get(message.answer)
+    waiting.delete(message.answer)
+    if ('error' in message) asker?.reject(new Error(message.error))
+    else asker?.resolve(message.value)
+  })
+  const ask = (question: (id: number) => Question) =>
+    new Promise<KnownImport | undefined>((resolve, reject) => {
+      const id = nextId
+      nextId += 1
+      waiting.set(id, { resolve, reject })
+      post(question(id))
+    })
+  try {
+    const result = await runImport(request, {
+      log: {
+        append: async (topic, messages) => {
+          await ask((id) => ({ ask: 'append', id, topic, packed: packMessages(messages) }))
+        }
+      },
+      known: (importId) => ask((id) => ({ ask: 'known', id, importId })),
+      onProgress: (progress) => post({ progress }),
+      signal: abort.signal
+    })
+    post({ result })
+  } catch (error) {
+    const name = error instanceof Error ? error.name : 'Error'
+    post({ failure: error instanceof ImportCutOff ? cutOffOf(error) : { name, message: textOf(error) } })
+  }
+}
+
+function cutOffOf({ file, rowsRead, published, cause }: ImportCutOff): Failure {
+  return { file, message: textOf(cause), rowsRead, published }
+}
+
+/** `logError` is what the log or the lookup threw here: then the cause, with all that it carries. */
+function failureOf(failure: Failure, logError: unknown): Error {
+  if ('file' in failure) return new ImportCutOff(failure.file, failure, logError ?? new Error(failure.message))
+  if (failure.name === 'ImportRefused') return new ImportRefused(failure.message)
+  return new Error(failure.message, { cause: logError })
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/**
+ * Messages for the way between threads: what all their headers have in common stands once, and the rest is a few long
+ * arrays of text.
+ */
+export type PackedMessages = {
+  readonly common: Readonly<Record<string, string>>
+  /** Names of the headers that differ; `headers` has their values, message by message. */
+  readonly differing: readonly string[]
+  readonly headers: readonly string[]
+  readonly keys: readonly string[]
+  readonly values: readonly string[]
+}
+
+/** Packs messages that all have the same header names, as those of one topic do. */
+export function packMessages(messages: readonly LogMessage[]): PackedMessages {
+  const first = messages[0]?.headers ?? {}
+  const names = Object.keys(first)
+  const differing = names.filter((name) => messages.some(({ headers }) => headers[name] !== first[name]))
+  const common = Object.fromEntries(Object.entries(first).filter(([name]) => !differing.includes(name)))
+  return {
+    common,
+    differing,
+    headers: messages.flatMap(({ headers }) => differing.map((name) => headers[name] ?? '')),
+    keys: messages.map(({ key }) => key),
+    values: messages.map(({ value }) => value)
+  }
+}
+
+/** The messages that were packed. */
+export function unpackMessages(packed: PackedMessages): LogMessage[] {
+  const { common, differing, headers, keys, values } = packed
+  return keys.map((key, n) => {
+    const own: Record<string, string> = { ...common }
+    for (const [place, name] of differing.entries()) own[name] = headers[n * differing.length + place] ?? ''
+    return { key, headers: own, value: values[n] ?? '' }
+  })
+}

@@ -1,0 +1,16 @@
+import { ImportRefused } from './import-refused.js'
+import type { Importable } from './importable.js'
+import { networkCountImport } from './network-count.js'
+import { titleImport } from './title.js'
+import { titleCountImport } from './title-count.js'
+
+/** Every topic that files can be imported into. */
+export const importables: readonly Importable[] = [networkCountImport, titleCountImport, titleImport]
+
+/** The importable topic of that name. */
+export function importableOf(topic: string): Importable {
+  const found = importables.find((candidate) => candidate.topic.name === topic)
+  if (found !== undefined) return found
+  const names = importables.map((candidate) => candidate.topic.name).join(', ')
+  throw new ImportRefused(`There is nothing to import into ${JSON.stringify(topic)}; the topics are ${names}`)
+}

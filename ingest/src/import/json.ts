@@ -1,0 +1,146 @@
+import type { Cut, Cutter, Row } from './rows.js'
+
+/** A list of 10,000 lobbies is about 700 KB. */
+const ROW_CHARS_MAX = 1_048_576
+
+/** The object of one row, or why it is none. */
+export type RowObject =
+  | { readonly line: number; readonly object: Readonly<Record<string, unknown>> }
+  | { readonly line: number; readonly fault: string }
+
+/** Divides NDJSON into rows: one line, one object; blank lines are none. */
+export function ndjsonCutter(): Cutter {
+  return { rowCharsMax: ROW_CHARS_MAX, cut: cutLine, forced: () => undefined, endFault: () => undefined }
+}
+
+function cutLine(text: string, from: number): Cut {
+  const start = skipBlanks(text, from)
+  if (start === text.length) return { kind: 'between', next: start }
+  const newline = text.indexOf('\n', start)
+  if (newline === -1) return 'more'
+  return { kind: 'row', start, end: newline, next: newline + 1 }
+}
+
+/**
+ * Divides one JSON array into its elements by brackets and strings alone; whether an element is valid, JSON.parse
+ * decides. An element that never ends costs the lines up to the next one that begins with `{`.
+ */
+export function arrayCutter(): Cutter {
+  let place: 'before' | 'inside' | 'behind' | 'done' = 'before'
+  let isLost = false
+  return {
+    rowCharsMax: ROW_CHARS_MAX,
+    cut(text, from) {
+      const start = skipBlanks(text, from)
+      if (start === text.length || place === 'done') return { kind: 'between', next: text.length }
+      const first = text.charCodeAt(start)
+      if (place === 'before' && first === BRACKET_OPEN) {
+        place = 'inside'
+        return { kind: 'between', next: start + 1 }
+      }
+      if (place === 'behind') {
+        place = 'done'
+        return { kind: 'fault', next: text.length, reason: 'something stands behind the end of the array' }
+      }
+      if (isLost && first !== BRACE_OPEN && first !== BRACKET_CLOSED) return skipLine(text, start)
+      isLost = false
+      if (first === BRACKET_CLOSED) place = 'behind'
+      if (first === BRACKET_CLOSED || first === COMMA) return { kind: 'between', next: start + 1 }
+      const element = cutElement(text, start)
+      if (element !== 'broken') return element
+      isLost = true
+      const newline = text.indexOf('\n', start)
+      return { kind: 'row', start, end: newline, next: newline + 1 }
+    },
+    forced() {
+      isLost = true
+    },
+    endFault() {
+      const isOpen = place === 'before' || place === 'inside'
+      return isOpen ? 'the array is not closed; the file seems to be cut off' : undefined
+    }
+  }
+}
+
+function skipLine(text: string, from: number): Cut {
+  const newline = text.indexOf('\n', from)
+  return { kind: 'between', next: newline === -1 ? text.length : newline + 1 }
+}
+
+/** An element, from its first character; `broken` when a line ends inside one of its strings, which JSON forbids. */
+function cutElement(text: string, start: number): Cut | 'broken' {
+  let depth = 0
+  for (let at = start; at < text.length; at += 1) {
+    switch (text.charCodeAt(at)) {
+      case QUOTE: {
+        const closing = closingQuote(text, at + 1)
+        if (typeof closing === 'string') return closing
+        at = closing
+        break
+      }
+      case BRACE_OPEN:
+      case BRACKET_OPEN:
+        depth += 1
+        break
+      case BRACE_CLOSED:
+      case BRACKET_CLOSED:
+        depth -= 1
+        if (depth === 0) return { kind: 'row', start, end: at + 1, next: at + 1 }
+        // A scalar before the array's end, or a bracket that nothing opened.
+        if (depth < 0) return { kind: 'row', start, end: Math.max(at, start + 1), next: Math.max(at, start + 1) }
+        break
+      case COMMA:
+        if (depth === 0) return { kind: 'row', start, end: at, next: at }
+        break
+    }
+  }
+  return 'more'
+}
+
+const NEWLINE = 0x0a
+const QUOTE = 0x22
+const COMMA = 0x2c
+const BRACKET_OPEN = 0x5b
+const BACKSLASH = 0x5c
+const BRACKET_CLOSED = 0x5d
+const BRACE_OPEN = 0x7b
+const BRACE_CLOSED = 0x7d
+
+/** Where a string ends that began before `from`. */
+function closingQuote(text: string, from: number): number | 'more' | 'broken' {
+  for (let at = from; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === NEWLINE) return 'broken'
+    if (code === BACKSLASH) at += 1
+  }
+  return 'more'
+}
+
+function skipBlanks(text: string, from: number): number {
+  let at = from
+  for (; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (code !== 0x20 && code !== 0x09 && code !== NEWLINE && code !== 0x0d) break
+  }
+  return at
+}
+
+/** The objects of rows. */
+export function objectsOf(rows: readonly Row[]): readonly RowObject[] {
+  return rows.map(objectOf)
+}
+
+function objectOf(row: Row): RowObject {
+  if (row.fault !== undefined) return { line: row.line, fault: row.fault }
+  try {
+    const object: unknown = JSON.parse(row.text)
+    if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
+      return { line: row.line, object: object as Record<string, unknown> }
+    }
+    return { line: row.line, fault: 'the row is not a JSON object' }
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return { line: row.line, fault: `the row is not valid JSON: ${reason.slice(0, 200)}` }
+  }
+}

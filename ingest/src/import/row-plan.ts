@@ -1,0 +1,231 @@
+import { ImportRefused } from './import-refused.js'
+import { readEpoch, readTime } from './import-time.js'
+import type { CellKind, Importable } from './importable.js'
+
+/** A clock that is set wrongly by a zone is forgiven; a year mistyped is not. */
+const FUTURE_MS_MAX = 86_400_000
+
+/** Which column gives which field, and which fields are the same in every row. */
+export type Mapping = {
+  readonly columns: Readonly<Record<string, string>>
+  readonly set: Readonly<Record<string, string>>
+}
+
+/** What one row is: an event, a missing sample, or a fault. */
+export type Outcome =
+  | { readonly kind: 'event'; readonly event: unknown }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'fault'; readonly reason: string }
+
+/** How rows of one file are read, decided once from its columns. */
+export type RowPlan = {
+  /** Columns of the file that no field asks for. */
+  readonly ignoredColumns: readonly string[]
+  /** Mapped columns that the rows looked at do not have, where that can still change. */
+  readonly absentColumns: readonly string[]
+  fromCells(cells: readonly string[]): Outcome
+  fromObject(object: Readonly<Record<string, unknown>>): Outcome
+}
+
+type Binding = { readonly field: string; readonly kind: CellKind; readonly column: string; readonly index: number }
+
+/**
+ * Checks what can be said before any file is opened: fields, and the values of constants.
+ * Throws an {@link ImportRefused} with the first fault.
+ */
+export function checkMapping(target: Importable, mapping: Mapping, nowMs: number): void {
+  const known = Object.keys(target.fields)
+  for (const field of [...Object.keys(mapping.columns), ...Object.keys(mapping.set)]) {
+    if (known.includes(field)) continue
+    const name = JSON.stringify(field)
+    throw new ImportRefused(`${target.topic.name} has no field ${name}; its fields are ${known.join(', ')}`)
+  }
+  for (const field of Object.keys(mapping.set)) {
+    if (Object.hasOwn(mapping.columns, field)) {
+      throw new ImportRefused(`${field} is given both a column and a constant; give it one of them`)
+    }
+  }
+  constantsOf(target, mapping, nowMs)
+}
+
+/**
+ * Binds fields to the columns of a file: the mapped column, else the one of the field's own name; a constant wins over
+ * a column. Throws an {@link ImportRefused} when a field that an event cannot do without has neither.
+ * `isSample`: the columns are those of the first rows of a JSON file, so an optional one may come later.
+ */
+export function planRows(
+  target: Importable,
+  mapping: Mapping,
+  columns: readonly string[],
+  options: { readonly isSample: boolean; readonly nowMs: number }
+): RowPlan {
+  const constants = constantsOf(target, mapping, options.nowMs)
+  const bindings: Binding[] = []
+  const absentColumns: string[] = []
+  for (const [field, kind] of Object.entries(target.fields)) {
+    if (Object.hasOwn(constants, field)) continue
+    const mapped = Object.hasOwn(mapping.columns, field) ? mapping.columns[field] : undefined
+    const column = mapped ?? field
+    const index = columns.indexOf(column)
+    if (index !== -1 && columns.indexOf(column, index + 1) !== -1) {
+      throw new ImportRefused(`The column ${JSON.stringify(column)} stands twice in the file; rename one of them`)
+    }
+    if (index === -1 && mapped !== undefined) {
+      if (!options.isSample) throw absent(target, field, column, columns, options)
+      absentColumns.push(column)
+    }
+    if (index === -1 && isNeeded(target, field, options)) throw absent(target, field, column, columns, options)
+    if (index !== -1 || options.isSample) bindings.push({ field, kind, column, index })
+  }
+  const used = new Set(bindings.map(({ column }) => column))
+  const ignoredColumns = columns.filter((column) => !used.has(column))
+  const given = new Set([...Object.keys(constants), ...bindings.filter((b) => b.index !== -1).map((b) => b.field)])
+  // JSON may leave out what is missing, so that a file of nothing but missing samples has no such key either; where there
+  // are other keys instead, they are far likelier to be the measured values under names of their own.
+  const isSuspect = !options.isSample || ignoredColumns.length > 0
+  if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field))) {
+    throw new ImportRefused(
+      `No column gives any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
+    )
+  }
+  const latestMs = options.nowMs + FUTURE_MS_MAX
+  const complete = completion(target)
+  return {
+    ignoredColumns,
+    absentColumns,
+    fromCells: (cells) => {
+      if (cells.length !== columns.length) {
+        return faulty(`the row has ${cells.length} cells, the header has ${columns.length}`)
+      }
+      const event: Record<string, unknown> = { ...constants }
+      for (const { field, kind, index } of bindings) {
+        const value = readCell(kind, cells[index] ?? '', latestMs)
+        if (value instanceof CellFault) return faulty(`${field} is ${shown(cells[index])}: ${value.reason}`)
+        if (value !== undefined) event[field] = value
+      }
+      return complete(event)
+    },
+    fromObject: (object) => {
+      const event: Record<string, unknown> = { ...constants }
+      for (const { field, kind, column } of bindings) {
+        const value = readValue(kind, Object.hasOwn(object, column) ? object[column] : undefined, latestMs)
+        if (value instanceof CellFault) return faulty(`${field} is ${shown(object[column])}: ${value.reason}`)
+        if (value !== undefined) event[field] = value
+      }
+      return complete(event)
+    }
+  }
+}
+
+/** Whether a file can be refused for lacking a column. In JSON a key that is measured may be left out where it is missing. */
+function isNeeded(target: Importable, field: string, { isSample }: { readonly isSample: boolean }): boolean {
+  return target.required.includes(field) && !(isSample && target.measured.includes(field))
+}
+
+/** The last step for a row: is it a sample, and what does the schema say? */
+function completion(target: Importable): (event: Record<string, unknown>) => Outcome {
+  const { measured, topic } = target
+  const unmeasured = target.required.filter((field) => !measured.includes(field))
+  return (event) => {
+    if (measured.length > 0 && measured.every((field) => event[field] === undefined)) {
+      const lacking = unmeasured.find((field) => event[field] === undefined)
+      return lacking === undefined ? { kind: 'missing' } : faulty(`${lacking} is missing`)
+    }
+    const parsed = topic.event.safeParse(event)
+    if (parsed.success) return { kind: 'event', event: parsed.data }
+    const [issue] = parsed.error.issues
+    const field = issue?.path[0] === undefined ? 'the row' : String(issue.path[0])
+    if (event[field] === undefined && field !== 'the row') return faulty(`${field} is missing`)
+    return faulty(`${field} is ${shown(event[field])}: ${issue?.message ?? 'it does not match the schema'}`)
+  }
+}
+
+/** A cell that cannot be read, told apart from every value. */
+class CellFault {
+  readonly reason: string
+  constructor(reason: string) {
+    this.reason = reason
+  }
+}
+
+/** The value of a CSV cell or a constant; undefined when it is empty. */
+function readCell(kind: CellKind, text: string, latestMs: number): unknown {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  switch (kind) {
+    case 'instant':
+      return instantUpTo(latestMs, readTime(trimmed))
+    case 'integer':
+      if (!/^-?\d{1,16}$/.test(trimmed)) return new CellFault('expected a whole number in digits alone')
+      return Number(trimmed)
+    case 'list':
+      return trimmed.split(';').map((item) => item.trim())
+    case 'text':
+      return text
+  }
+}
+
+/** The value of a JSON field; undefined when it is absent, null or blank text. Numbers in text are left to the schema. */
+function readValue(kind: CellKind, value: unknown, latestMs: number): unknown {
+  if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined
+  if (kind !== 'instant') return value
+  if (typeof value === 'string') return instantUpTo(latestMs, readTime(value.trim()))
+  if (typeof value === 'number') return instantUpTo(latestMs, readEpoch(value))
+  return new CellFault('expected a time as text or number')
+}
+
+function instantUpTo(latestMs: number, time: ReturnType<typeof readTime>): string | CellFault {
+  if ('fault' in time) return new CellFault(time.fault)
+  if (time.ms > latestMs) return new CellFault('the time is more than a day in the future')
+  return time.instant
+}
+
+function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Record<string, unknown> {
+  const constants: Record<string, unknown> = {}
+  for (const [field, text] of Object.entries(mapping.set)) {
+    const kind = target.fields[field]
+    if (kind === undefined) continue
+    const value = readCell(kind, text, nowMs + FUTURE_MS_MAX)
+    if (value === undefined) throw new ImportRefused(`The constant for ${field} is empty; leave it out or give a value`)
+    const issue = value instanceof CellFault ? value.reason : schemaFault(target, field, value)
+    if (issue !== undefined) throw new ImportRefused(`The constant for ${field} is ${shown(text)}: ${issue}`)
+    constants[field] = value
+  }
+  return constants
+}
+
+/** What the schema says of one field, whatever it says of the others. */
+function schemaFault(target: Importable, field: string, value: unknown): string | undefined {
+  const parsed = target.topic.event.safeParse({ [field]: value })
+  return parsed.success ? undefined : parsed.error.issues.find(({ path }) => path[0] === field)?.message
+}
+
+function absent(
+  target: Importable,
+  field: string,
+  column: string,
+  columns: readonly string[],
+  { isSample }: { readonly isSample: boolean }
+): ImportRefused {
+  const hint = column === field ? `map one with ${field}=<column>, or set a constant` : 'correct the mapping'
+  return new ImportRefused(
+    `${target.topic.name} takes ${field} from the column ${JSON.stringify(column)}, which is not there; ` +
+      `${found(columns, isSample)}; ${hint}`
+  )
+}
+
+/** Names are cut: a file that is no table may have one of a megabyte. */
+function found(columns: readonly string[], isSample: boolean): string {
+  const names = columns.slice(0, 30).map((column) => JSON.stringify(column.slice(0, 60)))
+  const more = columns.length > names.length ? ` and ${columns.length - names.length} more` : ''
+  return `${isSample ? 'the first rows have' : 'the header has'} ${names.join(', ') || 'no columns'}${more}`
+}
+
+function faulty(reason: string): Outcome {
+  return { kind: 'fault', reason }
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value)
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

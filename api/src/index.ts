@@ -1,1 +1,5 @@
-export {}
+export type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from './answers/answer.js'
+export { DataVersions } from './answers/data-versions.js'
+export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
+export type { Readiness } from './http/health.js'
+export type { Parameters, ReadTables } from './read-tables.js'

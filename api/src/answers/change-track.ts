@@ -1,0 +1,174 @@
+/*
+ * track    what changed when, and which data version it has since: buckets of a minute for the newest 48 hours, of an
+ *          hour, and of 1,024 hours (42 days 16 hours)
+ * horizon  the newest minute that any change begins in; it decides which buckets are still held finely, so that a
+ *          track is the same function of the same changes in every process, whatever their order of arrival
+ */
+
+const MINUTE_MS = 60_000
+const MINUTES_PER_HOUR = 60
+const HOURS_PER_BLOCK = 1024
+const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
+
+/** Hours back from the horizon whose minutes are held. */
+export const HOURS_HELD_BY_MINUTE = 48
+/** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them for ever. */
+export const KEYED_BLOCKS_HELD_BY_HOUR = 3
+/** Instants from here on are not stored ({@link Instant} of the schemas): the first of 2106. */
+export const END_MS = Date.UTC(2106, 0, 1)
+
+/** The newest minute (since 1970) in which a change begins. Shared by all tracks of a process. */
+export type Horizon = { newestMinute: number }
+
+/** The first instant whose minutes are held. */
+export function minutesHeldFromMs(horizon: Horizon): number {
+  return firstHourByMinute(horizon) * MINUTES_PER_HOUR * MINUTE_MS
+}
+
+/** A stretch of time, half-open, milliseconds since 1970; outside 1970 to 2105 it is cut off. */
+export type Stretch = { readonly fromMs: number; readonly toMs: number }
+
+/** Which version each stretch of time has: the newest of the changes that overlap it. */
+export class ChangeTrack {
+  readonly #horizon: Horizon
+  readonly #blocksHeldByHour: number
+  /** Newest version of all. */
+  #newest = 0
+  /** Block → newest version of the changes that cover it whole; they are in no finer bucket. */
+  readonly #blockCover = new Map<number, number>()
+  /** Block → newest version of the changes that touch it. */
+  readonly #blockNewest = new Map<number, number>()
+  /** Block → newest version by hour. */
+  readonly #hours = new Map<number, Float64Array>()
+  /** Hour → newest version by minute. */
+  readonly #minutes = new Map<number, Float64Array>()
+
+  constructor(horizon: Horizon, blocksHeldByHour = Number.POSITIVE_INFINITY) {
+    this.#horizon = horizon
+    this.#blocksHeldByHour = blocksHeldByHour
+  }
+
+  /** Records a change. Recording it again, or in another order, makes no difference. True when it was news. */
+  record(stretch: Stretch, version: number): boolean {
+    const range = minutesOf(stretch)
+    if (range === undefined) return false
+    let isNews = version > this.#newest
+    this.#newest = Math.max(this.#newest, version)
+    for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
+      const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
+      const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
+      isNews = raise(this.#blockNewest, block, version) || isNews
+      if (last - first === MINUTES_PER_BLOCK - 1) isNews = raise(this.#blockCover, block, version) || isNews
+      else if (this.#isHeldByHour(block)) isNews = this.#recordHours(block, first, last, version) || isNews
+    }
+    return isNews
+  }
+
+  /**
+   * The newest version of the changes that overlap a stretch; 0 when there is none. Never older than exact. Newer than
+   * exact when only a change outside the stretch shares a bucket with one of its ends: the minute within 48 hours of
+   * the horizon, the hour before, and for single keys 42-day blocks before about four months.
+   */
+  versionOf(stretch: Stretch | undefined): number {
+    if (stretch === undefined) return this.#newest
+    const range = minutesOf(stretch)
+    if (range === undefined) return 0
+    let newest = 0
+    for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
+      const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
+      const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
+      newest = Math.max(newest, this.#versionInBlock(block, first, last))
+    }
+    return newest
+  }
+
+  /** Forgets buckets that the horizon has left behind. */
+  forget(): void {
+    const firstHour = firstHourByMinute(this.#horizon)
+    for (const hour of this.#minutes.keys()) if (hour < firstHour) this.#minutes.delete(hour)
+    for (const block of this.#hours.keys()) if (!this.#isHeldByHour(block)) this.#hours.delete(block)
+  }
+
+  #recordHours(block: number, first: number, last: number, version: number): boolean {
+    let hours = this.#hours.get(block)
+    if (hours === undefined) {
+      hours = new Float64Array(HOURS_PER_BLOCK)
+      this.#hours.set(block, hours)
+    }
+    let isNews = false
+    for (let hour = hourOf(first); hour <= hourOf(last); hour += 1) {
+      isNews = raiseAt(hours, hour % HOURS_PER_BLOCK, version) || isNews
+      if (hour < firstHourByMinute(this.#horizon)) continue
+      let minutes = this.#minutes.get(hour)
+      if (minutes === undefined) {
+        minutes = new Float64Array(MINUTES_PER_HOUR)
+        this.#minutes.set(hour, minutes)
+      }
+      const start = hour * MINUTES_PER_HOUR
+      const end = Math.min(last, start + MINUTES_PER_HOUR - 1)
+      for (let minute = Math.max(first, start); minute <= end; minute += 1) {
+        isNews = raiseAt(minutes, minute - start, version) || isNews
+      }
+    }
+    return isNews
+  }
+
+  #versionInBlock(block: number, first: number, last: number): number {
+    if (last - first === MINUTES_PER_BLOCK - 1 || !this.#isHeldByHour(block)) return this.#blockNewest.get(block) ?? 0
+    let newest = this.#blockCover.get(block) ?? 0
+    const hours = this.#hours.get(block)
+    if (hours === undefined) return newest
+    for (let hour = hourOf(first); hour <= hourOf(last); hour += 1) {
+      const start = hour * MINUTES_PER_HOUR
+      const isWhole = first <= start && last >= start + MINUTES_PER_HOUR - 1
+      newest = Math.max(
+        newest,
+        isWhole || hour < firstHourByMinute(this.#horizon)
+          ? (hours[hour % HOURS_PER_BLOCK] ?? 0)
+          : newestOf(this.#minutes.get(hour), Math.max(first - start, 0), Math.min(last - start, MINUTES_PER_HOUR - 1))
+      )
+    }
+    return newest
+  }
+
+  #isHeldByHour(block: number): boolean {
+    return block > blockOf(this.#horizon.newestMinute) - this.#blocksHeldByHour
+  }
+}
+
+/** The whole minutes that a stretch touches; none for an empty one. */
+function minutesOf({ fromMs, toMs }: Stretch): { first: number; last: number } | undefined {
+  const first = Math.floor(Math.max(fromMs, 0) / MINUTE_MS)
+  const last = Math.ceil(Math.min(toMs, END_MS) / MINUTE_MS) - 1
+  return first <= last ? { first, last } : undefined
+}
+
+function firstHourByMinute(horizon: Horizon): number {
+  return hourOf(horizon.newestMinute) - HOURS_HELD_BY_MINUTE + 1
+}
+
+function blockOf(minute: number): number {
+  return Math.floor(minute / MINUTES_PER_BLOCK)
+}
+
+function hourOf(minute: number): number {
+  return Math.floor(minute / MINUTES_PER_HOUR)
+}
+
+function newestOf(minutes: Float64Array | undefined, first: number, last: number): number {
+  let newest = 0
+  if (minutes !== undefined) for (let m = first; m <= last; m += 1) newest = Math.max(newest, minutes[m] ?? 0)
+  return newest
+}
+
+function raise(buckets: Map<number, number>, bucket: number, version: number): boolean {
+  if ((buckets.get(bucket) ?? 0) >= version) return false
+  buckets.set(bucket, version)
+  return true
+}
+
+function raiseAt(buckets: Float64Array, bucket: number, version: number): boolean {
+  if ((buckets[bucket] ?? 0) >= version) return false
+  buckets[bucket] = version
+  return true
+}

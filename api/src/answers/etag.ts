@@ -1,0 +1,41 @@
+import { createHash } from 'node:crypto'
+
+/** How the bytes of an answer are coded, as in `Content-Encoding`. */
+export type Coding = 'identity' | 'gzip' | 'br'
+
+const SUFFIX = { identity: '', gzip: '-g', br: '-b' } as const satisfies Record<Coding, string>
+
+/**
+ * What makes one answer different from every other: its path, what its input resolved to, and the version of each
+ * stretch of data that it reads. The same in every process that knows the same changes.
+ */
+export function identityOf(path: string, resolvedJson: string, versions: readonly number[]): string {
+  return createHash('sha256')
+    .update(`${path}\n${resolvedJson}\n${versions.join(' ')}`)
+    .digest('base64url')
+    .slice(0, 27)
+}
+
+/** The strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */
+export function etagOf(identity: string, coding: Coding): string {
+  return `"${identity}${SUFFIX[coding]}"`
+}
+
+/**
+ * The tag by which `If-None-Match` names the answer, in any coding: from a list, with or without `W/` (the comparison is
+ * weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so that the whole answer is sent.
+ */
+export function namedTag(ifNoneMatch: string, identity: string): string | undefined {
+  // The header as we sent it: by far the commonest case.
+  if (ifNoneMatch.length <= identity.length + 4 && ifNoneMatch.startsWith(`"${identity}`)) {
+    const suffix = ifNoneMatch.slice(identity.length + 1)
+    if (suffix === '"' || suffix === '-b"' || suffix === '-g"') return ifNoneMatch
+  }
+  if (ifNoneMatch.trim() === '*') return etagOf(identity, 'identity')
+  for (const [, tag] of ifNoneMatch.matchAll(LISTED_TAG)) {
+    if (tag === identity || tag === `${identity}-g` || tag === `${identity}-b`) return `"${tag}"`
+  }
+  return undefined
+}
+
+const LISTED_TAG = /(?:^|,)[ \t]*(?:W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/g

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Registry } from 'prom-client'
+import type { Endpoint, ResolveContext } from './answers/answer.js'
+import { AnswerMemory } from './answers/memory.js'
+import { addDocs } from './http/docs.js'
+import { addEndpoints } from './http/endpoints.js'
+import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/errors.js'
+import { COMMON_HEADERS } from './http/headers.js'
+import { addHealth, type Readiness } from './http/health.js'
+import type { Versions } from './http/known-url.js'
+import { type HttpMetrics, httpMetrics } from './http/metrics.js'
+import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
+import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
+import type { ReadTables } from './read-tables.js'
+
+/** What bounds the API. Times in milliseconds. */
+export type ApiLimits = {
+  /** From the first byte of a request to its last. */
+  readonly requestTimeoutMs: number
+  /** From the first byte of a request to the end of its headers. */
+  readonly headersTimeoutMs: number
+  /** Without a byte in either direction. */
+  readonly connectionTimeoutMs: number
+  /** Between two requests on one connection; longer than what usual load balancers keep (60 s). */
+  readonly keepAliveTimeoutMs: number
+  /** How often Node looks for requests that are late. */
+  readonly lateCheckMs: number
+  readonly bodyBytes: number
+  readonly headerBytes: number
+  /** Of answers kept ready. */
+  readonly memoryBytes: number
+}
+
+export const API_LIMITS: ApiLimits = {
+  requestTimeoutMs: 10_000,
+  headersTimeoutMs: 5_000,
+  connectionTimeoutMs: 120_000,
+  keepAliveTimeoutMs: 72_000,
+  lateCheckMs: 1_000,
+  bodyBytes: 64 * 1024,
+  headerBytes: 32 * 1024,
+  memoryBytes: 64 * 1024 * 1024
+}
+
+/** All that the API needs; nothing in it is made here. */
+export type ApiNeeds = {
+  readonly endpoints: readonly Endpoint[]
+  readonly tables: ReadTables
+  /** A started `DataVersions`. */
+  readonly dataVersions: Versions
+  readonly catalog: ResolveContext['catalog']
+  /** `{base_url}`, without a slash at its end. */
+  readonly publicUrl: string
+  /** The program's version, as /openapi.json tells it. */
+  readonly version: string
+  readonly registry: Registry
+  /** Off when absent. */
+  readonly logger?: FastifyBaseLogger
+  /** Whether the service can answer; asked by /readyz. */
+  ready(): Promise<Readiness>
+  /** The clock, milliseconds since 1970. */
+  readonly now?: () => number
+  readonly limits?: Partial<ApiLimits>
+}
+
+/** Builds the public API, ready to `listen` or `inject`. Add further routes in `addRoutes`: all rules hold for them. */
+export async function buildApp(
+  needs: ApiNeeds,
+  addRoutes: (app: FastifyInstance) => Promise<void> | void = () => undefined
+): Promise<FastifyInstance> {
+  const limits = { ...API_LIMITS, ...needs.limits }
+  const memory = new AnswerMemory({ bytesMax: limits.memoryBytes })
+  const metrics = httpMetrics(needs.registry, () => memory.bytes)
+  const nextId = requestIds()
+  const app = createServer(needs, limits, metrics, nextId)
+  const paths = gatherPathMethods(app)
+  const now = needs.now ?? Date.now
+  const { tables, catalog, dataVersions: versions, endpoints } = needs
+  addEndpoints(app, endpoints, { tables, catalog, versions, memory, metrics, now, logger: app.log })
+  addHealth(app, needs.ready)
+  await addDocs(app, needs)
+  await addRoutes(app)
+  addOtherMethods(app, paths)
+  await app.ready()
+  return app
+}
+
+function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
+  const observeUnread = metrics.durations('(no request)')
+  const log = needs.logger
+  const app = Fastify({
+    ...(log === undefined ? {} : { loggerInstance: log }),
+    disableRequestLogging: true,
+    genReqId: nextId,
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    connectionTimeout: limits.connectionTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    forceCloseConnections: 'idle',
+    // A request that arrives while closing is answered like any other, with `Connection: close`.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: URL_CHARACTERS_MAX, ignoreTrailingSlash: true },
+    http: {
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      connectionsCheckingInterval: limits.lateCheckMs,
+      // Node's own answer to a request without Host has no body.
+      requireHostHeader: false
+    },
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply)
+      void sendError(error, request, reply)
+    },
+    clientErrorHandler: (error, socket) => {
+      const id = nextId()
+      log?.info({ reqId: id, code: error.code }, 'a connection was refused')
+      // Fastify declares `rawPacket` as the JSON of a Buffer; Node gives the Buffer.
+      answerSocketError(error as unknown as SocketError, socket, id, (status) => observeUnread('none', status, 0))
+    }
+  })
+  answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
+  app.removeContentTypeParser('text/plain')
+  app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
+  observeOthers(app, metrics)
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply))
+  app.setNotFoundHandler((request) => {
+    admit(request)
+    throw pathUnknown(request)
+  })
+  return app
+}
+
+/** Routes that answer through Fastify's reply; endpoints observe themselves. */
+function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {
+  const byRoute = new Map<string, ReturnType<HttpMetrics['durations']>>()
+  app.addHook('onSend', async (request, reply) => {
+    const route = request.routeOptions.url ?? '(no route)'
+    let observe = byRoute.get(route)
+    if (observe === undefined) {
+      observe = metrics.durations(route)
+      byRoute.set(route, observe)
+    }
+    observe(request.method, reply.statusCode, reply.elapsedTime / 1000)
+  })
+}
+
+function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  void reply.headers({ ...COMMON_HEADERS, 'X-Request-Id': request.id })
+}
+
+/** Ids that are unique over processes and restarts, and cheap: a random beginning and a number. */
+function requestIds(): () => string {
+  const beginning = randomBytes(6).toString('base64url')
+  let number = 0
+  return () => {
+    number += 1
+    return `${beginning}.${number.toString(36)}`
+  }
+}

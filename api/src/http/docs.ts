@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto'
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import type { FastifyInstance } from 'fastify'
+import type { Endpoint } from '../answers/answer.js'
+import { namedTag } from '../answers/etag.js'
+import { JSON_TYPE, REVALIDATED } from './headers.js'
+import { openApi } from './open-api.js'
+
+/**
+ * The page at /docs loads nothing from elsewhere, runs no inline script and cannot be framed. Swagger UI sets style
+ * attributes and has its icons in data: addresses.
+ */
+const DOCS_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
+  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** `/openapi.json`, and the page for people at `/docs`. */
+export async function addDocs(
+  app: FastifyInstance,
+  needs: { endpoints: readonly Endpoint[]; publicUrl: string; version: string }
+): Promise<void> {
+  const document = openApi(needs.endpoints, needs)
+  const body = Buffer.from(JSON.stringify(document))
+  const tag = createHash('sha256').update(body).digest('base64url').slice(0, 27)
+  app.get('/openapi.json', async (request, reply) => {
+    reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
+    const ifNoneMatch = request.headers['if-none-match']
+    if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
+    return reply.send(body)
+  })
+  await app.register(swagger, { mode: 'static', specification: { document: document as never } })
+  await app.register(swaggerUi, {
+    routePrefix: '/docs',
+    staticCSP: DOCS_POLICY,
+    theme: { title: 'Gamenet Stats API' },
+    uiConfig: { docExpansion: 'list', deepLinking: true, tryItOutEnabled: true }
+  })
+}

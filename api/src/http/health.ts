@@ -1,0 +1,15 @@
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+
+/** Whether the service can answer; if not, why: the end of "The service is not ready: …". */
+export type Readiness = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+
+/** `/healthz`: the process answers. `/readyz`: it answers with data. */
+export function addHealth(app: FastifyInstance, ready: () => Promise<Readiness>): void {
+  app.get('/healthz', async (_request, reply) => reply.header('Cache-Control', 'no-store').send({ status: 'ok' }))
+  app.get('/readyz', async (_request, reply) => {
+    const readiness = await ready()
+    if (!readiness.ok) throw new Refusal('not_ready', [readiness.reason], { retryAfterSeconds: 1 })
+    return reply.header('Cache-Control', 'no-store').send({ status: 'ready' })
+  })
+}

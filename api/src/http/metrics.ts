@@ -1,0 +1,79 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+
+/** How a request for data was answered. */
+export type Outcome = 'memory' | 'query' | 'joined' | 'not_modified' | 'stale'
+
+/** What the API counts, in a registry that it is given. */
+export type HttpMetrics = {
+  /** A timer of one endpoint's requests: bound once, because finding labels costs more than counting. */
+  durations(route: string): (method: string, status: number, seconds: number) => void
+  readonly answered: Readonly<Record<Outcome, () => void>>
+  queried(operation: string, seconds: number): void
+}
+
+/** Registers the API's metrics; `memoryBytes` is asked at each scrape. */
+export function httpMetrics(registry: Registry, memoryBytes: () => number): HttpMetrics {
+  const duration = new Histogram({
+    name: 'gamenet_http_request_duration_seconds',
+    help: 'Time from a request to the handing over of its answer.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry]
+  })
+  const requests = new Counter({
+    name: 'gamenet_answer_requests_total',
+    help: 'Requests for data by where the answer came from.',
+    labelNames: ['outcome'],
+    registers: [registry]
+  })
+  const queries = new Histogram({
+    name: 'gamenet_query_duration_seconds',
+    help: 'Time to make an answer from the tables.',
+    labelNames: ['operation'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry]
+  })
+  new Gauge({
+    name: 'gamenet_answer_memory_bytes',
+    help: 'Bytes of answers kept in memory.',
+    registers: [registry],
+    collect() {
+      this.set(memoryBytes())
+    }
+  })
+  const counting = (outcome: Outcome) => {
+    const child = requests.labels(outcome)
+    child.inc(0)
+    return () => child.inc()
+  }
+  return {
+    durations: (route) => boundDurations(duration, route),
+    answered: {
+      memory: counting('memory'),
+      query: counting('query'),
+      joined: counting('joined'),
+      not_modified: counting('not_modified'),
+      stale: counting('stale')
+    },
+    queried: (operation, seconds) => queries.labels(operation).observe(seconds)
+  }
+}
+
+type Child = ReturnType<Histogram<'route' | 'method' | 'status'>['labels']>
+
+function boundDurations(duration: Histogram<'route' | 'method' | 'status'>, route: string) {
+  const children = new Map<string, Map<number, Child>>()
+  return (method: string, status: number, seconds: number): void => {
+    let byStatus = children.get(method)
+    if (byStatus === undefined) {
+      byStatus = new Map()
+      children.set(method, byStatus)
+    }
+    let child = byStatus.get(status)
+    if (child === undefined) {
+      child = duration.labels(route, method, String(status))
+      byStatus.set(status, child)
+    }
+    child.observe(seconds)
+  }
+}

@@ -1,0 +1,195 @@
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+
+type Json = Record<string, unknown>
+
+/** OpenAPI 3.1 of the endpoints, made of the same values that answer. `publicUrl` is `{base_url}`. */
+export function openApi(
+  endpoints: readonly Endpoint[],
+  { publicUrl, version }: { publicUrl: string; version: string }
+): Json {
+  const paths: Record<string, Json> = {}
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+    paths[path] = { ...paths[path], get: operation(endpoint) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Gamenet Stats', version, description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
+    servers: [{ url: publicUrl }],
+    tags: [...new Set(endpoints.flatMap(({ tags }) => tags))].map((name) => ({ name })),
+    paths: { ...paths, ...HEALTH_PATHS },
+    components: { schemas: { Error: ERROR }, headers: HEADERS, responses: RESPONSES }
+  }
+}
+
+const DESCRIPTION = `Statistics about an online game network: counts of players and lobbies over time, live and per title.
+
+All answers are JSON in UTF-8. Every answer that is not 2xx or 304 is \`{"error": "<sentence>"}\`. All GET routes answer
+HEAD too. Unknown query parameters are ignored; a known one that is empty, malformed, out of range or given twice is 400.
+Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing sample
+is absent, never 0.`
+
+function operation(endpoint: Endpoint): Json {
+  const { operationId, tags, summary, description, deprecated } = endpoint
+  return {
+    operationId,
+    tags,
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(deprecated === undefined ? {} : { deprecated: true }),
+    parameters: parametersOf(endpoint),
+    responses: {
+      200: answered(endpoint),
+      304: { $ref: '#/components/responses/NotModified' },
+      400: { $ref: '#/components/responses/BadRequest' },
+      ...refused(endpoint),
+      414: { $ref: '#/components/responses/UriTooLong' },
+      500: { $ref: '#/components/responses/Failed' },
+      503: { $ref: '#/components/responses/Unavailable' }
+    }
+  }
+}
+
+function parametersOf({ input, path }: Endpoint): Json[] {
+  const { properties = {}, required = [] } = jsonSchema(input, 'input') as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, { description, example, ...schema }]) => {
+    const isInPath = new RegExp(`:${name}(?![A-Za-z0-9_])`).test(path)
+    return {
+      name,
+      in: isInPath ? 'path' : 'query',
+      required: isInPath || (required.includes(name) && !('default' in schema)),
+      ...(description === undefined ? {} : { description }),
+      ...(example === undefined ? {} : { example }),
+      schema
+    }
+  })
+}
+
+function answered({ response, example, responseHeaders = {}, deprecated }: Endpoint): Json {
+  const { description = 'The answer.', ...schema } = jsonSchema(response, 'output')
+  const further = Object.entries(responseHeaders).map(([name, text]) => [
+    name,
+    { description: text, schema: { type: 'string' } }
+  ])
+  return {
+    description,
+    headers: {
+      ...refs('headers', ['ETag', 'X-Data-Version', 'Cache-Control', 'Age', 'X-Request-Id']),
+      ...(deprecated === undefined ? {} : refs('headers', ['Deprecation', 'Link'])),
+      ...Object.fromEntries(further)
+    },
+    content: { 'application/json': { schema, example } }
+  }
+}
+
+function refused({ refuses = {} }: Endpoint): Json {
+  return Object.fromEntries(
+    Object.entries(refuses).map(([status, sentence]) => [status, errorResponse(sentence, `${sentence}`)])
+  )
+}
+
+function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', target: 'draft-2020-12' })
+  return rest
+}
+
+function refs(kind: string, names: readonly string[]): Json {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${kind}/${name}` }]))
+}
+
+function errorResponse(description: string, error: string, headers: readonly string[] = []): Json {
+  return {
+    description,
+    headers: refs('headers', ['X-Request-Id', ...headers]),
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, example: { error } } }
+  }
+}
+
+const ERROR: Json = {
+  type: 'object',
+  description: 'Why there is no answer.',
+  properties: { error: { type: 'string', description: 'One sentence for people; do not parse it.' } },
+  required: ['error'],
+  additionalProperties: false,
+  example: { error: 'days must be an integer from 1 to 30; got "0".' }
+}
+
+const HEADERS: Json = {
+  ETag: header('Names this answer; send it as `If-None-Match`.', '"Zt0mvZ1lq2sJ7c0gWnYyq0c6HhE-b"'),
+  'X-Data-Version': header('The newest change of the data that the answer reads; opaque.', '1772000000000000'),
+  'Cache-Control': header(
+    'A copy may be kept and is asked about before each use.',
+    'public, max-age=0, must-revalidate'
+  ),
+  Age: header(
+    'Seconds since the answer was made; only when the tables cannot be asked and the last answer is sent.',
+    '42'
+  ),
+  'X-Request-Id': header('Names this request in the log of the service.', 'q3Zk0a1b.7f'),
+  'Retry-After': header('Seconds after which asking again makes sense.', '1'),
+  Allow: header('The methods that the path answers.', 'GET, HEAD, OPTIONS'),
+  Deprecation: header('Since when the path is deprecated (RFC 9745).', '@1767225600'),
+  Link: header('The path to use instead, with `rel="successor-version"`.', '</api/games>; rel="successor-version"')
+}
+
+const RESPONSES: Json = {
+  NotModified: {
+    description: 'Nothing has changed since the answer that `If-None-Match` names. No body.',
+    headers: refs('headers', ['ETag', 'X-Data-Version', 'Cache-Control', 'X-Request-Id'])
+  },
+  BadRequest: errorResponse(
+    'A parameter is malformed, out of range, empty or given twice.',
+    String((ERROR.example as Json).error)
+  ),
+  UriTooLong: errorResponse('The path or query is too long.', 'The path or query is longer than 16384 characters.'),
+  Failed: errorResponse(
+    'The service failed; its log has the cause.',
+    'The service failed; its log has the cause under request q3Zk0a1b.7f.'
+  ),
+  Unavailable: errorResponse(
+    'The tables cannot be asked, and no earlier answer is in memory.',
+    'The tables cannot be reached at the moment; ask again shortly.',
+    ['Retry-After']
+  )
+}
+
+const HEALTH_PATHS: Json = {
+  '/healthz': { get: health('getHealth', 'Whether the process answers', 'ok') },
+  '/readyz': {
+    get: {
+      ...health('getReadiness', 'Whether the service answers with data', 'ready'),
+      responses: {
+        ...(health('', '', 'ready').responses as Json),
+        503: errorResponse(
+          'It does not; the sentence says why.',
+          'The service is not ready: the tables are being made.',
+          ['Retry-After']
+        )
+      }
+    }
+  }
+}
+
+function health(operationId: string, summary: string, status: string): Json {
+  const schema = { type: 'object', properties: { status: { const: status } }, required: ['status'] }
+  return {
+    operationId,
+    tags: ['Service'],
+    summary,
+    responses: {
+      200: {
+        description: 'Yes.',
+        headers: refs('headers', ['X-Request-Id']),
+        content: { 'application/json': { schema, example: { status } } }
+      }
+    }
+  }
+}
+
+function header(description: string, example: string): Json {
+  return { description, schema: { type: 'string' }, example }
+}

@@ -1,0 +1,29 @@
+import { Refusal } from '@gamenet/schemas'
+
+/**
+ * The query of a URL, decoded: a string for a parameter that is given once, an array for one that is given more often.
+ * Refuses bad percent-encoding instead of guessing at it. The object has no prototype.
+ */
+export function readQuery(url: string): Record<string, string | string[]> {
+  const query: Record<string, string | string[]> = Object.create(null)
+  const mark = url.indexOf('?')
+  if (mark === -1) return query
+  const end = url.indexOf('#', mark)
+  for (const pair of url.slice(mark + 1, end === -1 ? undefined : end).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
+    const value = equals === -1 ? '' : decoded(pair.slice(equals + 1))
+    const before = query[name]
+    query[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
+  }
+  return query
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch (error) {
+    throw new Refusal('query_encoding_invalid', [], { cause: error })
+  }
+}

@@ -1,0 +1,81 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { Refusal, type RefusalCode } from '@gamenet/schemas'
+import { errorBody, URL_CHARACTERS_MAX } from './errors.js'
+import { COMMON_HEADERS, JSON_TYPE } from './headers.js'
+
+/** A fault of the connection as Node reports it, before there is a request. */
+export type SocketError = Error & { readonly code?: string | undefined; readonly rawPacket?: Buffer | undefined }
+
+type Answered = (status: number, requestId: string) => void
+
+/**
+ * Answers what never becomes a request: malformed HTTP, headers or a URL beyond Node's own limit, a request that does
+ * not arrive in time. Then the connection is closed, since nobody knows where the next request would begin.
+ */
+export function answerSocketError(error: SocketError, socket: Socket, requestId: string, answered: Answered): void {
+  // Node's own answer makes the same check: nothing can be said where a response has begun or nobody listens.
+  const begun = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
+  if (!socket.writable || begun || error.code === 'ECONNRESET') {
+    socket.destroy(error)
+    return
+  }
+  const refusal = refusalOfSocket(error)
+  socket.end(rawAnswer(refusal, requestId), () => socket.destroySoon())
+  answered(refusal.status, requestId)
+}
+
+/** Makes Node ask us about expectations and CONNECT, which it would answer without a body by itself. */
+export function answerOddRequests(server: Server, nextId: () => string, answered: Answered): void {
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const requestId = nextId()
+    const body = errorBody(new Refusal('expectation_failed').message)
+    response.writeHead(417, {
+      ...COMMON_HEADERS,
+      'Content-Type': JSON_TYPE,
+      'X-Request-Id': requestId,
+      Connection: 'close'
+    })
+    response.end(body)
+    answered(417, requestId)
+  })
+  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+    const requestId = nextId()
+    socket.on('error', () => socket.destroy())
+    socket.end(
+      rawAnswer(new Refusal('method_not_allowed', ['CONNECT', 'GET, HEAD, OPTIONS']), requestId, 'GET, HEAD, OPTIONS')
+    )
+    answered(405, requestId)
+  })
+}
+
+const CODES: Readonly<Record<string, RefusalCode>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large'
+}
+
+function refusalOfSocket(error: SocketError): Refusal {
+  const code = CODES[error.code ?? ''] ?? 'request_malformed'
+  // A first line that does not end within what was read is a URL beyond the limit, not a header.
+  if (code === 'headers_too_large' && error.rawPacket?.includes('\r\n') === false) {
+    return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+  }
+  return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
+}
+
+function rawAnswer(refusal: Refusal, requestId: string, allow?: string): string {
+  const body = errorBody(refusal.message)
+  const headers: Record<string, string> = {
+    ...COMMON_HEADERS,
+    'Content-Type': JSON_TYPE,
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+    'X-Request-Id': requestId,
+    Date: new Date().toUTCString(),
+    Connection: 'close'
+  }
+  if (allow !== undefined) headers.Allow = allow
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\n${lines.join('')}\r\n${body}`
+}

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS parked_message (
 -- know, so version leads.
 CREATE TABLE IF NOT EXISTS data_change (
   version UInt64,
-  projection LowCardinality(String),
+  `projection` LowCardinality(String), -- quoted: bare, it would begin a PROJECTION
   key String,
   from_ms Int64,
   to_ms Int64

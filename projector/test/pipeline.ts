@@ -1,0 +1,60 @@
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { createProjector, type LogReader, migrate, type Projector, readBeside, type Tables } from '../src/index.js'
+
+/** Failures are tried again at once. */
+export const AT_ONCE = { firstMs: 1, mostMs: 5 }
+
+export const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
+
+export type Teardown = { teardown(work: () => unknown): void; testdir(): string }
+
+/** A real ClickHouse with migrated tables, for one test file: a process can have one open directory. */
+export async function openTables(t: Teardown): Promise<ClickHouse> {
+  const engine = await openChdb({ path: t.testdir() })
+  t.teardown(() => engine.close())
+  await migrate(engine.control)
+  return engine
+}
+
+/** Empties every table but the record of migrations. */
+export async function emptyTables(tables: Tables): Promise<void> {
+  const rows = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration'`
+  )
+  for (const { name } of rows) await tables.execute(`TRUNCATE TABLE ${name}`)
+}
+
+/** A projector that reads the log in this thread. */
+export function projectorOn(
+  tables: { loader: Tables; projections: Tables },
+  reader: LogReader,
+  options: { registry?: Registry; onChange?: () => void } = {}
+): Projector {
+  return createProjector({
+    tables,
+    startReading: readBeside(reader, topics, AT_ONCE),
+    registry: options.registry ?? new Registry(),
+    logger: QUIET,
+    onChange: options.onChange ?? (() => {}),
+    backoff: AT_ONCE
+  })
+}
+
+/** Loads and projects all that the log holds, then stops. */
+export async function runToHead(tables: { loader: Tables; projections: Tables }, reader: LogReader): Promise<void> {
+  const projector = projectorOn(tables, reader)
+  projector.start()
+  try {
+    await projector.settled()
+  } finally {
+    await projector.stop()
+  }
+}
+
+/** An event as a source publishes it. */
+export function message<Event>(topic: Topic<Event>, event: Event, source = '/test'): LogMessage {
+  return encodeEvent(topic, event, { source })
+}

@@ -31,9 +31,9 @@ export async function rowsOf<Params extends Parameters, Row>(
 }
 
 /** The rows of a query as ready JSON bytes, for series that are too long to be parsed for nothing. */
-export async function jsonOf<Params extends Parameters, Row>(
+export async function jsonOf<Params extends Parameters>(
   tables: ReadTables,
-  question: Query<Params, Row>,
+  question: Query<Params, unknown>,
   params: Params,
   options: Options = {}
 ): Promise<Uint8Array> {

@@ -1,0 +1,253 @@
+import { Count, instantOf, Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { integer, oneOf } from '../http/parameters.js'
+import { type WindowInput, window } from '../http/window.js'
+import { compareNames } from '../queries/catalog.js'
+import {
+  networkActivity,
+  networkPeaks,
+  networkPointCount,
+  networkSamples,
+  onlineByDay,
+  RecordedAt,
+  registeredByDay
+} from '../queries/network-count.js'
+import { jsonOf, rowsOf } from '../queries/query.js'
+import { cutAtDays, type Window } from '../queries/series.js'
+import { titleActivity } from '../queries/title-count.js'
+import {
+  type AskedSeries,
+  askedSeries,
+  readsOf,
+  resolutionHeader,
+  seriesBody,
+  seriesDescription,
+  seriesHeaders,
+  seriesParameters,
+  seriesReads,
+  seriesRefusal,
+  windowParameters
+} from './series.js'
+
+const TAGS = ['Network']
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const PERIODS = { today: { hours: 24 }, '7d': { hours: 168 } } as const
+
+const Day = z.iso.date().meta({ description: 'UTC day, `YYYY-MM-DD`', example: '2026-03-14' })
+
+/** Row 11: the last count of registered users of each UTC day. */
+export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = {
+  operationId: 'getRegisteredUsers',
+  path: '/api/network-stats/registered-users',
+  tags: TAGS,
+  summary: 'Registered users by day',
+  description:
+    'One point per UTC day, today included, oldest first: the last count of that day. A day without a count has no point.',
+  input: z.object({
+    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; 30 when not given.')
+  }),
+  resolve: ({ days = 30 }, { nowMs }) => lastDays(days, nowMs),
+  reads: ({ fromMs, toMs }) => [{ projection: 'network-count-hour', fromMs, toMs }],
+  answer: async ({ fromMs, toMs }, { tables, signal }) => ({
+    body: await jsonOf(tables, registeredByDay, { from: fromMs, to: toMs }, { signal })
+  }),
+  response: z
+    .array(z.object({ date: Day, registered_count: Count }))
+    .meta({ description: 'One point per UTC day that has a count, oldest first.' }),
+  example: [
+    { date: '2026-03-13', registered_count: 184_201 },
+    { date: '2026-03-14', registered_count: 184_260 }
+  ]
+}
+
+/** Row 12: users online over time. */
+export const onlineHistory = networkSeries({
+  metric: 'online',
+  operationId: 'getOnlineHistory',
+  path: '/api/network-stats/online-24h',
+  summary: 'Users online over time',
+  response: z
+    .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
+    .meta({ description: 'Users online on the whole network, oldest first.' }),
+  example: [
+    { recorded_at: '2026-03-14 20:00:00', online_count: 5120 },
+    { recorded_at: '2026-03-14 20:01:00', online_count: 5133 }
+  ]
+})
+
+/** Row 13: open lobbies over time. */
+export const lobbyHistory = networkSeries({
+  metric: 'lobbies',
+  operationId: 'getLobbyHistory',
+  path: '/api/network-stats/lobbies-24h',
+  summary: 'Open lobbies over time',
+  response: z
+    .array(z.object({ recorded_at: RecordedAt, lobby_count: Count }))
+    .meta({ description: 'Open lobbies of all games, oldest first.' }),
+  example: [
+    { recorded_at: '2026-03-14 20:00:00', lobby_count: 212 },
+    { recorded_at: '2026-03-14 20:01:00', lobby_count: 209 }
+  ]
+})
+
+/** Row 14: the peaks of a day or a week. */
+export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefined }, Window & { period: string }> = {
+  operationId: 'getActivitySummary',
+  path: '/api/network-stats/activity-summary',
+  tags: TAGS,
+  summary: 'Peaks of the last day or week',
+  description:
+    'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the game with the highest count of players; of equal games the first by name. Without data the counts are 0, times and `mostPlayedGame` null.',
+  input: z.object({
+    period: oneOf(['today', '7d']).optional().describe('The last 24 or 168 hours; `today` when not given.')
+  }),
+  resolve: ({ period = 'today' }, { nowMs }) => {
+    const { fromMs, toMs } = window({}, PERIODS[period], nowMs)
+    return { period, fromMs, toMs }
+  },
+  reads: ({ fromMs, toMs }) => [
+    { projection: 'network-count', fromMs, toMs },
+    ...readsOf('title-count', cutAtDays({ fromMs, toMs })),
+    { projection: 'title' }
+  ],
+  answer: async ({ period, fromMs, toMs }, { tables, signal, catalog }) => {
+    const [[network], titles, names] = await Promise.all([
+      rowsOf(tables, networkActivity, { from: fromMs, to: toMs }, { signal }),
+      rowsOf(tables, titleActivity, cutAtDays({ fromMs, toMs }), { signal }),
+      catalog()
+    ])
+    const [most] = titles
+      .map(({ titleId, peak }) => ({ name: names.named(titleId).name, titleId, peak }))
+      .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
+    const { onlineSamples = 0, lobbySamples = 0 } = network ?? {}
+    return {
+      body: {
+        period,
+        peakOnline: network?.peakOnline ?? 0,
+        peakOnlineAt: onlineSamples > 0 ? instantOf(network?.peakOnlineAtMs ?? 0) : null,
+        peakLobbies: network?.peakLobbies ?? 0,
+        peakLobbiesAt: lobbySamples > 0 ? instantOf(network?.peakLobbiesAtMs ?? 0) : null,
+        mostPlayedGame: most ?? null,
+        gamesWithActivityCount: titles.filter(({ peak }) => peak > 0).length,
+        totalSnapshotCount: network?.instants ?? 0
+      }
+    }
+  },
+  response: z
+    .object({
+      period: z.enum(['today', '7d']),
+      peakOnline: Count,
+      peakOnlineAt: z.iso.datetime().nullable(),
+      peakLobbies: Count,
+      peakLobbiesAt: z.iso.datetime().nullable(),
+      mostPlayedGame: z.object({ name: z.string(), titleId: z.string(), peak: Count }).nullable(),
+      gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
+      totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })
+    })
+    .meta({ description: 'The peaks of the period.' }),
+  example: {
+    period: 'today',
+    peakOnline: 5321,
+    peakOnlineAt: '2026-03-14T20:31:00Z',
+    peakLobbies: 231,
+    peakLobbiesAt: '2026-03-14T20:44:00Z',
+    mostPlayedGame: { name: 'Halo 3', titleId: '4d5307e6', peak: 412 },
+    gamesWithActivityCount: 143,
+    totalSnapshotCount: 1438
+  }
+}
+
+/** Row 26a: the online counts of each UTC day. */
+export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
+  operationId: 'getDailyOnline',
+  path: '/api/network-stats/daily-online',
+  tags: TAGS,
+  summary: 'Users online by day',
+  description:
+    'Lowest, highest and mean online count of each UTC day, oldest first. `coverage` is the share of the day’s 24 hours (today: of the hours begun) that hold a sample; a day without a sample has no row.',
+  input: z.object({
+    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; 30 when not given.'),
+    from: windowParameters.from.describe(
+      'First day: its start, such as 2026-03-01T00:00:00Z. Without `to`: up to today.'
+    ),
+    to: windowParameters.to.describe('The start of the day behind the last one; needs `from`.')
+  }),
+  resolve: (input, { nowMs }) => {
+    const days = wholeDays(input, nowMs)
+    // The clock counts only where today is among the days, and by the hour: coverage is of hours begun.
+    const isTodayIn = days.fromMs <= nowMs && nowMs < days.toMs
+    return { ...days, hourMs: isTodayIn ? Math.floor(nowMs / HOUR_MS) * HOUR_MS : days.toMs }
+  },
+  reads: ({ fromMs, toMs }) => [{ projection: 'network-count-hour', fromMs, toMs }],
+  answer: async ({ fromMs, toMs, hourMs }, { tables, signal }) => ({
+    body: await jsonOf(tables, onlineByDay, { from: fromMs, to: toMs, now: hourMs }, { signal })
+  }),
+  response: z
+    .array(
+      z.object({
+        date: Day,
+        min_online: Count,
+        max_online: Count,
+        avg_online: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        samples: z.int(),
+        coverage: z.number().min(0).max(1).meta({ description: 'Share of the hours with a sample, 3 decimals.' })
+      })
+    )
+    .meta({ description: 'One row per UTC day that has a sample, oldest first.' }),
+  example: [{ date: '2026-03-14', min_online: 2104, max_online: 5321, avg_online: 3710.4, samples: 1440, coverage: 1 }],
+  refuses: { 400: 'A parameter is malformed or out of range, or `from` or `to` is not the start of a UTC day.' }
+}
+
+function networkSeries(
+  given: { readonly metric: 'online' | 'lobbies' } & Pick<
+    Endpoint,
+    'operationId' | 'path' | 'summary' | 'response' | 'example'
+  >
+): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, AskedSeries> {
+  const { metric, ...described } = given
+  return {
+    ...described,
+    tags: TAGS,
+    description: `The last \`days\` days up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
+    input: z.object({
+      days: integer({ min: 1, max: 30 }).optional().describe('Length of the window that ends now; 1 when not given.'),
+      ...seriesParameters
+    }),
+    resolve: (input, { nowMs }) => askedSeries(input, { days: 1 }, nowMs),
+    reads: (series) => seriesReads('network-count', series),
+    headers: resolutionHeader,
+    answer: async (series, { tables, signal }) => ({
+      body: await seriesBody(series, {
+        samples: (bounds) => jsonOf(tables, networkSamples[metric], { metric, ...bounds }, { signal }),
+        peaks: (cut) => jsonOf(tables, networkPeaks[metric], { metric, ...cut }, { signal }),
+        countPoints: async (bounds) => {
+          const [row] = await rowsOf(tables, networkPointCount, { metric, ...bounds }, { signal })
+          return row?.points ?? 0
+        }
+      })
+    }),
+    responseHeaders: seriesHeaders,
+    refuses: { 400: seriesRefusal }
+  }
+}
+
+function lastDays(days: number, nowMs: number): Window {
+  const today = Math.floor(nowMs / DAY_MS) * DAY_MS
+  return { fromMs: Math.max(0, today - (days - 1) * DAY_MS), toMs: today + DAY_MS }
+}
+
+function wholeDays(input: WindowInput, nowMs: number): Window {
+  const { from, to, days = 30 } = input
+  const asked = window(input, { days }, nowMs)
+  for (const [name, ms] of Object.entries({ from, to })) {
+    if (ms !== undefined && ms % DAY_MS !== 0) {
+      throw new Refusal('window_invalid', [
+        `${name} must be the start of a UTC day, such as 2026-03-01T00:00:00Z; got ${instantOf(ms)}`
+      ])
+    }
+  }
+  if (from === undefined) return lastDays(days, nowMs)
+  return { fromMs: from, toMs: asked.endsNow ? lastDays(1, nowMs).toMs : asked.toMs }
+}

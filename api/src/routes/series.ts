@@ -1,0 +1,118 @@
+import type { Dependency } from '../answers/answer.js'
+import { instant, resolution } from '../http/parameters.js'
+import { type WindowInput, window } from '../http/window.js'
+import {
+  bucketsTouched,
+  cutAtHours,
+  type DayCut,
+  type HourCut,
+  POINTS_MAX,
+  seriesWidth,
+  tooManyPoints,
+  uncut
+} from '../queries/series.js'
+
+/** A series that is asked for: an absolute window and the width of its buckets, 0 for samples. */
+export type AskedSeries = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
+
+/** How a series is read; each question is about one thing (a metric, a title) that its giver knows. */
+export type SeriesQuestions = {
+  /** The samples as JSON bytes, none at all when there are more than {@link POINTS_MAX}. */
+  samples(window: { from: number; to: number }): Promise<Uint8Array>
+  /** The peak of each bucket as JSON bytes. */
+  peaks(cut: HourCut & { width: number }): Promise<Uint8Array>
+  /** How many points there are with buckets of `widthMs`, counted up to one above the limit. */
+  countPoints(window: { from: number; to: number; widthMs: number }): Promise<number>
+}
+
+const RESOLUTION_HEADER = 'X-Resolution-Seconds'
+
+/** `from` and `to` as all windows of history take them. */
+export const windowParameters = {
+  from: instant().optional().describe('Start of the window, included. Without `to` the window ends now.'),
+  to: instant().optional().describe('End of the window, not included; needs `from`.')
+}
+
+/** The parameters that every series has beside its length. */
+export const seriesParameters = {
+  ...windowParameters,
+  resolution: resolution()
+    .optional()
+    .describe(
+      '`raw` for samples, or the width of a bucket in seconds. Without it: samples up to 24 hours, else the finest of 300, 900, 3600, 21600, 86400, 604800 with at most 2,000 buckets in the window.'
+    )
+}
+
+/** What callers are told of every series. */
+export const seriesDescription =
+  'Oldest first. A bucket shows its peak at its start, a multiple of the width since 1970, UTC; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused.'
+
+export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' }
+
+export const seriesRefusal =
+  'A parameter is malformed or out of range, parameters contradict each other, or the answer would have more than 1,000,000 points.'
+
+/** The series that an input asks for. */
+export function askedSeries(
+  input: WindowInput & { readonly resolution?: 'raw' | number | undefined },
+  otherwise: { days: number } | { hours: number },
+  nowMs: number
+): AskedSeries {
+  const { fromMs, toMs, spanMs } = window(input, otherwise, nowMs)
+  return { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
+}
+
+/** The header that says what width was used. */
+export function resolutionHeader({ widthSeconds }: AskedSeries): Record<string, string> {
+  return { [RESOLUTION_HEADER]: String(widthSeconds) }
+}
+
+/** What a series reads of the projections `<noun>` and `<noun>-hour`. */
+export function seriesReads(noun: string, series: AskedSeries, key?: string): Dependency[] {
+  return readsOf(noun, cutOf(series), key)
+}
+
+/**
+ * The JSON bytes of a series. Samples cost one question; only when they come back empty a second one tells whether
+ * there are none or too many. Buckets are counted first where there could be too many of them.
+ */
+export async function seriesBody(series: AskedSeries, questions: SeriesQuestions): Promise<Uint8Array> {
+  const bounds = { from: series.fromMs, to: series.toMs }
+  const refuseAbove = async (widthMs: number): Promise<void> => {
+    const points = await questions.countPoints({ ...bounds, widthMs })
+    if (points > POINTS_MAX) throw tooManyPoints(series, series.widthSeconds)
+  }
+  if (series.widthSeconds === 0) {
+    const body = await questions.samples(bounds)
+    if (isEmptyArray(body)) await refuseAbove(1)
+    return body
+  }
+  if (bucketsTouched(series, series.widthSeconds) > POINTS_MAX) await refuseAbove(series.widthSeconds * 1000)
+  return await questions.peaks({ ...cutOf(series), width: series.widthSeconds })
+}
+
+/** The dependencies of an answer that reads a window by days, hours and samples. Parts that are empty are none. */
+export function readsOf(noun: string, cut: HourCut | DayCut, key?: string): Dependency[] {
+  const days =
+    'firstDay' in cut ? { first: cut.firstDay, last: cut.lastDay } : { first: cut.lastHour, last: cut.lastHour }
+  const parts: [projection: string, fromMs: number, toMs: number][] = [
+    [noun, cut.from, cut.firstHour],
+    [noun, cut.lastHour, cut.to],
+    [`${noun}-hour`, cut.firstHour, days.first],
+    [`${noun}-hour`, days.last, cut.lastHour],
+    [`${noun}-day`, days.first, days.last]
+  ]
+  return parts
+    .filter(([, fromMs, toMs]) => fromMs < toMs)
+    .map(([projection, fromMs, toMs]) => ({ projection, fromMs, toMs, ...(key === undefined ? {} : { key }) }))
+}
+
+function cutOf(series: AskedSeries): HourCut {
+  const isOfHours = series.widthSeconds > 0 && series.widthSeconds % 3600 === 0
+  return isOfHours ? cutAtHours(series) : uncut(series)
+}
+
+function isEmptyArray(json: Uint8Array): boolean {
+  // "[" and "]" with line breaks at most; one point alone takes over 40 bytes.
+  return json.length < 8
+}

@@ -1,0 +1,194 @@
+import { Count, instantOf, Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { integer, titleId } from '../http/parameters.js'
+import { type WindowInput, window } from '../http/window.js'
+import { compareNames } from '../queries/catalog.js'
+import { RecordedAt } from '../queries/network-count.js'
+import { jsonOf, rowsOf } from '../queries/query.js'
+import { cutAtDays, type Window } from '../queries/series.js'
+import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
+import {
+  type AskedSeries,
+  askedSeries,
+  readsOf,
+  resolutionHeader,
+  seriesBody,
+  seriesDescription,
+  seriesHeaders,
+  seriesParameters,
+  seriesReads,
+  seriesRefusal,
+  windowParameters
+} from './series.js'
+
+/** Row 15: how many play what, now. */
+export const onlineUsers: Endpoint<Record<string, never>, { names: string }> = {
+  operationId: 'getOnlineUsers',
+  path: '/api/online-users',
+  tags: ['Titles'],
+  summary: 'Players online by game, now',
+  description:
+    'Every game of the newest scrape, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name.',
+  input: z.object({}),
+  resolve: async (_input, { catalog }) => ({ names: (await catalog()).digest() }),
+  reads: () => [{ projection: 'title-latest' }, { projection: 'title' }],
+  answer: async (_resolved, { tables, signal, catalog }) => {
+    const [counts, titles] = await Promise.all([rowsOf(tables, liveTitleCounts, {}, { signal }), catalog()])
+    const shown = counts
+      .map((count) => ({ count, title: titles.named(count.titleId) }))
+      .sort((a, b) => compareNames(a.title.shownName, b.title.shownName))
+    // Without a prototype: a game may be called `__proto__`.
+    const body: Record<string, unknown> = Object.create(null)
+    for (const { count, title } of shown) {
+      const sessions = count.sessions ?? 0
+      body[title.shownName] = {
+        name: title.name,
+        online: count.online,
+        titleId: count.titleId,
+        image: title.image,
+        publisher: title.publisher,
+        activeLobbies: sessions,
+        sessionCount: sessions,
+        activeLobbyPlayers: count.lobbyPlayers ?? 0,
+        hasActiveSession: sessions > 0,
+        lobbyHostNames: []
+      }
+    }
+    return { body }
+  },
+  response: z
+    .record(
+      z.string(),
+      z.object({
+        name: z.string(),
+        online: Count,
+        titleId: z.string(),
+        image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+        publisher: z.string(),
+        activeLobbies: Count,
+        sessionCount: Count,
+        activeLobbyPlayers: Count,
+        hasActiveSession: z.boolean(),
+        lobbyHostNames: z.array(z.string())
+      })
+    )
+    .meta({ description: 'Games by name.' }),
+  example: {
+    'Halo 3': {
+      name: 'Halo 3',
+      online: 412,
+      titleId: '4d5307e6',
+      image: 'https://example.org/halo3.png',
+      publisher: 'Microsoft Game Studios',
+      activeLobbies: 31,
+      sessionCount: 31,
+      activeLobbyPlayers: 188,
+      hasActiveSession: true,
+      lobbyHostNames: []
+    }
+  }
+}
+
+/** Row 16: players of one title over time. */
+export const titleOnlineHistory: Endpoint<
+  WindowInput & { titleId: string; resolution?: 'raw' | number | undefined },
+  AskedSeries & { titleId: string }
+> = {
+  operationId: 'getTitleOnlineHistory',
+  path: '/api/title/:titleId/online-users/history',
+  tags: ['Titles'],
+  summary: 'Players of one title over time',
+  description: `The last \`hours\` hours up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
+  input: z.object({
+    titleId: titleId().describe('The title’s id, 8 hexadecimal digits of any case.'),
+    hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; 48 when not given.'),
+    ...seriesParameters
+  }),
+  resolve: async ({ titleId, ...input }, { nowMs, catalog }) => {
+    const series = askedSeries(input, { hours: 48 }, nowMs)
+    if ((await catalog()).byId(titleId) === undefined) throw new Refusal('title_unknown', [titleId])
+    return { titleId, ...series }
+  },
+  reads: (series) => seriesReads('title-count', series, series.titleId),
+  headers: resolutionHeader,
+  answer: async ({ titleId, ...series }, { tables, signal }) => ({
+    body: await seriesBody(series, {
+      samples: (bounds) => jsonOf(tables, titleSamples, { titleId, ...bounds }, { signal }),
+      peaks: (cut) => jsonOf(tables, titlePeaks, { titleId, ...cut }, { signal }),
+      countPoints: async (bounds) => {
+        const [row] = await rowsOf(tables, titlePointCount, { titleId, ...bounds }, { signal })
+        return row?.points ?? 0
+      }
+    })
+  }),
+  response: z
+    .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
+    .meta({ description: 'Players of the title, oldest first.' }),
+  example: [
+    { recorded_at: '2026-03-14 20:00:00', online_count: 401 },
+    { recorded_at: '2026-03-14 20:05:00', online_count: 412 }
+  ],
+  responseHeaders: seriesHeaders,
+  refuses: { 400: seriesRefusal, 404: 'No title of this id is known.' }
+}
+
+/** Row 26b: the games of a window by their peaks. */
+export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Window & { limit: number | null }> = {
+  operationId: 'getTopGames',
+  path: '/api/network-stats/top-games',
+  tags: ['Network'],
+  summary: 'Games by their peak of players',
+  description:
+    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is that of the samples, `activeHours` counts UTC hours with a sample above 0.',
+  input: z.object({
+    days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; 30 when not given.'),
+    ...windowParameters,
+    limit: integer({ min: 1, max: 500 }).optional().describe('At most so many games; all when not given.')
+  }),
+  resolve: ({ limit, ...input }, { nowMs }) => {
+    const { fromMs, toMs } = window(input, { days: 30 }, nowMs)
+    return { fromMs, toMs, limit: limit ?? null }
+  },
+  reads: ({ fromMs, toMs }) => [...readsOf('title-count', cutAtDays({ fromMs, toMs })), { projection: 'title' }],
+  answer: async ({ fromMs, toMs, limit }, { tables, signal, catalog }) => {
+    const [titles, names] = await Promise.all([
+      rowsOf(tables, titleActivity, cutAtDays({ fromMs, toMs }), { signal }),
+      catalog()
+    ])
+    const games = titles
+      .map(({ titleId, peak, peakAtMs, average, activeHours }) => ({
+        titleId,
+        name: names.named(titleId).name,
+        peak,
+        peakAt: instantOf(peakAtMs),
+        average,
+        activeHours
+      }))
+      .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
+    return { body: limit === null ? games : games.slice(0, limit) }
+  },
+  response: z
+    .array(
+      z.object({
+        titleId: z.string(),
+        name: z.string(),
+        peak: Count,
+        peakAt: z.iso.datetime().meta({ description: 'First instant of the peak.' }),
+        average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
+      })
+    )
+    .meta({ description: 'Games by peak, highest first.' }),
+  example: [
+    {
+      titleId: '4d5307e6',
+      name: 'Halo 3',
+      peak: 412,
+      peakAt: '2026-03-14T20:31:00Z',
+      average: 230.7,
+      activeHours: 720
+    }
+  ],
+  refuses: { 400: 'A parameter is malformed or out of range, or parameters contradict each other.' }
+}

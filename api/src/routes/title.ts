@@ -1,0 +1,63 @@
+import { Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { shown, text } from '../http/parameters.js'
+
+/** Row 17: what is known of a game. */
+export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
+  operationId: 'getGame',
+  path: '/api/game/:game',
+  tags: ['Titles'],
+  summary: 'What is known of a game',
+  description:
+    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are asked for as `Name [titleid]`. What is not known is `""`.',
+  input: z.object({ game: text().describe('A title id, or a game’s name, percent-encoded.') }),
+  resolve: async ({ game }, { catalog }) => {
+    const title = (await catalog()).byGame(game)
+    if (title === undefined || !title.isDescribed) throw new Refusal('game_unknown', [shown(game)])
+    return { titleId: title.titleId }
+  },
+  reads: ({ titleId }) => [{ projection: 'title', key: titleId }],
+  answer: async ({ titleId }, { catalog }) => {
+    const { name, title, image, publisher, releaseDate } = (await catalog()).named(titleId)
+    return { body: { titleId, name, title, image, publisher, releaseDate } }
+  },
+  response: z
+    .object({
+      titleId: z.string(),
+      name: z.string(),
+      title: z.string().meta({ description: 'The longer, official title.' }),
+      image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+      publisher: z.string(),
+      releaseDate: z.string().meta({ description: '`YYYY-MM-DD`, "" when unknown.' })
+    })
+    .meta({ description: 'The game.' }),
+  example: {
+    titleId: '4d5307e6',
+    name: 'Halo 3',
+    title: 'Halo 3',
+    image: 'https://example.org/halo3.png',
+    publisher: 'Microsoft Game Studios',
+    releaseDate: '2007-09-25'
+  },
+  refuses: { 404: 'No game of this id or name is described.' }
+}
+
+/** Row 22: the names of all games. */
+export const gameNames: Endpoint<Record<string, never>, { names: string }> = {
+  operationId: 'getGames',
+  path: '/api/games',
+  tags: ['Titles'],
+  summary: 'Names of all games',
+  description:
+    'Every described game by its name, in alphabetical order. Each name finds its game: of several games with one name all but one are listed as `Name [titleid]`.',
+  input: z.object({}),
+  // The digest stands for the counts, which decide who has a shared name bare and change every minute.
+  resolve: async (_input, { catalog }) => ({ names: (await catalog()).digest() }),
+  reads: () => [{ projection: 'title' }],
+  answer: async (_resolved, { catalog }) => ({
+    body: (await catalog()).described().map(({ shownName }) => shownName)
+  }),
+  response: z.array(z.string()).meta({ description: 'Names in alphabetical order.' }),
+  example: ['Crackdown', 'Halo 3', 'Halo 3 [4d530800]']
+}

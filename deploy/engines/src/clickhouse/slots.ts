@@ -47,7 +47,11 @@ export const slotsOf = <Slot>(
     idleWaiters = []
   }
 
-  const occupy = async <Answer>(slot: Slot, job: (slot: Slot) => Running<Answer>): Promise<Answer> => {
+  const occupy = async <Answer>(
+    slot: Slot,
+    job: (slot: Slot) => Running<Answer>,
+    signal?: AbortSignal
+  ): Promise<Answer> => {
     let running: Running<Answer>
     try {
       running = job(slot)
@@ -63,7 +67,7 @@ export const slotsOf = <Slot>(
       return answer
     } catch (error) {
       count.finished += 1
-      count.failed += 1
+      count[signal?.aborted === true ? 'aborted' : 'failed'] += 1
       throw error
     }
   }
@@ -97,12 +101,12 @@ export const slotsOf = <Slot>(
         throw signal.reason
       }
       const slot = free.pop()
-      if (slot !== undefined) return await occupy(slot, job)
+      if (slot !== undefined) return await occupy(slot, job, signal)
       if (waiting.size >= options.queueMax) {
         count.refused += 1
         throw new Refusal('engine_busy', [], { retryAfterSeconds: options.retryAfterSeconds })
       }
-      return await occupy(await queue(signal), job)
+      return await occupy(await queue(signal), job, signal)
     },
     stats: () => ({ slots: slots.length, running: slots.length - free.length, waiting: waiting.size, ...count }),
     close: () => {

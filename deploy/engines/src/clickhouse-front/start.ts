@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+/** The front in a process of its own. */
+export type FrontProcess = {
+  readonly url: string
+  /** Lets the front close its engine; resolves when the process is gone. */
+  stop(): Promise<void>
+  /** Ends it at once, as a crash does. */
+  kill(): Promise<void>
+}
+
+const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
+/** One thread for each of its connections and some for files. */
+const THREADS = 32
+
+/** Starts the front on a directory; a given port lets it come back where it was. */
+export const startClickHouseFront = async (options: {
+  readonly path: string
+  readonly port?: number
+  readonly breaksOff?: boolean
+}): Promise<FrontProcess> => {
+  const child = spawn('env', [
+    `UV_THREADPOOL_SIZE=${THREADS}`,
+    process.execPath,
+    MAIN,
+    '--path',
+    options.path,
+    '--port',
+    String(options.port ?? 0),
+    ...(options.breaksOff === true ? ['--break-off'] : [])
+  ])
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-4000)
+  })
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill(signal)
+    await exited
+  }
+  const url = await firstLine(child)
+  if (url === undefined) throw new Error(`The ClickHouse front did not start: ${errors}`)
+  return { url, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+}
+
+const firstLine = async (child: ChildProcess): Promise<string | undefined> => {
+  if (child.stdout === null) return undefined
+  for await (const line of createInterface({ input: child.stdout })) return line
+  return undefined
+}

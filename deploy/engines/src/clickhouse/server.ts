@@ -1,0 +1,182 @@
+import { Readable } from 'node:stream'
+import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
+import { Refusal } from '@gamenet/schemas'
+import { type ClickHouse, LANE_NAMES, type LaneName } from './clickhouse.js'
+import { engineOf, type LaneSlots } from './engine.js'
+import { type Connection, engineError, type KnownSettings, laneOf, newTag, running } from './lane.js'
+import { parameterText, stringLiteral } from './parameters.js'
+import { settled, slotsOf } from './slots.js'
+import { ALL_SETTING_NAMES, insertHead, LANE_LIMITS, type LaneLimits, settingsText } from './statement.js'
+import { streamedException } from './streamed-exception.js'
+
+export type ClickHouseServerOptions = {
+  /** Address with scheme and port; may carry `user:password@` and `/database`. */
+  readonly url: string
+  readonly database?: string
+  /** Reads that run at once. */
+  readonly readers?: number
+  /** Reads that may wait for one of them; the next is refused with `engine_busy`. */
+  readonly queueMax?: number
+  /** gzip of requests and of answers; usual. */
+  readonly compression?: boolean
+  /** How long the server may be silent before it counts as away. Usual: the lane's own limit and some seconds. */
+  readonly requestTimeoutMs?: number
+  /** Limits of single lanes instead of the usual ones. */
+  readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
+}
+
+type Client = ReturnType<typeof createClient>
+
+const SERIAL_QUEUE_MAX = 1024
+const BUSY_RETRY_SECONDS = 1
+const AWAY_RETRY_SECONDS = 5
+/** The server stops a statement at its limit by itself; the socket waits a little longer, to hear that. */
+const SILENCE_BEYOND_LIMIT_MS = 10_000
+/** Below the 3 s after which the oldest servers in use close an idle connection. */
+const IDLE_SOCKET_MS = 2000
+const CLOSE_WAIT_MS = 3000
+
+/**
+ * A ClickHouse server over HTTP. Nothing is asked of it here, so that a service starts before its server does: while it
+ * cannot be reached, every statement is refused with `engine_away`, and the next one tries again.
+ */
+export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHouse => {
+  const clients: Client[] = []
+  const slots = {} as Record<LaneName, LaneSlots>
+  const abandon = new AbortController()
+  for (const name of LANE_NAMES) {
+    const limits = options.limits?.[name] ?? LANE_LIMITS[name]
+    const client = clientOf(options, options.requestTimeoutMs ?? limits.seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
+    clients.push(client)
+    const size = name === 'readers' ? (options.readers ?? 8) : name === 'control' ? 2 : 1
+    slots[name] = slotsOf(
+      name,
+      Array.from({ length: size }, () => connectionOf(client, abandon.signal)),
+      {
+        queueMax: name === 'readers' ? (options.queueMax ?? 64) : SERIAL_QUEUE_MAX,
+        retryAfterSeconds: BUSY_RETRY_SECONDS
+      }
+    )
+  }
+  const known = knownSettings(slots.control)
+  const kill = (tag: string) => settled(runOn(slots.control, `KILL QUERY WHERE query_id = ${stringLiteral(tag)} ASYNC`))
+  return engineOf({
+    slots,
+    lane: (name) =>
+      laneOf({ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name], known, kill }),
+    close: () => closeClients(slots, clients, abandon)
+  })
+}
+
+const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): Client => {
+  const compression = options.compression ?? true
+  return createClient({
+    url: options.url,
+    ...(options.database === undefined ? {} : { database: options.database }),
+    application: 'gamenet-stats',
+    request_timeout: requestTimeoutMs,
+    // The slots of each lane are the limit.
+    max_open_connections: Number.POSITIVE_INFINITY,
+    compression: { request: compression, response: compression },
+    keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS, eagerly_destroy_stale_sockets: true },
+    capture_enhanced_stack_trace: false,
+    log: { level: 127 }
+  })
+}
+
+const closeClients = async (
+  slots: Readonly<Record<LaneName, LaneSlots>>,
+  clients: readonly Client[],
+  abandon: AbortController
+): Promise<void> => {
+  const idle = Promise.all(LANE_NAMES.map((name) => slots[name].idle()))
+  const timer = setTimeout(
+    () => abandon.abort(new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS })),
+    CLOSE_WAIT_MS
+  )
+  await idle
+  clearTimeout(timer)
+  slots.control.close()
+  await Promise.all(clients.map((client) => settled(client.close())))
+}
+
+const connectionOf = (client: Client, abandon: AbortSignal): Connection => ({
+  run: async ({ text, parameters, tag, signal }) => {
+    for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+    const abort_signal = signal === undefined ? abandon : AbortSignal.any([abandon, signal])
+    const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
+    return await answerOf(client.exec(query), text, abort_signal)
+  },
+  put: async (target, body) => {
+    const head = insertHead(target.table, target.columns, assignments(target.settings))
+    const values = Readable.from([body], { objectMode: false })
+    const query = { query: head, values, query_id: newTag(), abort_signal: abandon }
+    await answerOf(client.exec(query), head, abandon)
+  }
+})
+
+const assignments = (settings: Readonly<Record<string, string | number>>): string =>
+  settingsText(settings, new Set(Object.keys(settings)))
+
+/**
+ * The whole body. An exception after the first byte comes inside the body, behind rows that look well, so the body is
+ * searched for it whether its stream ended well or broke off.
+ */
+const answerOf = async (
+  execution: ReturnType<Client['exec']>,
+  sql: string,
+  signal: AbortSignal
+): Promise<Uint8Array> => {
+  const chunks: Uint8Array[] = []
+  let tag: string | undefined
+  try {
+    const { stream, response_headers: headers } = await execution
+    tag = oneOf(headers['x-clickhouse-exception-tag'])
+    const stop = (): void => void stream.destroy(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      for await (const chunk of stream) chunks.push(chunk as Uint8Array)
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+  } catch (cause) {
+    if (signal.aborted) throw signal.reason
+    const exception = streamedException(Buffer.concat(chunks), tag)
+    if (exception !== undefined) throw engineError(exception, sql, cause)
+    throw failure(cause, sql)
+  }
+  const body = Buffer.concat(chunks)
+  const exception = streamedException(body, tag)
+  if (exception !== undefined) throw engineError(exception, sql)
+  return body
+}
+
+const oneOf = (header: string | string[] | undefined): string | undefined =>
+  Array.isArray(header) ? header[0] : header
+
+/** An answer of ClickHouse's own is an error of the statement; all else on the way means that the engine is away. */
+const failure = (cause: unknown, sql: string): unknown => {
+  if (cause instanceof ClientError) return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
+  if (cause instanceof TypeError) return cause
+  return new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
+}
+
+const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>
+  control.run((connection) => running(connection.run({ text, parameters: {}, tag: newTag() })))
+
+/** Asked at the first statement, and again after a failure; kept from then on. */
+const knownSettings = (control: LaneSlots): KnownSettings => {
+  let known: Promise<ReadonlySet<string>> | undefined
+  const ask = async (): Promise<ReadonlySet<string>> => {
+    const names = ALL_SETTING_NAMES.map(stringLiteral).join(', ')
+    const bytes = await runOn(control, `SELECT name FROM system.settings WHERE name IN (${names}) FORMAT TSV`)
+    return new Set(new TextDecoder().decode(bytes).split('\n'))
+  }
+  return () => {
+    known ??= ask().catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    return known
+  }
+}

@@ -1,0 +1,20 @@
+/** A value bound to `$1`, `$2`, …; never glued into a statement. */
+export type Values = readonly unknown[]
+
+export type Queries = {
+  /** The rows of one statement as objects by column name; bigint and numeric come as strings, timestamps as Dates. */
+  query<Row extends Record<string, unknown>>(sql: string, values?: Values): Promise<Row[]>
+}
+
+/**
+ * PostgreSQL as the service uses it, in the process or a server. Rejects with a `Refusal` `engine_away` when the server
+ * cannot be reached, and with PostgreSQL's own error, which has its SQLSTATE as `code`, when it refuses a statement.
+ */
+export type Postgres = Queries & {
+  /** Commits what `work` did when it resolves, and none of it when it rejects. */
+  transaction<Result>(work: (transaction: Queries) => Promise<Result>): Promise<Result>
+  /** Resolves when a statement can be answered. */
+  check(): Promise<void>
+  /** Lets what runs finish; idempotent. */
+  close(): Promise<void>
+}

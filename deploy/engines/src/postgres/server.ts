@@ -1,0 +1,83 @@
+import { Refusal } from '@gamenet/schemas'
+import pg from 'pg'
+import type { Postgres, Queries } from './postgres.js'
+
+export type PostgresOptions = {
+  /** `postgres://user:password@host:port/database` */
+  readonly url: string
+  readonly connections?: number
+  readonly connectTimeoutMs?: number
+  readonly statementTimeoutMs?: number
+}
+
+const AWAY_RETRY_SECONDS = 5
+
+/** A PostgreSQL server. Nothing is asked of it here: a service may start before its server does. */
+export const openPostgres = (options: PostgresOptions): Postgres => {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.connections ?? 8,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
+    statement_timeout: options.statementTimeoutMs ?? 15_000,
+    application_name: 'gamenet-stats'
+  })
+  // A connection that breaks while nobody uses it is replaced at the next statement, which reports what is wrong then.
+  pool.on('error', () => undefined)
+  let closing: Promise<void> | undefined
+  return {
+    ...queriesOn(pool),
+    transaction: (work) => transaction(pool, work),
+    check: async () => {
+      await queriesOn(pool).query('SELECT 1')
+    },
+    close: () => {
+      closing ??= pool.end()
+      return closing
+    }
+  }
+}
+
+const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => ({
+  query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) => {
+    try {
+      return (await target.query<Row>(sql, [...values])).rows
+    } catch (cause) {
+      throw failure(cause)
+    }
+  }
+})
+
+const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Promise<Result>): Promise<Result> => {
+  const client = await pool.connect().catch((cause: unknown) => {
+    throw failure(cause)
+  })
+  // A connection that breaks between two statements says so here; the next statement rejects.
+  const ignore = (): void => undefined
+  client.on('error', ignore)
+  const queries = queriesOn(client)
+  let isBroken = true
+  try {
+    await queries.query('BEGIN')
+    const result = await work(queries)
+    await queries.query('COMMIT')
+    isBroken = false
+    return result
+  } catch (error) {
+    isBroken = await queries.query('ROLLBACK').then(
+      () => false,
+      () => true
+    )
+    throw error
+  } finally {
+    client.off('error', ignore)
+    client.release(isBroken)
+  }
+}
+
+/** SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): the server, not the statement. */
+const failure = (cause: unknown): unknown => {
+  const code = cause instanceof pg.DatabaseError ? (cause.code ?? '') : undefined
+  const isStatement = code !== undefined && !/^(08|57P|53300)/.test(code)
+  if (isStatement || cause instanceof TypeError) return cause
+  return new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
+}

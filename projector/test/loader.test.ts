@@ -1,0 +1,242 @@
+import { type LogRecord, networkCountTopic, scrapeTopic, titleCountTopic, titleTopic } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import type { Tables } from '../src/index.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+
+const T0 = '2026-03-14T20:00:00Z'
+const counted = (online: number, observedAt = T0) =>
+  message(titleCountTopic, { titleId: '4d530064', observedAt, online })
+
+test('the loader', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+  const events = (table: string) =>
+    control.rows(`SELECT e.* FROM ${table} AS e FINAL ORDER BY e.epoch, e.partition, e.offset`)
+  t.beforeEach(() => emptyTables(control))
+
+  await t.test('stores every field of every topic, exactly', async (t) => {
+    const log = new MemoryLog()
+    log.append('network-count', [
+      message(networkCountTopic, { observedAt: '2026-03-14T20:00:00.123Z', online: 4_294_967_295 }, '/scrape/network')
+    ])
+    log.append('title', [
+      message(titleTopic, {
+        titleId: '4D530064',
+        observedAt: '1970-01-01T00:00:00Z',
+        name: 'Ünï / # & \' : + "q" \\ \u0000 \ud83d\ude00',
+        features: []
+      })
+    ])
+    log.append('scrape', [
+      message(scrapeTopic, {
+        source: 'games',
+        observedAt: T0,
+        durationMs: 5,
+        outcome: 'failed',
+        published: 0,
+        reason: 'no\nway'
+      })
+    ])
+    await runToHead(engine, log)
+    t.match(await events('event_network_count'), [
+      {
+        offset: '0',
+        source: '/scrape/network',
+        import_id: '',
+        observed_at: '2026-03-14 20:00:00.123',
+        registered: null,
+        online: 4_294_967_295,
+        lobbies: null
+      }
+    ])
+    t.match(await events('event_title'), [
+      {
+        title_id: '4d530064',
+        observed_at: '1970-01-01 00:00:00.000',
+        name: 'Ünï / # & \' : + "q" \\ \u0000 \ud83d\ude00',
+        name_key: 'ünï / # & \' : + "q" \\ \u0000 \ud83d\ude00',
+        title: null,
+        release_date: null,
+        features: ''
+      }
+    ])
+    t.match(await events('event_scrape'), [
+      { scrape_source: 'games', outcome: 'failed', reason: 'no\nway', duration_ms: 5 }
+    ])
+  })
+
+  await t.test('parks what cannot be read, with the bytes as they were, and loads everything around it', async (t) => {
+    const { headers } = counted(0)
+    const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
+      [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
+      [{ key: 'b', headers, value: '' }, /^the message is not JSON/],
+      [
+        { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
+        /newer than this program/
+      ],
+      [
+        { key: 'd', headers: { ...headers, ce_type: 'gamenet.title.v1' }, value: counted(1).value },
+        /^ce_type is "gamenet\.title\.v1"/
+      ],
+      [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
+      [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
+      [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
+      [
+        {
+          key: 'h',
+          headers,
+          value: JSON.stringify({ titleId: '4d530064', observedAt: '2026-03-14 20:00', online: 1 })
+        },
+        /^observedAt: /
+      ],
+      [{ key: 'i', headers, value: 'null' }, /^the event: /],
+      [{ key: null, headers, value: null }, /^the message has no value/],
+      [
+        { key: '\ud800', headers: { ...headers, 'x\udc00': '\ud800' }, value: Uint8Array.of(0x7b, 0xff, 0x00) },
+        /^the message is not JSON/
+      ]
+    ]
+    const log = new MemoryLog(() => 4)
+    for (const [n, [record]] of bad.entries())
+      log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
+    await runToHead(engine, log)
+    const parked = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
+    t.equal(parked.length, bad.length)
+    for (const [n, [{ value }, reason]] of bad.entries()) {
+      t.match(parked[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
+      t.equal(parked[n]?.value, Buffer.from(value ?? '').toString('base64'))
+    }
+    t.match(parked[0], { message_key: 'a', headers })
+    t.same(
+      (await events('event_title_count')).map(({ online }) => online),
+      bad.map((_, n) => n),
+      'the good ones'
+    )
+
+    const registry = new Registry()
+    const projector = projectorOn(engine, log, { registry })
+    projector.start()
+    await projector.settled()
+    const status = await projector.status()
+    t.match(
+      status.topics.find(({ topic }) => topic === 'title-count'),
+      {
+        lag: 0,
+        parked: bad.length,
+        partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
+      }
+    )
+    t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
+    await projector.stop()
+  })
+
+  await t.test('a text that is half a surrogate pair does not stop the ones behind it', async (t) => {
+    const log = new MemoryLog()
+    const described = (name: string) => message(titleTopic, { titleId: '4d530064', observedAt: T0, name })
+    log.append('title', [described('a\ud800b'), described('\\ud800'), described('whole')])
+    await runToHead(engine, log)
+    t.same(
+      (await events('event_title')).map(({ name }) => name),
+      ['a\ufffdb', '\\ud800', 'whole']
+    )
+  })
+
+  await t.test('loads on from its checkpoint, and what is read twice stands once', async (t) => {
+    const log = new MemoryLog(() => 2)
+    const at = (n: number) => counted(n, `2026-03-14T20:00:0${n}Z`)
+    log.append('title-count', [at(0), at(1), at(2)])
+    await runToHead(engine, log)
+    t.equal(log.committed.get('title-count/0/0'), 3)
+    log.append('title-count', [at(3), at(4)])
+    await control.execute('TRUNCATE TABLE checkpoint')
+    await runToHead(engine, log)
+    t.same(
+      (await events('event_title_count')).map(({ online }) => online),
+      [0, 1, 2, 3, 4]
+    )
+    log.append('title-count', [at(5)], { epoch: 1, partition: 2 })
+    await runToHead(engine, log)
+    t.same(
+      (await events('event_title_count')).map(({ epoch, partition, offset }) => [epoch, partition, offset]).at(-1),
+      [1, 2, '0']
+    )
+  })
+
+  await t.test('a checkpoint that is older than the stored one turns nothing back', async (t) => {
+    const log = new MemoryLog()
+    log.append('title-count', [counted(0), counted(1)])
+    await runToHead(engine, log)
+    const stale = JSON.stringify(['load:title-count', 0, 0, 1])
+    await control.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], Buffer.from(`${stale}\n`))
+    let first = -1
+    const projector = projectorOn(engine, {
+      extents: (topic) => log.extents(topic),
+      commit: (topic, position) => log.commit(topic, position),
+      consume: (options) =>
+        log.consume({
+          ...options,
+          startAt: async (...at) => {
+            first = await options.startAt(...at)
+            return first
+          }
+        })
+    })
+    projector.start()
+    log.append('title-count', [counted(2)])
+    await projector.settled()
+    await projector.stop()
+    t.equal(first, 2)
+  })
+
+  await t.test('an engine that refuses inserts is tried again until it takes them, and status says why', async (t) => {
+    const log = new MemoryLog()
+    log.append('title-count', [counted(7)])
+    let isBroken = true
+    const loader: Tables = {
+      execute: (sql, parameters) => engine.loader.execute(sql, parameters),
+      rows: (sql, parameters) => engine.loader.rows(sql, parameters),
+      insert: async (table, columns, body) => {
+        if (isBroken) throw new Error('no space left on device')
+        await engine.loader.insert(table, columns, body)
+      }
+    }
+    const projector = projectorOn({ loader, projections: engine.projections }, log)
+    projector.start()
+    await t.rejects(projector.settled({ standstillMs: 300 }), {
+      message: /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
+    })
+    t.equal((await projector.status()).loaderTrouble, 'loading title-count: no space left on device')
+    isBroken = false
+    await projector.settled()
+    t.equal((await projector.status()).loaderTrouble, null)
+    await projector.stop()
+    t.same(
+      (await events('event_title_count')).map(({ online }) => online),
+      [7]
+    )
+  })
+
+  await t.test('a log that fails and a reading side that dies are begun again', async (t) => {
+    const log = new MemoryLog(() => 1)
+    log.append('title-count', [counted(0), counted(1), counted(2)])
+    let failures = 3
+    const projector = projectorOn(engine, {
+      extents: (topic) => log.extents(topic),
+      commit: async () => {
+        throw new Error('a commit is only a courtesy')
+      },
+      consume: async (options) => {
+        failures -= 1
+        if (failures >= 2) throw new Error('the broker is away')
+        if (failures === 1) return
+        await log.consume(options)
+      }
+    })
+    projector.start()
+    await projector.settled()
+    await projector.stop()
+    t.equal((await events('event_title_count')).length, 3)
+  })
+})

@@ -20,7 +20,9 @@ export function gatherPathMethods(app: FastifyInstance): PathMethods {
 /** Answers what the paths' routes leave over: OPTIONS with what is allowed, every other method with 405. */
 export function addOtherMethods(app: FastifyInstance, paths: PathMethods): void {
   const known = METHODS.filter((method) => method !== 'CONNECT')
-  for (const method of known) app.addHttpMethod(method, { hasBody: false })
+  for (const method of known) {
+    if (!app.supportedMethods.includes(method)) app.addHttpMethod(method, { hasBody: false })
+  }
   for (const [url, methods] of [...paths]) {
     if (url === '*' || url === '/*') continue
     const allowed = [...new Set([...methods, ...(methods.has('GET') ? ['HEAD'] : []), 'OPTIONS'])].sort().join(', ')

@@ -1,0 +1,160 @@
+import { type AddressInfo, connect } from 'node:net'
+import type { FastifyInstance } from 'fastify'
+import { Registry } from 'prom-client'
+import { z } from 'zod'
+import type { Endpoint } from '../../src/answers/answer.js'
+import { DataVersions } from '../../src/answers/data-versions.js'
+import { type ApiNeeds, buildApp } from '../../src/app.js'
+import { integer, oneOf, text, titleId } from '../../src/http/parameters.js'
+import type { ReadTables } from '../../src/read-tables.js'
+
+/** What a test tears down. */
+export type Teardown = { teardown(end: () => unknown): void }
+
+/** A row of `data_change`. */
+export type ChangeRow = { version: number; projection: string; key?: string; fromMs: number; toMs: number }
+
+/** Tables without an engine: changes to be learnt, and an answer to every other question that the test decides. */
+export class TestTables implements ReadTables {
+  readonly changes: ChangeRow[] = []
+  /** How often something else than changes was asked. */
+  asked = 0
+  answer: (parameters: Readonly<Record<string, unknown>>, signal: AbortSignal | undefined) => Promise<unknown[]> =
+    async () => []
+  /** Set to make even changes fail. */
+  away: Error | undefined
+
+  async rows(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal } = {}) {
+    if (this.away !== undefined) throw this.away
+    if (sql.includes('newest_from_ms')) {
+      return [{ newest_from_ms: Math.max(0, ...this.changes.map(({ fromMs }) => fromMs)) }]
+    }
+    if (sql.includes('data_change')) {
+      return this.changes
+        .filter(({ version }) => version > Number(parameters.after))
+        .map(({ version, projection, key = '*', fromMs, toMs }) => ({
+          projection,
+          key,
+          first_ms: fromMs,
+          last_ms: toMs,
+          newest_version: version
+        }))
+    }
+    this.asked += 1
+    return (await this.answer(parameters, options.signal)) as Record<string, unknown>[]
+  }
+
+  async json(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal } = {}) {
+    return Buffer.from(JSON.stringify(await this.rows(sql, parameters, options)))
+  }
+}
+
+type Counts = { days: number; metric: string; filter?: string | undefined }
+
+/** A window that ends now, and an answer from the tables. */
+export const counts: Endpoint<Counts, Counts & { fromMs: number; toMs: number }> = {
+  operationId: 'getCounts',
+  path: '/api/counts',
+  tags: ['Test'],
+  summary: 'Counts of a window that ends now',
+  input: z.object({
+    days: integer({ min: 1, max: 30 }).default(1),
+    metric: oneOf(['online', 'lobbies']).default('online'),
+    filter: text().optional()
+  }),
+  resolve: (input, { nowMs }) => {
+    const minute = Math.floor(nowMs / 60_000) * 60_000
+    return { ...input, fromMs: minute - input.days * 86_400_000, toMs: minute + 60_000 }
+  },
+  reads: ({ fromMs, toMs }) => [{ projection: 'network-count', fromMs, toMs }],
+  headers: () => ({ 'X-Resolution-Seconds': '0' }),
+  answer: async (resolved, { tables, signal }) => ({ body: await tables.json('SELECT counts', resolved, { signal }) }),
+  response: z.array(z.object({ online: z.int() })).meta({ description: 'Counts, oldest first.' }),
+  example: [{ online: 12 }],
+  responseHeaders: { 'X-Resolution-Seconds': 'Width of a bucket.' }
+}
+
+/** A path parameter that may hold anything. */
+export const game: Endpoint<{ game: string }, { game: string }> = {
+  operationId: 'getGame',
+  path: '/api/game/:game',
+  tags: ['Test'],
+  summary: 'A game by name',
+  input: z.object({ game: text() }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'title' }],
+  answer: async (resolved) => ({ body: resolved }),
+  response: z.object({ game: z.string() }).meta({ description: 'The game.' }),
+  example: { game: 'Halo 3' },
+  refuses: { 404: 'No game "Halo 33" is known.' }
+}
+
+/** A deprecated path with a title id. */
+export const oldTitle: Endpoint<{ titleId: string }, { titleId: string }> = {
+  operationId: 'getOldTitle',
+  path: '/api/old/:titleId',
+  tags: ['Test'],
+  summary: 'A title, the old way',
+  input: z.object({ titleId: titleId() }),
+  resolve: (input) => input,
+  reads: ({ titleId }) => [{ projection: 'title', key: titleId }],
+  answer: async ({ titleId }) => ({ body: { titleId }, headers: { 'X-Made': 'yes' } }),
+  response: z.object({ titleId: z.string() }).meta({ description: 'The title.' }),
+  example: { titleId: '4d5307e6' },
+  deprecated: { since: new Date('2026-01-01T00:00:00Z'), successor: ({ titleId }) => `/api/title/${titleId}` }
+}
+
+export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
+
+/** An API on test tables, with a clock that stands still, closed when the test ends. */
+export async function testApp(
+  t: Teardown,
+  given: Partial<ApiNeeds> & { addRoutes?: (app: FastifyInstance) => void } = {}
+): Promise<{
+  app: FastifyInstance
+  tables: TestTables
+  versions: DataVersions
+  registry: Registry
+  clock: { nowMs: number }
+}> {
+  const { addRoutes, ...needs } = given
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  await versions.refresh()
+  const registry = new Registry()
+  const clock = { nowMs: NOW_MS }
+  const app = await buildApp(
+    {
+      endpoints: [counts, game, oldTitle],
+      tables,
+      dataVersions: versions,
+      catalog: { newest: noCatalog, held: noCatalog },
+      publicUrl: 'http://127.0.0.1:8080',
+      version: '0.0.0',
+      registry,
+      ready: async () => ({ ok: true }),
+      now: () => clock.nowMs,
+      ...needs
+    },
+    addRoutes
+  )
+  t.teardown(() => app.close())
+  return { app, tables, versions, registry, clock }
+}
+
+/** Opens the app's port and sends raw bytes; resolves with all that comes until the connection ends. */
+export async function exchange(app: FastifyInstance, sent: string | Buffer): Promise<string> {
+  if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  return await new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    const socket = connect(port, '127.0.0.1', () => socket.write(sent))
+    socket.on('data', (chunk) => chunks.push(chunk))
+    socket.on('error', reject)
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
+  })
+}
+
+async function noCatalog(): Promise<never> {
+  throw new Error('the test endpoints ask for no titles')
+}

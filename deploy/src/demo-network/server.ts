@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
-import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify, LogController } from 'fastify'
 import { z } from 'zod'
 import { FAULTS, type Fault, FaultBook, FaultOrder } from './faults.js'
 import { gamePage, gamesPage, homePage, playersPage, refusalPage, titleImage, titleImageName } from './pages.js'
@@ -57,7 +57,7 @@ export async function startDemoNetwork(options: DemoNetworkOptions): Promise<Dem
   const app = fastify({
     bodyLimit: BODY_BYTES_MAX,
     forceCloseConnections: true,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     ...(options.logger === undefined ? {} : { loggerInstance: options.logger })
   })
   let url = ''

@@ -1,0 +1,309 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { NetworkCounted, networkCountTopic, TitleCounted, type Topic, titleCountTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import {
+  type AppendHistory,
+  DEMO_HISTORY_SOURCE,
+  type FillHistoryOptions,
+  fillHistory,
+  PART_EVENTS_MAX,
+  planHistory,
+  SAMPLE_SOURCE
+} from '../src/demo-network/history.js'
+import { type HistoryJournal, type HistoryProgress, historyJournalFile } from '../src/demo-network/history-journal.js'
+import { ONLINE_HISTORY_FILE, readCatalogue, readOnlineHistory } from '../src/demo-network/samples.js'
+import { createWorld } from '../src/demo-network/world.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const START = Date.UTC(2026, 10, 21, 8, 51, 17)
+const UNTIL = Date.UTC(2026, 10, 21, 8, 51)
+const MINUTES = Date.UTC(2026, 10, 19, 8)
+const SAMPLE_END = Date.UTC(2026, 2, 15)
+
+const world = createWorld(7)
+const sample = await readOnlineHistory()
+
+/** 20 titles instead of 200: the same kinds of part with a tenth of the events. */
+const small = { world: createWorld(7, readCatalogue().slice(0, 20)), sample: sample.slice(-30_000) }
+
+test('the sample is read as it stands in the file: no missing hour, every written zero', async (t) => {
+  const lines = gunzipSync(readFileSync(ONLINE_HISTORY_FILE)).toString('utf8').trim().split(/\r?\n/).slice(1)
+  const expected = lines.map((line) => line.split(',')).filter(([, peak]) => peak !== '')
+  t.equal(lines.length, 79_506)
+  t.equal(sample.length, 79_506 - 221)
+  t.same(
+    sample.map(({ observedAt, online }) => `${observedAt} ${online}`),
+    expected.map(([at, peak]) => `${at?.replace(' ', 'T')}Z ${peak}`)
+  )
+  t.equal(Math.max(...sample.map(({ online }) => online ?? 0)), 216_762)
+  t.equal(sample.filter(({ online }) => online === 0).length, 111)
+  t.notOk(sample.some((hour) => 'registered' in hour || 'lobbies' in hour))
+})
+
+test('a cell that is no count is refused with its row', async (t) => {
+  const file = `${t.testdir()}/history.csv.gz`
+  await writeFile(file, gzipSync('Timestamp,Peak Player Count\n2026-01-01 00:00:00,5\n2026-01-01 01:00:00,many\n'))
+  await t.rejects(readOnlineHistory(file), /2026-01-01 01:00:00,many/)
+})
+
+test('the whole history: counted, valid, nothing twice, nothing after the start', async (t) => {
+  const { append, facts, sizes } = collector()
+  const reports: { events: number; total: number }[] = []
+  t.same(await fill({ append, onProgress: (report) => reports.push(report) }), { finished: true })
+
+  const minutes = (UNTIL - MINUTES) / MINUTE_MS
+  const ownHours = (MINUTES - SAMPLE_END) / HOUR_MS
+  const titleHours = (MINUTES - (Date.UTC(2026, 10, 21, 8) - 90 * DAY_MS)) / HOUR_MS
+  t.equal(facts.get(`network-count ${SAMPLE_SOURCE}`)?.size, 79_285)
+  t.equal(facts.get(`network-count ${DEMO_HISTORY_SOURCE}`)?.size, ownHours + minutes)
+  t.equal(facts.get(`title-count ${DEMO_HISTORY_SOURCE}`)?.size, 200 * (titleHours + minutes))
+  const distinct = [...facts.values()].reduce((sum, ofSource) => sum + ofSource.size, 0)
+  t.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    distinct,
+    'as many facts as events'
+  )
+  t.ok(Math.max(...sizes) <= PART_EVENTS_MAX)
+  t.equal(reports.at(-1)?.events, distinct)
+  t.ok(reports.every((report) => report.total === distinct))
+  for (const [source, ofSource] of facts) {
+    const instants = [...ofSource.keys()].map((fact) => fact.slice(fact.indexOf('@') + 1)).sort()
+    t.ok(Date.parse(instants.at(-1) ?? '') < UNTIL, `${source} ends before the start`)
+  }
+})
+
+test('every event of the demo matches its schema', async (t) => {
+  const parts = planHistory(world, sample, UNTIL)
+  const schemas = new Map<Topic<unknown>['name'], typeof NetworkCounted | typeof TitleCounted>([
+    [networkCountTopic.name, NetworkCounted],
+    [titleCountTopic.name, TitleCounted]
+  ])
+  for (const part of [parts[0], parts[1], parts.at(-1)]) {
+    await part?.append(async (topic, events) => {
+      for (const event of events) schemas.get(topic.name)?.parse(event)
+      t.equal(events.length, part.size)
+    })
+  }
+})
+
+test('the newest counts come first, and all that is short before all that is long', async (t) => {
+  const names = planHistory(world, sample, UNTIL).map((part) => part.name)
+  t.equal(names[0], 'network-count/minute/2026-11-19T08:00:00Z')
+  t.match(names.at(-1), /^title-count\/hour\/2026-08-23T08:00:00Z$/)
+  const firstTitles = names.findIndex((name) => name.startsWith('title-count'))
+  t.notOk(names.slice(firstTitles).some((name) => name.startsWith('network-count')))
+  t.equal(new Set(names).size, names.length)
+})
+
+test('the level goes on without a leap: from the sample into the demo, and from history into what is live', async (t) => {
+  const counts = await networkCounts()
+  const step = (before: number, after: number) => Math.abs((counts.get(after) ?? 0) / (counts.get(before) ?? 1) - 1)
+  const lastHour = sample.at(-1)?.online ?? 0
+  t.ok(Math.abs((counts.get(SAMPLE_END) ?? 0) / lastHour - 1) < 0.15, `${lastHour}, then ${counts.get(SAMPLE_END)}`)
+  for (let ms = SAMPLE_END; ms + HOUR_MS < MINUTES; ms += HOUR_MS) {
+    if (step(ms, ms + HOUR_MS) > 0.3) t.fail(`a leap of ${step(ms, ms + HOUR_MS)} at ${new Date(ms).toISOString()}`)
+  }
+  for (let ms = MINUTES; ms + MINUTE_MS < UNTIL; ms += MINUTE_MS) {
+    if (step(ms, ms + MINUTE_MS) > 0.02)
+      t.fail(`a leap of ${step(ms, ms + MINUTE_MS)} at ${new Date(ms).toISOString()}`)
+    if (counts.get(ms) !== world.networkAt(ms).online)
+      t.fail(`history and world differ at ${new Date(ms).toISOString()}`)
+  }
+  const weekOf = (endMs: number) => {
+    const hours = Array.from({ length: 168 }, (_, hour) => counts.get(endMs - (hour + 1) * HOUR_MS) ?? Number.NaN)
+    return hours.reduce((sum, count) => sum + count, 0) / 168
+  }
+  const lastWeek = sample.slice(-168).reduce((sum, { online }) => sum + (online ?? 0), 0) / 168
+  const weeks = [lastWeek, ...Array.from({ length: 8 }, (_, week) => weekOf(SAMPLE_END + (week + 1) * 7 * DAY_MS))]
+  for (const [index, week] of weeks.entries()) {
+    const before = weeks[index - 1] ?? week
+    t.ok(Math.abs(week / before - 1) < 0.15, `week ${index}: ${Math.round(week)} after ${Math.round(before)}`)
+  }
+})
+
+test('the counts of titles fit into those of the network', async (t) => {
+  const counts = await networkCounts()
+  const [newest] = planHistory(world, sample, UNTIL).filter((part) => part.name.startsWith('title-count/minute'))
+  const sums = new Map<number, number>()
+  await newest?.append(async (_topic, events) => {
+    for (const { observedAt, online } of events as unknown as readonly TitleCounted[]) {
+      sums.set(Date.parse(observedAt), (sums.get(Date.parse(observedAt)) ?? 0) + online)
+    }
+  })
+  t.ok(sums.size > 0)
+  for (const [ms, sum] of sums) {
+    const online = counts.get(ms) ?? 0
+    if (sum > online || sum < 0.88 * online) t.fail(`${sum} in titles of ${online}`)
+  }
+})
+
+test('a crash at any append or mark, and a later start, lose nothing and make no other event', async (t) => {
+  const whole = collector()
+  await fill({ append: whole.append, ...small })
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 4 }), async (crashes) => {
+      const journal = memoryJournal()
+      const pieces = collector()
+      for (const [start, crash] of crashes.entries()) {
+        let steps = 0
+        const orCrash = () => {
+          steps += 1
+          if (steps > crash) throw new Error('killed')
+        }
+        const killed: HistoryJournal = {
+          load: journal.load,
+          save: async (progress) => {
+            orCrash()
+            await journal.save(progress)
+          }
+        }
+        const append: AppendHistory = async (topic, events, source) => {
+          await pieces.append(topic, events, source)
+          orCrash()
+        }
+        const now = () => START + (journal.hasBegun() ? start * 5 * HOUR_MS : 0)
+        await fill({ append, journal: killed, now, ...small }).catch(() => {})
+      }
+      const now = () => START + (journal.hasBegun() ? DAY_MS : 0)
+      await fill({ append: pieces.append, journal, now, ...small })
+      for (const [source, facts] of whole.facts) {
+        const found = pieces.facts.get(source)
+        if (found?.size !== facts.size) throw new Error(`${found?.size} facts instead of ${facts.size}`)
+        for (const [fact, value] of facts) if (found.get(fact) !== value) throw new Error(`${fact} differs`)
+      }
+      const appendedTwice = pieces.sizes.length - whole.sizes.length
+      if (appendedTwice > crashes.length) throw new Error(`${appendedTwice} parts were appended twice`)
+    }),
+    { numRuns: 10 }
+  )
+  t.pass()
+})
+
+test('a finished history is not made again', async (t) => {
+  const journal = memoryJournal()
+  await journal.save({ seed: 7, until: '2026-11-21T08:51:00Z', done: [], finished: true })
+  const { append, sizes } = collector()
+  t.same(await fill({ journal, append }), { finished: true })
+  t.equal(sizes.length, 0)
+})
+
+test('a history of another seed is refused with a sentence', async (t) => {
+  const journal = memoryJournal()
+  await journal.save({ seed: 8, until: '2026-11-21T08:51:00Z', done: [], finished: false })
+  await t.rejects(fill({ journal }), /seed 8; this one has seed 7/)
+})
+
+test('a stop between two parts leaves the rest for the next start', async (t) => {
+  const journal = memoryJournal()
+  const stop = new AbortController()
+  const first = collector()
+  let pauses = 0
+  const pause = async () => {
+    pauses += 1
+    if (pauses === 4) stop.abort()
+  }
+  t.same(await fill({ ...small, append: first.append, journal, signal: stop.signal, pause }), { finished: false })
+  t.equal(first.sizes.length, 3)
+  const second = collector()
+  t.same(await fill({ ...small, append: second.append, journal }), { finished: true })
+  t.equal(first.sizes.length + second.sizes.length, planHistory(small.world, small.sample, UNTIL).length)
+})
+
+test('a clock before the sample’s end meets no count of the future', async (t) => {
+  const until = Date.UTC(2020, 5, 1, 12)
+  let events = 0
+  for (const part of planHistory(world, sample, until)) {
+    await part.append(async (_topic, batch) => {
+      events += batch.length
+      const late = (batch as unknown as readonly NetworkCounted[]).find(
+        ({ observedAt }) => Date.parse(observedAt) >= until
+      )
+      if (late !== undefined) t.fail(`${late.observedAt} is not yet`)
+    })
+  }
+  t.ok(events > 1_000_000)
+})
+
+test('making history leaves the event loop free', async (t) => {
+  let turns = 0
+  let isFilling = true
+  const turn = () => {
+    turns += 1
+    if (isFilling) setImmediate(turn)
+  }
+  setImmediate(turn)
+  await fill({ append: async () => {} })
+  isFilling = false
+  t.ok(turns > 50, `the loop went round ${turns} times`)
+})
+
+test('the journal’s file holds what was saved last; what it cannot read it refuses', async (t) => {
+  const file = `${t.testdir()}/demo/history.json`
+  const journal = historyJournalFile(file)
+  t.equal(await journal.load(), undefined)
+  const progress = { seed: 7, until: '2026-11-21T08:51:00Z', done: ['a'], finished: false }
+  await journal.save(progress)
+  await journal.save({ ...progress, done: ['a', 'b'] })
+  t.same(await historyJournalFile(file).load(), { ...progress, done: ['a', 'b'] })
+  await writeFile(file, '{"seed":')
+  await t.rejects(journal.load(), /history\.json does not say how far/)
+})
+
+function fill(options: Partial<FillHistoryOptions>) {
+  return fillHistory({
+    append: async () => {},
+    world,
+    journal: memoryJournal(),
+    now: () => START,
+    sample,
+    ...options
+  })
+}
+
+/** A log that keeps, per topic and source, each fact once: key and instant, with its value. */
+function collector() {
+  const facts = new Map<string, Map<string, string>>()
+  const sizes: number[] = []
+  const append: AppendHistory = async (topic, events, source) => {
+    const ofSource = facts.get(`${topic.name} ${source}`) ?? new Map<string, string>()
+    facts.set(`${topic.name} ${source}`, ofSource)
+    for (const event of events) {
+      const value = JSON.stringify(event)
+      const fact = `${topic.key(event)}@${topic.instant(event)}`
+      if (ofSource.has(fact) && ofSource.get(fact) !== value) throw new Error(`${fact} came with another value`)
+      ofSource.set(fact, value)
+    }
+    sizes.push(events.length)
+  }
+  return { append, facts, sizes }
+}
+
+function memoryJournal(): HistoryJournal & { hasBegun(): boolean } {
+  let saved: HistoryProgress | undefined
+  return {
+    hasBegun: () => saved !== undefined,
+    load: async () => saved,
+    save: async (progress) => {
+      saved = progress
+    }
+  }
+}
+
+/** The demo's own network counts by instant. */
+async function networkCounts(): Promise<Map<number, number>> {
+  const counts = new Map<number, number>()
+  for (const part of planHistory(world, sample, UNTIL)) {
+    if (!/^network-count\/(hour|minute)/.test(part.name)) continue
+    await part.append(async (_topic, events) => {
+      for (const { observedAt, online } of events as unknown as readonly NetworkCounted[]) {
+        counts.set(Date.parse(observedAt), online ?? Number.NaN)
+      }
+    })
+  }
+  return counts
+}

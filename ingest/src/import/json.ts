@@ -15,7 +15,7 @@ export function ndjsonCutter(): Cutter {
 
 function cutLine(text: string, from: number): Cut {
   const start = skipBlanks(text, from)
-  if (start === text.length) return { kind: 'between', next: start }
+  if (start > from) return { kind: 'between', next: start }
   const newline = text.indexOf('\n', start)
   if (newline === -1) return 'more'
   return { kind: 'row', start, end: newline, next: newline + 1 }
@@ -32,7 +32,8 @@ export function arrayCutter(): Cutter {
     rowCharsMax: ROW_CHARS_MAX,
     cut(text, from) {
       const start = skipBlanks(text, from)
-      if (start === text.length || place === 'done') return { kind: 'between', next: text.length }
+      if (start > from) return { kind: 'between', next: start }
+      if (place === 'done') return { kind: 'between', next: text.length }
       const first = text.charCodeAt(start)
       if (place === 'before' && first === BRACKET_OPEN) {
         place = 'inside'
@@ -40,16 +41,17 @@ export function arrayCutter(): Cutter {
       }
       if (place === 'behind') {
         place = 'done'
-        return { kind: 'fault', next: text.length, reason: 'something stands behind the end of the array' }
+        return { kind: 'fault', start, next: text.length, reason: 'something stands behind the end of the array' }
       }
       if (isLost && first !== BRACE_OPEN && first !== BRACKET_CLOSED) return skipLine(text, start)
       isLost = false
       if (first === BRACKET_CLOSED) place = 'behind'
       if (first === BRACKET_CLOSED || first === COMMA) return { kind: 'between', next: start + 1 }
       const element = cutElement(text, start)
-      if (element !== 'broken') return element
-      isLost = true
+      if (element === 'more' || element.brokenAt === undefined) return element
       const newline = text.indexOf('\n', start)
+      if (newline === -1 || newline > element.brokenAt) return element
+      isLost = true
       return { kind: 'row', start, end: newline, next: newline + 1 }
     },
     forced() {
@@ -64,37 +66,51 @@ export function arrayCutter(): Cutter {
 
 function skipLine(text: string, from: number): Cut {
   const newline = text.indexOf('\n', from)
-  return { kind: 'between', next: newline === -1 ? text.length : newline + 1 }
+  return newline === -1 ? 'more' : { kind: 'between', next: newline + 1 }
 }
 
-/** An element, from its first character; `broken` when a line ends inside one of its strings, which JSON forbids. */
-function cutElement(text: string, start: number): Cut | 'broken' {
-  let depth = 0
+type Element = { readonly kind: 'row'; readonly start: number; readonly end: number; readonly next: number } & {
+  /** Where it shows that this is no JSON: a line ends inside a string, or a bracket closes another. */
+  readonly brokenAt?: number
+}
+
+/** An element, from its first character. A broken one may have run far into those behind it. */
+function cutElement(text: string, start: number): Element | 'more' {
+  const open: number[] = []
   for (let at = start; at < text.length; at += 1) {
-    switch (text.charCodeAt(at)) {
+    const code = text.charCodeAt(at)
+    switch (code) {
       case QUOTE: {
-        const closing = closingQuote(text, at + 1)
-        if (typeof closing === 'string') return closing
+        const closing = stringEnd(text, at + 1)
+        if (closing === text.length) return 'more'
+        if (text.charCodeAt(closing) === NEWLINE) return { ...element(start, closing), brokenAt: closing }
         at = closing
         break
       }
       case BRACE_OPEN:
       case BRACKET_OPEN:
-        depth += 1
+        open.push(code)
         break
       case BRACE_CLOSED:
-      case BRACKET_CLOSED:
-        depth -= 1
-        if (depth === 0) return { kind: 'row', start, end: at + 1, next: at + 1 }
+      case BRACKET_CLOSED: {
+        const opened = open.pop()
         // A scalar before the array's end, or a bracket that nothing opened.
-        if (depth < 0) return { kind: 'row', start, end: Math.max(at, start + 1), next: Math.max(at, start + 1) }
+        if (opened === undefined) return element(start, Math.max(at, start + 1))
+        // Each closing bracket stands two behind its opening one in ASCII.
+        if (code !== opened + 2) return { ...element(start, at + 1), brokenAt: at }
+        if (open.length === 0) return element(start, at + 1)
         break
+      }
       case COMMA:
-        if (depth === 0) return { kind: 'row', start, end: at, next: at }
+        if (open.length === 0) return element(start, at)
         break
     }
   }
   return 'more'
+}
+
+function element(start: number, end: number): Element {
+  return { kind: 'row', start, end, next: end }
 }
 
 const NEWLINE = 0x0a
@@ -106,15 +122,14 @@ const BRACKET_CLOSED = 0x5d
 const BRACE_OPEN = 0x7b
 const BRACE_CLOSED = 0x7d
 
-/** Where a string ends that began before `from`. */
-function closingQuote(text: string, from: number): number | 'more' | 'broken' {
+/** The quote that ends a string, or the line end that breaks it; the text's end when neither has come yet. */
+function stringEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
-    if (code === QUOTE) return at
-    if (code === NEWLINE) return 'broken'
+    if (code === QUOTE || code === NEWLINE) return at
     if (code === BACKSLASH) at += 1
   }
-  return 'more'
+  return text.length
 }
 
 function skipBlanks(text: string, from: number): number {

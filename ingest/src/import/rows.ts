@@ -11,7 +11,7 @@ export type Row = { readonly line: number; readonly text: string; readonly fault
 export type Cut =
   | { readonly kind: 'row'; readonly start: number; readonly end: number; readonly next: number }
   | { readonly kind: 'between'; readonly next: number }
-  | { readonly kind: 'fault'; readonly next: number; readonly reason: string }
+  | { readonly kind: 'fault'; readonly start: number; readonly next: number; readonly reason: string }
   | 'more'
 
 /** How a format divides text into rows. Cutters keep state: one serves one file, once. */
@@ -65,12 +65,9 @@ function takeRows(state: Window, cutter: Cutter, isLast: boolean): readonly Row[
       if (!isLast && text.length - at <= cutter.rowCharsMax) break
       cut = force(state, at, cutter)
     }
-    if (cut.kind === 'row') {
-      state.line += lines.upTo(cut.start)
-      rows.push(judged(state, cut, cutter.rowCharsMax))
-    } else if (cut.kind === 'fault') {
-      rows.push({ line: state.line, text: '', fault: cut.reason })
-    }
+    if (cut.kind !== 'between') state.line += lines.upTo(cut.start)
+    if (cut.kind === 'row') rows.push(judged(state, cut, cutter.rowCharsMax))
+    if (cut.kind === 'fault') rows.push({ line: state.line, text: '', fault: cut.reason })
     state.line += lines.upTo(cut.next)
     at = cut.next
   }

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController
+} from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Endpoint, ResolveContext } from './answers/answer.js'
+import type { Endpoint } from './answers/answer.js'
 import { AnswerMemory } from './answers/memory.js'
 import { addDocs } from './http/docs.js'
 import { addEndpoints } from './http/endpoints.js'
@@ -12,6 +18,7 @@ import type { Versions } from './http/known-url.js'
 import { type HttpMetrics, httpMetrics } from './http/metrics.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
+import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
 
 /** What bounds the API. Times in milliseconds. */
@@ -49,7 +56,8 @@ export type ApiNeeds = {
   readonly tables: ReadTables
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  readonly catalog: ResolveContext['catalog']
+  /** The titles: a `CatalogKeeper`. */
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
   /** `{base_url}`, without a slash at its end. */
   readonly publicUrl: string
   /** The program's version, as /openapi.json tells it. */
@@ -91,7 +99,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   const log = needs.logger
   const app = Fastify({
     ...(log === undefined ? {} : { loggerInstance: log }),
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     genReqId: nextId,
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestTimeoutMs,

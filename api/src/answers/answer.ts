@@ -23,7 +23,7 @@ export type Dependency = {
 export type ResolveContext = {
   /** The clock, milliseconds since 1970. What is made of it must be the same all minute long: see `window`. */
   readonly nowMs: number
-  /** The titles, as new as the newest known change. Costs nothing when it is not called. */
+  /** The titles, as the newest known change left them; while the tables are busy or away, as they were before. */
   catalog(): Promise<Catalog>
 }
 
@@ -31,6 +31,7 @@ export type ResolveContext = {
 export type AnswerContext = {
   readonly tables: ReadTables
   readonly signal: AbortSignal
+  /** The titles, as the newest known change left them. */
   catalog(): Promise<Catalog>
 }
 

@@ -1,8 +1,9 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { AnswerContext, Endpoint, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
+import type { CatalogKeeper } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 import { codingFor } from './accept-encoding.js'
 import { admit } from './errors.js'
@@ -16,7 +17,7 @@ import { readQuery } from './query-string.js'
 export type EndpointNeeds = {
   readonly tables: ReadTables
   readonly versions: Versions
-  readonly catalog: ResolveContext['catalog']
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
   readonly memory: AnswerMemory
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
@@ -63,13 +64,18 @@ class Answering {
 
   async #answerSlowly(request: FastifyRequest, reply: FastifyReply, startedAt: number): Promise<void> {
     admit(request)
-    const { endpoint, needs } = { endpoint: this.#endpoint, needs: this.#needs }
+    const endpoint = this.#endpoint
+    const needs = this.#needs
     const url = request.raw.url ?? ''
     const input = parseInput(endpoint.input, { ...readQuery(url), ...(request.params as Record<string, unknown>) })
     const question = questionOf(endpoint.path, input)
     const gone = goneSignal(reply)
     try {
-      const known = await know(endpoint, input, question, { ...needs, nowMs: needs.now() })
+      const known = await know(endpoint, input, question, {
+        versions: needs.versions,
+        catalog: () => needs.catalog.held(),
+        nowMs: needs.now()
+      })
       this.#urls.set(url, known)
       const exchange = { request, reply, known, startedAt }
       if (this.#sendNotModified(exchange)) return
@@ -96,7 +102,7 @@ class Answering {
 
   async #make({ resolved, identity, dataVersion, headers }: KnownUrl, signal: AbortSignal): Promise<Answer> {
     const { tables, catalog, metrics, now } = this.#needs
-    const context: AnswerContext = { tables, catalog, signal }
+    const context: AnswerContext = { tables, catalog: () => catalog.newest(), signal }
     const startedAt = performance.now()
     const made = await this.#endpoint.answer(resolved, context)
     metrics.queried(this.#endpoint.operationId, (performance.now() - startedAt) / 1000)

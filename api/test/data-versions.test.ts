@@ -1,0 +1,206 @@
+import fc from 'fast-check'
+import { test } from 'tap'
+import { HOURS_HELD_BY_MINUTE } from '../src/answers/change-track.js'
+import { DataVersions } from '../src/answers/data-versions.js'
+import { type ChangeRow, TestTables } from './support/test-app.js'
+
+const MINUTE = 60_000
+const HOUR = 3_600_000
+const BLOCK = 1024 * HOUR
+const START = Date.UTC(2026, 0, 1)
+const END_OF_TIME = Date.UTC(2106, 0, 1)
+
+const anyInstant = fc.oneof(
+  { weight: 4, arbitrary: fc.integer({ min: START - 60 * HOUR, max: START + 60 * HOUR }) },
+  { weight: 2, arbitrary: fc.integer({ min: START - 4000 * HOUR, max: START }) },
+  { weight: 1, arbitrary: fc.integer({ min: 0, max: START }) }
+)
+const anyLength = fc.oneof(
+  fc.integer({ min: 1, max: 3 * MINUTE }),
+  fc.integer({ min: 1, max: 5 * HOUR }),
+  fc.integer({ min: 1, max: 4 * BLOCK }),
+  fc.constant(END_OF_TIME)
+)
+const anyStretch = fc
+  .tuple(anyInstant, anyLength)
+  .map(([fromMs, length]) => ({ fromMs, toMs: Math.min(fromMs + length, END_OF_TIME) }))
+const anyChanges = fc
+  .array(fc.tuple(fc.constantFrom('a', 'b'), fc.constantFrom('*', 'x', 'y'), anyStretch), { maxLength: 30 })
+  .map((all): ChangeRow[] =>
+    all.map(([projection, key, stretch], at) => ({ projection, key, version: 1000 + at, ...stretch }))
+  )
+const anyDependency = fc.record(
+  { projection: fc.constantFrom('a', 'b'), key: fc.constantFrom('x', 'z'), stretch: anyStretch },
+  { requiredKeys: ['projection'] }
+)
+
+/** The newest of the changes that overlap, each widened to buckets of a given width. */
+function plain(
+  changes: readonly ChangeRow[],
+  asked: { projection: string; key?: string; stretch?: { fromMs: number; toMs: number } },
+  width: number
+): number {
+  const { fromMs, toMs } = asked.stretch ?? { fromMs: 0, toMs: END_OF_TIME }
+  const first = Math.floor(fromMs / width) * width
+  const last = Math.ceil(toMs / width) * width
+  return Math.max(
+    0,
+    ...changes
+      .filter(
+        ({ projection, key }) =>
+          projection === asked.projection && (asked.key === undefined || key === '*' || key === asked.key)
+      )
+      .filter((change) => change.fromMs < last && change.toMs > first)
+      .map(({ version }) => version)
+  )
+}
+
+async function learnt(steps: readonly (readonly ChangeRow[])[]): Promise<DataVersions> {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  for (const step of steps) {
+    tables.changes.push(...step)
+    await versions.refresh()
+  }
+  return versions
+}
+
+test('a version is never older than exact, and exact to the bucket that is held', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyChanges, fc.array(anyDependency, { minLength: 1, maxLength: 20 }), async (changes, asked) => {
+      const versions = await learnt([changes])
+      const horizon = Math.max(0, ...changes.map(({ fromMs }) => fromMs))
+      const minutesFrom = (Math.floor(horizon / HOUR) - HOURS_HELD_BY_MINUTE + 1) * HOUR
+      const blocksFrom = (Math.floor(horizon / BLOCK) - 2) * BLOCK
+      for (const each of asked) {
+        const { stretch, ...rest } = each
+        const version = versions.versionOf({ ...rest, ...stretch })
+        if (version < plain(changes, each, 1)) throw new Error(`${version} is older than exact`)
+        const width =
+          (stretch?.fromMs ?? 0) >= minutesFrom ? MINUTE : (stretch?.fromMs ?? 0) >= blocksFrom ? HOUR : BLOCK
+        if (version > plain(changes, each, width))
+          throw new Error(`${version} is newer than a bucket of ${width} ms explains`)
+      }
+    }),
+    { numRuns: 500 }
+  )
+})
+
+test('the same changes give the same versions in any order, in any portions, and twice', async () => {
+  const shuffled = anyChanges.chain((changes) =>
+    fc.record({
+      changes: fc.constant(changes),
+      other: fc.shuffledSubarray(changes, { minLength: changes.length }),
+      cut: fc.nat({ max: changes.length })
+    })
+  )
+  await fc.assert(
+    fc.asyncProperty(shuffled, fc.array(anyDependency, { minLength: 1 }), async ({ changes, other, cut }, asked) => {
+      const once = await learnt([changes])
+      const inParts = await learnt([other.slice(0, cut), other.slice(cut), other])
+      for (const { stretch, ...rest } of asked) {
+        const dependency = { ...rest, ...stretch }
+        if (once.versionOf(dependency) !== inParts.versionOf(dependency)) throw new Error('the order made a difference')
+      }
+    }),
+    { numRuns: 300 }
+  )
+})
+
+test('a closed window keeps its version through the scrapes of each minute', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  const closed = { projection: 'a', fromMs: START - 24 * HOUR, toMs: START + 30 * MINUTE }
+  tables.changes.push({ projection: 'a', version: 1, fromMs: START, toMs: START + 1 })
+  await versions.refresh()
+  t.equal(versions.versionOf(closed), 1)
+  for (let minute = 30; minute < 200; minute += 1) {
+    const fromMs = START + minute * MINUTE
+    tables.changes.push({ projection: 'a', version: 1000 + minute, fromMs, toMs: fromMs + 1 })
+    await versions.refresh()
+    t.equal(versions.versionOf(closed), 1)
+    t.equal(versions.versionOf({ projection: 'a', fromMs: closed.fromMs, toMs: fromMs + MINUTE }), 1000 + minute)
+  }
+  tables.changes.push({ projection: 'a', version: 5000, fromMs: START + 5 * MINUTE, toMs: START + 6 * MINUTE })
+  await versions.refresh()
+  t.equal(versions.versionOf(closed), 5000, 'a late import into the window is noticed')
+})
+
+test('one key changing leaves the versions of other keys alone', async (t) => {
+  const versions = await learnt([
+    [
+      { projection: 'a', key: '*', version: 1, fromMs: START, toMs: START + HOUR },
+      { projection: 'a', key: 'x', version: 2, fromMs: START, toMs: START + HOUR }
+    ]
+  ])
+  t.equal(versions.versionOf({ projection: 'a', key: 'x' }), 2)
+  t.equal(versions.versionOf({ projection: 'a', key: 'y' }), 1)
+  t.equal(versions.versionOf({ projection: 'a' }), 2, 'who reads all keys is told of each')
+  t.equal(versions.versionOf({ projection: 'b' }), 0)
+})
+
+test('a change that becomes visible after one with a higher version is still learnt', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  const now = 1_772_000_000_000_000
+  tables.changes.push({ projection: 'a', version: now, fromMs: START, toMs: START + HOUR })
+  await versions.refresh()
+  const { revision } = versions
+  tables.changes.push({ projection: 'b', version: now - 30_000_000, fromMs: START, toMs: START + HOUR })
+  await versions.refresh()
+  t.equal(versions.versionOf({ projection: 'b' }), now - 30_000_000)
+  t.ok(versions.revision > revision)
+})
+
+test('the revision stands still as long as nothing is learnt', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  await versions.refresh()
+  const { revision } = versions
+  await versions.refresh()
+  t.equal(versions.revision, revision)
+  tables.changes.push({ projection: 'a', version: 7, fromMs: START, toMs: START + HOUR })
+  await versions.refresh()
+  const after = versions.revision
+  t.ok(after > revision)
+  await versions.refresh()
+  t.equal(versions.revision, after)
+})
+
+test('a refresh that is called while one runs sees what came meanwhile', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  const first = versions.refresh()
+  tables.changes.push({ projection: 'a', version: 7, fromMs: START, toMs: START + HOUR })
+  const second = versions.refresh()
+  const third = versions.refresh()
+  t.equal(second, third, 'waiting calls share one refresh')
+  await Promise.all([first, second])
+  t.equal(versions.versionOf({ projection: 'a' }), 7)
+})
+
+test('versions stay known while the tables are away, and are said not to be current', async (t) => {
+  const tables = new TestTables()
+  const failures: unknown[] = []
+  const versions = new DataVersions({ tables, onFailure: (error) => failures.push(error) })
+  tables.changes.push({ projection: 'a', version: 7, fromMs: START, toMs: START + HOUR })
+  t.equal(versions.isCurrent, false)
+  await versions.refresh()
+  t.equal(versions.isCurrent, true)
+  tables.away = new Error('away')
+  await t.rejects(versions.refresh(), /away/)
+  t.equal(versions.isCurrent, false)
+  t.equal(versions.versionOf({ projection: 'a' }), 7)
+  await versions.start(60_000)
+  t.same(failures, [tables.away])
+  tables.away = undefined
+  await versions.refresh()
+  t.equal(versions.isCurrent, true)
+  await versions.stop()
+})
+
+test('a version beyond what a number holds is refused rather than rounded', async (t) => {
+  const tables = new TestTables()
+  tables.changes.push({ projection: 'a', version: 2 ** 53, fromMs: START, toMs: START + HOUR })
+  await t.rejects(new DataVersions({ tables }).refresh(), /expected an integer below 2\^53/)
+})

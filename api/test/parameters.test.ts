@@ -1,0 +1,186 @@
+import { Refusal } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { z } from 'zod'
+import { instant, integer, oneOf, parseInput, resolution, shown, text, titleId } from '../src/http/parameters.js'
+import { readQuery } from '../src/http/query-string.js'
+import { window } from '../src/http/window.js'
+
+const days = z.object({ days: integer({ min: 1, max: 30 }).default(7) })
+
+function sentenceOf(run: () => unknown): string {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 400) return error.message
+    throw error
+  }
+  return 'nothing was refused'
+}
+
+test('an integer is plain decimal digits within its range, and nothing else', async (t) => {
+  t.same(parseInput(days, {}), { days: 7 })
+  t.same(parseInput(days, { days: '30' }), { days: 30 })
+  for (const [given, said] of [
+    ['', 'days must be an integer from 1 to 30; it is empty.'],
+    ['0', 'days must be an integer from 1 to 30; got "0".'],
+    ['31', 'days must be an integer from 1 to 30; got "31".'],
+    ['-1', 'days must be an integer from 1 to 30; got "-1".'],
+    [['1', '2'], 'days must be an integer from 1 to 30; it is given 2 times.'],
+    ['1\u0000', 'days must be an integer from 1 to 30; got "1\\u{0}".'],
+    ['😀', 'days must be an integer from 1 to 30; got "😀".']
+  ] as const) {
+    t.equal(
+      sentenceOf(() => parseInput(days, { days: given })),
+      said
+    )
+  }
+  for (const given of ['1e1', '0x1', '1.0', '01', '+1', ' 1', '1 ', '-0', '１', '1_0', 'NaN', 'Infinity', '١']) {
+    t.match(
+      sentenceOf(() => parseInput(days, { days: given })),
+      /^days must be an integer/,
+      given
+    )
+  }
+  t.same(parseInput(z.object({ n: integer({ min: -5, max: 5 }) }), { n: '-5' }), { n: -5 })
+  t.equal(
+    sentenceOf(() => parseInput(z.object({ n: integer({ min: 0, max: 5 }) }), {})),
+    'n must be an integer from 0 to 5; it is missing.'
+  )
+})
+
+test('an integer reads every safe integer in its range back as it was written', async () => {
+  const any = z.object({ n: integer({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }) })
+  fc.assert(fc.property(fc.maxSafeInteger(), (n) => parseInput(any, { n: String(n) }).n === n))
+})
+
+test('any text at all as any parameter is taken or refused with 400 in a short sentence without control characters', async () => {
+  const all = [integer({ min: 1, max: 9 }), oneOf(['a', 'b']), instant(), resolution(), titleId(), text()] as const
+  const anyText = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 50 }),
+    fc.string({ unit: 'grapheme' }),
+    fc.base64String()
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...all), fc.oneof(anyText, fc.array(anyText, { minLength: 2 })), (schema, given) => {
+      try {
+        parseInput(z.object({ p: schema as z.ZodType }), { p: given })
+        return true
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        return error.status === 400 && error.message.length < 300 && !/\p{Cc}/u.test(error.message)
+      }
+    }),
+    { numRuns: 500 }
+  )
+})
+
+test('what came is shown shortened', async (t) => {
+  t.equal(shown('x'.repeat(10_000)), `"${'x'.repeat(40)}" (the first 40 of 10000 characters)`)
+  t.equal(shown('😀'.repeat(40)), `"${'😀'.repeat(40)}"`)
+  t.equal(shown('a\n\u202e\ud800b'), '"a\\u{a}\\u{202e}\\u{d800}b"')
+})
+
+test('an instant has Z or an offset, exists in the calendar and can be stored', async (t) => {
+  const at = (given: string) => parseInput(z.object({ from: instant() }), { from: given }).from
+  t.equal(at('2026-03-14T20:00:00Z'), Date.UTC(2026, 2, 14, 20))
+  t.equal(at('2026-03-14T20:00Z'), Date.UTC(2026, 2, 14, 20))
+  t.equal(at('2026-03-14T20:00:00.25Z'), Date.UTC(2026, 2, 14, 20, 0, 0, 250))
+  t.equal(at('2026-03-14T20:00:00.1239999Z'), Date.UTC(2026, 2, 14, 20, 0, 0, 123))
+  t.equal(at('2026-03-14T20:00:00+02:00'), Date.UTC(2026, 2, 14, 18))
+  t.equal(at('2026-03-14T20:00:00-00:30'), Date.UTC(2026, 2, 14, 20, 30))
+  t.equal(at('1970-01-01T00:00:00Z'), 0)
+  for (const given of [
+    '2026-03-14',
+    '2026-03-14T20:00:00',
+    '2026-02-30T00:00:00Z',
+    '2026-03-14T24:00:00Z',
+    '2026-03-14T23:60:00Z',
+    '2026-03-14 20:00:00Z',
+    '2026-03-14T20:00:00 02:00',
+    '2026-03-14T20:00:00+24:00',
+    '1969-12-31T23:59:59Z',
+    '2106-01-01T00:00:00Z',
+    '1773518400'
+  ]) {
+    t.match(
+      sentenceOf(() => at(given)),
+      /^from must be an ISO 8601 instant/,
+      given
+    )
+  }
+})
+
+test('every instant in any offset reads as the same milliseconds', async () => {
+  const from = z.object({ from: instant() })
+  const anyMs = fc.integer({ min: 86_400_000, max: Date.UTC(2105, 11, 30) })
+  fc.assert(
+    fc.property(anyMs, fc.integer({ min: -839, max: 839 }), (ms, minutes) => {
+      const local = new Date(ms + minutes * 60_000).toISOString().slice(0, -1)
+      const size = Math.abs(minutes)
+      const zone = `${minutes < 0 ? '-' : '+'}${String(Math.floor(size / 60)).padStart(2, '0')}:${String(size % 60).padStart(2, '0')}`
+      return parseInput(from, { from: local + zone }).from === ms
+    })
+  )
+})
+
+test('a query is decoded strictly and tells what was given twice', async (t) => {
+  const read = (url: string) => ({ ...readQuery(url) })
+  t.same(read('/x'), {})
+  t.same(read('/x?'), {})
+  t.same(read('/x?a=1&b=%26%3D+c&a=2&a=3&d'), { a: ['1', '2', '3'], b: '&= c', d: '' })
+  t.same(read('/x?a=b=c&&'), { a: 'b=c' })
+  t.equal(readQuery('/x?__proto__=1&constructor=2').constructor, '2')
+  for (const bad of ['?a=%zz', '?a=%ff', '?%ff=1', '?a=%', '?a=%f0%9f']) {
+    t.equal(
+      sentenceOf(() => readQuery(`/x${bad}`)),
+      'The query is not valid percent-encoded UTF-8.',
+      bad
+    )
+  }
+})
+
+const NOW = Date.UTC(2026, 2, 14, 20, 0, 30, 500)
+const MINUTE = Date.UTC(2026, 2, 14, 20)
+
+test('a window that ends now starts on a minute and holds the current minute', async (t) => {
+  const day = { fromMs: MINUTE - 86_400_000, toMs: MINUTE + 60_000, spanMs: 86_400_000, endsNow: true }
+  t.same(window({}, { days: 1 }, NOW), day)
+  t.same(window({ hours: 24 }, { hours: 48 }, NOW), day)
+  t.same(window({ from: MINUTE - 90_500 }, { days: 1 }, NOW), {
+    fromMs: MINUTE - 120_000,
+    toMs: MINUTE + 60_000,
+    spanMs: 120_000,
+    endsNow: true
+  })
+  t.same(window({ from: MINUTE - 90_500, to: MINUTE + 1 }, { days: 1 }, NOW), {
+    fromMs: MINUTE - 90_500,
+    toMs: MINUTE + 1,
+    spanMs: 90_501,
+    endsNow: false
+  })
+})
+
+test('a window is the same all minute long', async () => {
+  const anyInput = fc.oneof(
+    fc.record({ days: fc.integer({ min: 1, max: 365 }) }),
+    fc.record({ hours: fc.integer({ min: 1, max: 8760 }) }),
+    fc.record({ from: fc.integer({ min: 0, max: MINUTE - 1 }) })
+  )
+  const inMinute = fc.integer({ min: MINUTE, max: MINUTE + 59_999 })
+  fc.assert(
+    fc.property(anyInput, inMinute, inMinute, (input, first, second) => {
+      return JSON.stringify(window(input, { days: 1 }, first)) === JSON.stringify(window(input, { days: 1 }, second))
+    })
+  )
+})
+
+test('a window that contradicts itself is refused with what is wrong', async (t) => {
+  const said = (input: Parameters<typeof window>[0]) => sentenceOf(() => window(input, { days: 1 }, NOW))
+  t.match(said({ to: MINUTE }), /^to needs from/)
+  t.match(said({ from: MINUTE, to: MINUTE }), /^from must be before to; got 2026-03-14T20:00:00.000Z and /)
+  t.match(said({ from: NOW }), /^from must be before now when to is not given/)
+  t.match(said({ days: 1, from: 0 }), /^days cannot be given together with from/)
+  t.match(said({ hours: 1, to: MINUTE }), /^hours cannot be given together with to/)
+  t.match(said({ days: 1, from: 0, to: 1 }), /^days cannot be given together with from/)
+})

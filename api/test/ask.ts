@@ -1,0 +1,30 @@
+import type { Endpoint } from '../src/answers/answer.js'
+import { parseInput } from '../src/http/parameters.js'
+import type { Catalog } from '../src/queries/catalog.js'
+import type { ReadTables } from '../src/read-tables.js'
+import { catalogNaming } from './read-model.js'
+
+export type Answer = {
+  readonly body: unknown
+  readonly resolved: unknown
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * Asks an endpoint value as the mechanism does, with parameters as a URL has them: all strings. The answer must fit
+ * the schema that the endpoint is described by.
+ */
+export async function ask<Input, Resolved>(
+  endpoint: Endpoint<Input, Resolved>,
+  given: Readonly<Record<string, unknown>>,
+  needs: { readonly tables: ReadTables; readonly nowMs: number; readonly catalog?: Catalog }
+): Promise<Answer> {
+  const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
+  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs: needs.nowMs, catalog })
+  const signal = new AbortController().signal
+  const made = await endpoint.answer(resolved, { tables: needs.tables, signal, catalog })
+  const json = made.body instanceof Uint8Array ? new TextDecoder().decode(made.body) : JSON.stringify(made.body)
+  const body: unknown = JSON.parse(json)
+  endpoint.response.parse(body)
+  return { body, resolved, headers: { ...endpoint.headers?.(resolved), ...made.headers } }
+}

@@ -1,0 +1,148 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { nameKey } from '@gamenet/schemas'
+import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
+import { type Fact, foldOf, hoursOf, titleDaysOf } from './plain-counts.js'
+
+/*
+ * The real engine with the real tables, filled by hand: rollups are the projections' work in the product, here the
+ * plain computation makes them.
+ */
+
+type Teardown = { testdir(): string; teardown(handler: () => unknown): unknown }
+
+const MIGRATIONS = new URL('../../../projector/migrations/', import.meta.url)
+
+export type ReadModel = {
+  readonly clickhouse: ClickHouse
+  /** Empties the tables of counts. */
+  clear(): Promise<void>
+  /**
+   * Stores counts of the network by metric. Later facts of an instant correct earlier ones; both rows stay unmerged,
+   * rollups as they were half way too.
+   */
+  storeNetwork(facts: readonly Fact[]): Promise<void>
+  /** The same of titles, by id. */
+  storeTitles(facts: readonly Fact[]): Promise<void>
+  insert(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<void>
+}
+
+/** Opens an engine of its own for a test; it closes with the test. */
+export async function openReadModel(t: Teardown): Promise<ReadModel> {
+  const clickhouse = await openChdb({ path: t.testdir() })
+  t.teardown(() => clickhouse.close())
+  for (const file of (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort()) {
+    const text = (await readFile(new URL(file, MIGRATIONS), 'utf8')).replace(/--.*$/gm, '')
+    for (const statement of text.split(';').filter((part) => part.trim() !== '')) {
+      await clickhouse.loader.execute(statement)
+    }
+  }
+  await clickhouse.loader.execute('SYSTEM STOP MERGES')
+  const insert: ReadModel['insert'] = async (table, columns, rows) => {
+    if (rows.length === 0) return
+    const body = rows.map((row) => JSON.stringify(row)).join('\n')
+    await clickhouse.loader.insert(table, columns, new TextEncoder().encode(`${body}\n`))
+  }
+  return {
+    clickhouse,
+    insert,
+    clear: async () => {
+      for (const table of COUNT_TABLES) await clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
+    },
+    storeNetwork: (facts) => storeNetwork(insert, facts),
+    storeTitles: (facts) => storeTitles(insert, facts)
+  }
+}
+
+const COUNT_TABLES = ['network_count', 'network_count_hour', 'title_count', 'title_count_hour', 'title_count_day']
+
+async function storeNetwork(insert: ReadModel['insert'], facts: readonly Fact[]): Promise<void> {
+  const half = Math.ceil(facts.length / 2)
+  const columns = ['metric', 'ts', 'value', 'position']
+  const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
+  await insert('network_count', columns, facts.map(row).slice(0, half))
+  // The second insert holds the last fact of the first one again, as a repeated delivery does.
+  await insert('network_count', columns, facts.map(row).slice(Math.max(0, half - 1)))
+  for (const [upTo, position] of [
+    [half, 1],
+    [facts.length, 2]
+  ] as const) {
+    const hours = hoursOf(foldOf(facts.slice(0, upTo)))
+    await insert(
+      'network_count_hour',
+      ['metric', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'last', 'last_at', 'position'],
+      hours.map((h) => [
+        h.key,
+        time(h.fromMs).slice(0, 19),
+        h.min,
+        h.max,
+        time(h.maxAtMs),
+        String(h.sum),
+        h.samples,
+        h.last,
+        time(h.lastAtMs),
+        position
+      ])
+    )
+  }
+}
+
+async function storeTitles(insert: ReadModel['insert'], facts: readonly Fact[]): Promise<void> {
+  const half = Math.ceil(facts.length / 2)
+  const columns = ['title_id', 'ts', 'online', 'position']
+  const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
+  await insert('title_count', columns, facts.map(row).slice(0, half))
+  await insert('title_count', columns, facts.map(row).slice(Math.max(0, half - 1)))
+  for (const [upTo, position] of [
+    [half, 1],
+    [facts.length, 2]
+  ] as const) {
+    const fold = foldOf(facts.slice(0, upTo))
+    await insert(
+      'title_count_hour',
+      ['title_id', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'position'],
+      hoursOf(fold).map((h) => [
+        h.key,
+        time(h.fromMs).slice(0, 19),
+        h.min,
+        h.max,
+        time(h.maxAtMs),
+        String(h.sum),
+        h.samples,
+        position
+      ])
+    )
+    await insert(
+      'title_count_day',
+      ['title_id', 'day', 'min', 'max', 'max_at', 'sum', 'samples', 'active_hours', 'position'],
+      titleDaysOf(fold).map((d) => [
+        d.key,
+        time(d.fromMs).slice(0, 10),
+        d.min,
+        d.max,
+        time(d.maxAtMs),
+        String(d.sum),
+        d.samples,
+        d.activeHours,
+        position
+      ])
+    )
+  }
+}
+
+/** `YYYY-MM-DD HH:MM:SS.mmm` */
+export function time(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 23).replace('T', ' ')
+}
+
+/** A catalog of titles that are only named, `{ id: name }`, and of others that are only counted. */
+export function catalogNaming(names: Readonly<Record<string, string>>, counted: readonly string[] = []): Catalog {
+  const facts: TitleFact[] = Object.entries(names).map(([titleId, name]) => ({
+    titleId,
+    field: 'name',
+    value: name,
+    nameKey: nameKey(name)
+  }))
+  const counts: NewestCount[] = counted.map((titleId) => ({ titleId, countedAtMs: 0 }))
+  return catalogOf(facts, counts)
+}

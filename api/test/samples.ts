@@ -1,0 +1,61 @@
+import fc from 'fast-check'
+import { DAY_MS, type Fact, HOUR_MS, MINUTE_MS } from './plain-counts.js'
+
+/** Where random samples begin: a Sunday, two weeks and some before {@link NOW_MS}. */
+export const FIRST_MS = Date.UTC(2025, 11, 28)
+/** The year ends among the samples, for tables are partitioned by year. */
+export const LAST_MS = FIRST_MS + 12 * DAY_MS
+export const NOW_MS = Date.UTC(2026, 0, 8, 13, 37, 12, 345)
+
+const spanMs = LAST_MS - FIRST_MS
+
+/** Instants that find mistakes: borders of hours and days and a millisecond beside them, minutes, any. */
+export const instantMs: fc.Arbitrary<number> = fc.oneof(
+  fc.integer({ min: 0, max: spanMs }).map((ms) => FIRST_MS + ms),
+  fc.integer({ min: 0, max: spanMs / MINUTE_MS }).map((minutes) => FIRST_MS + minutes * MINUTE_MS),
+  fc
+    .tuple(fc.integer({ min: 0, max: spanMs / HOUR_MS }), fc.integer({ min: -1, max: 1 }))
+    .map(([hours, ms]) => FIRST_MS + hours * HOUR_MS + ms),
+  fc
+    .tuple(fc.integer({ min: 0, max: spanMs / DAY_MS }), fc.integer({ min: -1, max: 1 }))
+    .map(([days, ms]) => FIRST_MS + days * DAY_MS + ms),
+  // Many in one hour, so that buckets hold several and instants meet again as corrections.
+  fc.integer({ min: 0, max: 240 }).map((quarters) => FIRST_MS + 5 * DAY_MS + 7 * HOUR_MS + quarters * 15_000)
+)
+
+const value: fc.Arbitrary<number> = fc.oneof(
+  fc.integer({ min: 0, max: 5 }),
+  fc.integer({ min: 0, max: 300_000 }),
+  fc.constantFrom(0, 4_294_967_295)
+)
+
+/** Facts about a few keys, in the order in which they became known. */
+export const factsOf = (...keys: string[]): fc.Arbitrary<Fact[]> =>
+  fc.array(fc.record({ key: fc.constantFrom(...keys), ms: instantMs, value }), { maxLength: 120 })
+
+/** Two instants in order, now and then far outside of all samples. */
+export const windowMs: fc.Arbitrary<{ fromMs: number; toMs: number }> = fc
+  .tuple(
+    fc.oneof({ weight: 9, arbitrary: instantMs }, { weight: 1, arbitrary: fc.constant(Date.UTC(1999, 4, 5, 6, 7)) }),
+    fc.oneof({ weight: 9, arbitrary: instantMs }, { weight: 1, arbitrary: fc.constant(Date.UTC(2041, 4, 5, 6, 7)) })
+  )
+  .filter(([a, b]) => a !== b)
+  .map(([a, b]) => ({ fromMs: Math.min(a, b), toMs: Math.max(a, b) }))
+
+/** What `resolution` may be: not given, samples, our own widths, odd ones. */
+export const resolutions: fc.Arbitrary<string | undefined> = fc.constantFrom(
+  undefined,
+  'raw',
+  '60',
+  '61',
+  '300',
+  '3600',
+  '5400',
+  '7200',
+  '21600',
+  '86400',
+  '90000',
+  '604800'
+)
+
+export const iso = (ms: number): string => new Date(ms).toISOString()

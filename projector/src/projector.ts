@@ -62,7 +62,7 @@ export type Projector = {
   resume(projection: string): void
   /**
    * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
-   * with what stands still when nothing moved for `standstillMs` (30,000), or with `signal`'s reason.
+   * with what stands still when nothing moved for `standstillMs` (30,000), with `signal`'s reason, or at `stop`.
    */
   settled(options?: {
     readonly targets?: readonly Target[]
@@ -77,6 +77,7 @@ const STANDSTILL_MS = 30_000
 /** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { tables, logger } = options
+  const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const parked = new Map<string, number>()
   const metrics = projectorMetrics(options.registry, async () =>
@@ -127,6 +128,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       runner.start()
     },
     stop: async () => {
+      stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()
       await runner.stop()
     },
@@ -147,14 +149,8 @@ export function createProjector(options: ProjectorOptions): Projector {
       }
     },
     settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
-      const watch = {
-        runner,
-        watchers,
-        loader,
-        loaderTrouble,
-        standstillMs,
-        ...(signal === undefined ? {} : { signal })
-      }
+      const ending = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
+      const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
       await waitUntilSettled(watch, targets ?? (await headsOf(watch)))
     }
   }

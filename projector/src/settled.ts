@@ -16,7 +16,7 @@ export type Watch = {
   /** Called after each pass of the runner. */
   readonly watchers: Set<() => void>
   readonly standstillMs: number
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal
 }
 
 const ASK_AGAIN_MS = 100
@@ -25,7 +25,7 @@ const ASK_AGAIN_MS = 100
 export async function headsOf({ loader, standstillMs, signal }: Watch): Promise<Target[]> {
   const begun = performance.now()
   for (;;) {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     try {
       const extents = await Promise.all(
         topics.map(async ({ name }) => (await loader.extents(name)).map((each) => ({ topic: name, ...each })))
@@ -36,7 +36,7 @@ export async function headsOf({ loader, standstillMs, signal }: Watch): Promise<
       if (performance.now() - begun > standstillMs) {
         throw new Error(`The log cannot be asked how far it reaches: ${reasonOf(error)}`, { cause: error })
       }
-      await pause(ASK_AGAIN_MS, signal ?? new AbortController().signal)
+      await pause(ASK_AGAIN_MS, signal)
     }
   }
 }
@@ -47,7 +47,7 @@ export async function waitUntilSettled(watch: Watch, targets: readonly Target[])
   let reached = -1
   let movedAt = performance.now()
   for (;;) {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     const missing = missingOf(watch, targets)
     if (missing.length === 0) return
     const now = reachedIn(watch, targets)
@@ -61,17 +61,17 @@ export async function waitUntilSettled(watch: Watch, targets: readonly Target[])
 }
 
 /** Resolves after the next pass, or after `mostMs` when passes fail to come. */
-function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal | undefined): Promise<void> {
+function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer)
       watchers.delete(done)
-      signal?.removeEventListener('abort', done)
+      signal.removeEventListener('abort', done)
       resolve()
     }
     const timer = setTimeout(done, mostMs + 1)
     watchers.add(done)
-    signal?.addEventListener('abort', done, { once: true })
+    signal.addEventListener('abort', done, { once: true })
   })
 }
 

@@ -22,7 +22,7 @@ export async function openTables(t: Teardown): Promise<ClickHouse> {
 export async function emptyTables(tables: Tables): Promise<void> {
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration'`
+     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration' AND t.total_rows > 0`
   )
   for (const { name } of rows) await tables.execute(`TRUNCATE TABLE ${name}`)
 }

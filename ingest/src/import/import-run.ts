@@ -17,6 +17,7 @@ import { importableOf } from './importables.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
 import { checkMapping, type Mapping, type Outcome, planRows, type RowPlan } from './row-plan.js'
 import { type Row, rowsOf } from './rows.js'
+import { unlessAborted } from './unless-aborted.js'
 
 /** A main thread that appends what a worker read is held up by one append: 2,000 events are a few milliseconds. */
 const APPEND_EVENTS_MAX = 2000
@@ -146,16 +147,6 @@ async function importFile(run: Run, { strict = false }: { readonly strict?: bool
     }
   }
   return resultOf(run, await publishAll(run, before), { finished: true, alreadyDone: false })
-}
-
-/** The promise, or the signal's reason as soon as there is one: a log that does not answer must not hold up a stop. */
-function unlessAborted<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    if (signal.aborted) stop()
-    signal.addEventListener('abort', stop, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
 }
 
 const NOTHING = { rowsRead: 0, published: 0, rejected: 0 }

@@ -1,0 +1,541 @@
+import { deepStrictEqual as deepEqual } from 'node:assert'
+import { appendFile, readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { instantOf, topics } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { type Test, test } from 'tap'
+import { importables } from '../src/import/importables.js'
+import { ImportCutOff, ImportRefused, type ImportRequest, type ImportResult, runImport } from '../src/index.js'
+import { anyWriting, inPieces, type Writing, written } from './import-files.js'
+import { memoryLog } from './import-log.js'
+
+const NOW = Date.UTC(2026, 2, 1)
+const HEADER = 'observedAt,online'
+
+type Given = Partial<ImportRequest> & { readonly now?: () => number; readonly signal?: AbortSignal }
+
+/** Imports bytes into network-count, unless told otherwise. */
+async function importBytes(
+  t: Pick<Test, 'testdir'>,
+  content: string | Buffer,
+  given: Given = {},
+  log = memoryLog()
+): Promise<{ result: ImportResult; log: ReturnType<typeof memoryLog> }> {
+  const { now = () => NOW, signal, ...request } = given
+  const input = join(t.testdir(), 'input')
+  await writeFile(input, content)
+  const result = await runImport(
+    { topic: 'network-count', fileName: 'counts.csv', input, ...request },
+    { log, known: log.known, now, ...(signal === undefined ? {} : { signal }) }
+  )
+  return { result, log }
+}
+
+function refused(t: Test, content: string | Buffer, given: Given, sentence: RegExp, name: string) {
+  const log = memoryLog()
+  return t.test(name, async (t) => {
+    await t.rejects(importBytes(t, content, given, log), { name: 'ImportRefused', message: sentence })
+    t.same(log.appends, [], 'nothing was published')
+  })
+}
+
+test('every topic that can be imported into is a topic, with fields of its schema', async (t) => {
+  for (const { topic, required, fields, measured } of importables) {
+    t.ok(topics.includes(topic), topic.name)
+    t.same(
+      required.filter((field) => !(field in fields)),
+      []
+    )
+    t.same(
+      measured.filter((field) => !(field in fields)),
+      []
+    )
+  }
+})
+
+test('a row without a measured value is a missing sample: no event, no fault, and not a zero', async (t) => {
+  const { result, log } = await importBytes(
+    t,
+    `${HEADER}\n2020-01-01 00:00:00,5\n2020-01-01 01:00:00,\n2020-01-01 02:00:00,0\n`
+  )
+  t.match(result, {
+    rowsRead: 3,
+    published: 2,
+    missing: 1,
+    rejected: 0,
+    faults: [],
+    finished: true,
+    alreadyDone: false
+  })
+  t.same(log.events('network-count'), [
+    { observedAt: '2020-01-01T00:00:00Z', online: 5 },
+    { observedAt: '2020-01-01T02:00:00Z', online: 0 }
+  ])
+  const json = '{"observedAt":"2020-01-01","online":null}\n{"observedAt":"2020-01-02"}\n'
+  const { result: second } = await importBytes(t, json)
+  t.match(second, { rowsRead: 2, published: 0, missing: 2, rejected: 0 })
+})
+
+test('an event carries its import in its headers, and the topic of imports tells how far each one came', async (t) => {
+  const { result, log } = await importBytes(t, `${HEADER}\n2020-01-01,5\nnever,6\n2020-01-03,\n`)
+  t.match(result.importId, /^[0-9a-f]{32}$/)
+  t.match(log.of('network-count')[0], {
+    key: 'network',
+    headers: { ce_source: `/import/${result.importId}`, ce_importid: result.importId, ce_time: '2020-01-01T00:00:00Z' }
+  })
+  t.match(log.events('import-run').at(-1), {
+    importId: result.importId,
+    topic: 'network-count',
+    file: 'counts.csv',
+    rowsRead: 3,
+    published: 1,
+    rejected: 1,
+    finished: true
+  })
+})
+
+test('a bad row stops nothing and is reported with its line and reason', async (t) => {
+  const lines: [string, RegExp | undefined][] = [
+    ['2020-01-01 00:00:00,1', undefined],
+    ['2020-02-30 00:00:00,2', /observedAt is "2020-02-30 00:00:00": no calendar/],
+    ['2020-01-01 01:00:00', /the row has 1 cells, the header has 2/],
+    ['2020-01-01 01:00:00,2,3', /3 cells/],
+    ['2020-01-01 01:00:00,"1,234"', /online is "1,234": expected a whole number/],
+    ['2020-01-01 01:00:00,-1', /online is -1/],
+    ['2020-01-01 01:00:00,1.5', /online is "1.5"/],
+    ['2020-01-01 01:00:00,1e3', /online is "1e3"/],
+    ['2020-01-01 01:00:00,4294967296', /online is 4294967296/],
+    ['2020-01-01 01:00:00,null', /online is "null"/],
+    [',7', /observedAt is missing/],
+    [',', /observedAt is missing/],
+    ['2020-01-01 01:00:00,"7', /not valid CSV/],
+    ['2026-03-02 00:00:01,7', /more than a day in the future/],
+    ['2026-03-02 00:00:00,7', undefined],
+    [`${'9'.repeat(70_000)},1`, /longer than 65536/],
+    ['2020-01-01 02:00:00, 8 ', undefined]
+  ]
+  for (const lineEnd of ['\n', '\r\n']) {
+    const content = [HEADER, ...lines.map(([line]) => line)].join(lineEnd)
+    const { result, log } = await importBytes(t, content)
+    const bad = lines.flatMap(([, reason], n) =>
+      reason === undefined ? [] : [{ file: 'counts.csv', line: n + 2, reason }]
+    )
+    t.match(result.faults, bad)
+    t.match(result, { rowsRead: lines.length, published: 3, rejected: bad.length, missing: 0, finished: true })
+    t.same(
+      log.events('network-count').map((event) => (event as { online: number }).online),
+      [1, 7, 8]
+    )
+  }
+})
+
+test('JSON is taken as it is: a number in text is a fault', async (t) => {
+  const rows = [
+    '{"observedAt":"2020-01-01","online":1}',
+    '{"observedAt":"2020-01-01","online":"5"}',
+    '{"observedAt":1577836800,"online":2}',
+    '{"observedAt":1577836800000,"online":3}',
+    '{"observedAt":true,"online":3}',
+    '{"observedAt":"2020-01-01","online":1.5}',
+    '{"observedAt":"2020-01-01","online":{"n":1}}',
+    '{"online":5}',
+    '[]',
+    '{"observedAt":"2020-01-01","onl'
+  ]
+  const faults = [
+    { line: 2, reason: /online is "5"/ },
+    { line: 5, reason: /observedAt is true/ },
+    { line: 6, reason: /online is 1.5/ },
+    { line: 7, reason: /online/ },
+    { line: 8, reason: /observedAt is missing/ },
+    { line: 9, reason: /not a JSON object/ },
+    { line: 10, reason: /not valid JSON/ }
+  ]
+  const { result, log } = await importBytes(t, rows.join('\n'))
+  t.match(result.faults, faults)
+  t.same(result.rejected, faults.length)
+  t.same(
+    log.events('network-count').map((event) => (event as { online: number }).online),
+    [1, 2, 3]
+  )
+  const array = await importBytes(t, `[\n${rows.slice(0, 9).join(',\n')}\n]`)
+  t.match(
+    array.result.faults,
+    faults.slice(0, 6).map(({ line, reason }) => ({ line: line + 1, reason }))
+  )
+  t.equal(array.result.published, 3)
+})
+
+test('faults are kept up to a hundred and counted all', async (t) => {
+  const { result } = await importBytes(t, `${HEADER}\n${'x,y\n'.repeat(1234)}`)
+  t.equal(result.rejected, 1234)
+  t.equal(result.faults.length, 100)
+})
+
+test('columns are found by mapping, constants fill what a file lacks, and other columns are named', async (t) => {
+  const csv = 'When,Peak,Note\n2020-01-01,5,a\n'
+  const { result, log } = await importBytes(t, csv, {
+    columns: { observedAt: 'When', online: 'Peak' },
+    set: { lobbies: '3' }
+  })
+  t.same(result.ignoredColumns, ['Note'])
+  t.same(log.events('network-count'), [{ observedAt: '2020-01-01T00:00:00Z', online: 5, lobbies: 3 }])
+  const titles = '[{"titleId":"4D530064","name":" Halo ","releaseDate":null,"title":""}]'
+  const described = await importBytes(t, titles, { topic: 'title', set: { observedAt: '1577836800' } })
+  t.same(described.log.events('title'), [{ titleId: '4d530064', observedAt: '2020-01-01T00:00:00Z', name: 'Halo' }])
+  const constant = await importBytes(t, `${HEADER}\n2020-01-01,5\n`, { set: { online: '9' } })
+  t.same(constant.result.ignoredColumns, ['online'])
+  t.match(constant.log.events('network-count'), [{ online: 9 }])
+  const late = await importBytes(t, '{"observedAt":"2020-01-01","online":1}', { columns: { lobbies: 'Lobbies' } })
+  t.same(late.result.absentColumns, ['Lobbies'])
+})
+
+test('what cannot be imported is refused with a sentence before anything is published', async (t) => {
+  const csv = `${HEADER}\n2020-01-01,5\n`
+  const ok = /./
+  const cases: [string, string | Buffer, Given, RegExp][] = [
+    ['unknown topic', csv, { topic: 'titles' }, /nothing to import into "titles"; the topics are network-count, title/],
+    ['unknown field mapped', csv, { columns: { onlin: 'online' } }, /has no field "onlin"; its fields are observedAt/],
+    ['unknown field set', csv, { set: { toString: '1' } }, /has no field "toString"/],
+    [
+      'column and constant',
+      csv,
+      { columns: { online: 'online' }, set: { online: '1' } },
+      /both a column and a constant/
+    ],
+    [
+      'mapped column absent',
+      csv,
+      { columns: { online: 'Peak' } },
+      /"Peak", which is not there; the header has "observedAt"/
+    ],
+    [
+      'bad constant',
+      csv,
+      { set: { observedAt: '2020-02-30' } },
+      /constant for observedAt is "2020-02-30": no calendar/
+    ],
+    ['future constant', csv, { set: { observedAt: '2027-01-01' } }, /in the future/],
+    ['constant outside the schema', csv, { set: { online: '-5' } }, /constant for online is "-5"/],
+    ['empty constant', csv, { set: { online: ' ' } }, /constant for online is empty/],
+    [
+      'no time',
+      'when,online\n2020,5\n',
+      {},
+      /takes observedAt from the column "observedAt".*the header has "when", "online"/
+    ],
+    ['nothing measured', 'observedAt,peak\n2020-01-01,5\n', {}, /gives any of registered, online, lobbies/],
+    ['nothing measured in JSON', '{"observedAt":"2020-01-01","peak":5}', {}, /gives any of/],
+    ['column twice', 'observedAt,online,online\n2020-01-01,5,6\n', {}, /"online" stands twice/],
+    ['empty file', '', {}, /counts.csv is empty/],
+    ['only blank lines', '\n \r\n\n', {}, /is empty/],
+    ['only a BOM', '\uFEFF', {}, /is empty/],
+    ['empty gzip', gzipSync(''), {}, /is empty/],
+    ['header that is none', '"never closed\n', {}, /no readable header in line 1/],
+    ['NUL bytes', Buffer.from('ab\0\u0001'), {}, /no text: it holds NUL/],
+    ['rubbish', Buffer.from([200, 201, 10, 255, 254, 13, 10]), {}, /no readable header in line 1: .*UTF-8/],
+    ['UTF-16', Buffer.from(`\uFEFF${csv}`, 'utf16le'), {}, /UTF-16/],
+    ['a spreadsheet', Buffer.from('PK\u0003\u0004…'), {}, /ZIP archive or a spreadsheet/],
+    ['gzip twice', gzipSync(gzipSync(csv)), {}, /gzip twice/],
+    ['titles without a time', '[{"titleId":"4d530064","name":"Halo"}]', { topic: 'title' }, /takes observedAt from/],
+    ['huge header', `${'x'.repeat(500_000)},y\n1,2\n`, {}, /no readable header in line 1: the row is longer/],
+    ['no such file', csv, { input: '/nowhere/at/all.csv' }, /There is no file counts.csv/],
+    ['a directory', csv, { input: '/' }, /is a directory/]
+  ]
+  for (const [name, content, given, sentence] of cases) await refused(t, content, given, sentence ?? ok, name)
+})
+
+test('a header and nothing else, and an array of nothing, are imports of nothing', async (t) => {
+  for (const content of [HEADER, `${HEADER}\r\n\r\n`, '[]', ' [ ]\n']) {
+    const { result } = await importBytes(t, content)
+    t.match(result, { rowsRead: 0, published: 0, rejected: 0, missing: 0, finished: true }, JSON.stringify(content))
+  }
+})
+
+test('a gzip that was cut off or damaged is refused whole, and the whole file is imported afterwards', async (t) => {
+  const rows = Array.from({ length: 30_000 }, (_, n) => `${instantOf(Date.UTC(2010, 0, 1) + n * 3_600_000)},${n}`)
+  const packed = gzipSync([HEADER, ...rows].join('\n'))
+  const log = memoryLog()
+  for (const length of [3, 18, 1000, Math.floor(packed.length / 2), packed.length - 1]) {
+    await t.rejects(
+      importBytes(t, packed.subarray(0, length), {}, log),
+      { name: 'ImportRefused', message: /ends in the middle of its gzip data, behind \d+ complete lines/ },
+      `${length} bytes`
+    )
+  }
+  const damaged = Buffer.from(packed)
+  damaged[damaged.length - 5] = (damaged.at(-5) ?? 0) ^ 255
+  await t.rejects(importBytes(t, damaged, {}, log), { name: 'ImportRefused', message: /damaged gzip data/ })
+  t.same(log.appends, [])
+  const { result } = await importBytes(t, packed, {}, log)
+  t.equal(result.published, rows.length)
+  t.ok(Math.max(...log.appends.map(({ count }) => count)) <= 2000, 'appends are bounded')
+  t.equal(log.mostUnderWay(), 1, 'one append at a time')
+})
+
+test('the same bytes with the same mapping are one import, packed or not and whatever their name', async (t) => {
+  const log = memoryLog()
+  const content = `${HEADER},Lobbies\n2020-01-01,5,6\nx,1,2\n2020-01-02,,\n`
+  const { result: first } = await importBytes(t, content, {}, log)
+  const appends = log.appends.length
+  for (const again of [content, gzipSync(content), gzipSync(content, { level: 1 })]) {
+    const { result } = await importBytes(t, again, { fileName: 'other' }, log)
+    t.match(result, { importId: first.importId, alreadyDone: true, rowsRead: 3, published: 1, rejected: 1, missing: 1 })
+  }
+  t.equal(log.appends.length, appends, 'nothing was published again')
+  const { result: mapped } = await importBytes(t, content, { columns: { lobbies: 'Lobbies' } }, log)
+  t.not(mapped.importId, first.importId)
+  t.equal(mapped.alreadyDone, false)
+  const { result: other } = await importBytes(t, `${content}\n`, {}, log)
+  t.not(other.importId, first.importId)
+})
+
+test('a strict import with any fault publishes nothing; without one it is like any other', async (t) => {
+  const log = memoryLog()
+  const good = Array.from({ length: 5000 }, (_, n) => `${instantOf(Date.UTC(2010, 0, 1) + n * 3_600_000)},${n}`)
+  const bad = await importBytes(t, [HEADER, ...good, 'x,1'].join('\n'), { strict: true }, log)
+  t.match(bad.result, { finished: false, published: 0, rejected: 1, rowsRead: 5001, faults: [{ line: 5002 }] })
+  t.same(log.appends, [])
+  const repaired = await importBytes(t, [HEADER, ...good].join('\n'), { strict: true }, log)
+  t.match(repaired.result, { finished: true, published: 5000, rejected: 0 })
+  const loose = await importBytes(t, [HEADER, ...good, 'x,1'].join('\n'), {}, log)
+  t.match(loose.result, { finished: true, published: 5000, rejected: 1, alreadyDone: false })
+})
+
+test('what comes through a pipe is imported as a file is, and its copy is removed', async (t) => {
+  const spoolDirectory = t.testdir({})
+  const log = memoryLog()
+  const content = Buffer.from(`${HEADER}\n2020-01-01,5\n`)
+  const run = (input: AsyncIterable<Uint8Array>, signal = new AbortController().signal) =>
+    runImport(
+      { topic: 'network-count', fileName: '-', input, spoolDirectory, strict: true },
+      { log, known: log.known, signal }
+    )
+  t.match(await run(inPieces(content, 3)), { published: 1, file: '-' })
+  t.match(await run(inPieces(gzipSync(content), 1)), { alreadyDone: true })
+  const breaking = async function* () {
+    yield content
+    throw new Error('the other end is gone')
+  }
+  await t.rejects(run(breaking()), /the other end is gone/)
+  const abort = new AbortController()
+  const endless = async function* () {
+    yield content
+    abort.abort(new Error('enough'))
+    await new Promise(() => undefined)
+  }
+  await t.rejects(run(endless(), abort.signal), /enough/)
+  t.same(await readdir(spoolDirectory), [])
+})
+
+const titleId = fc.integer({ min: 0, max: 0xffffffff }).map((n) => n.toString(16).padStart(8, '0'))
+const count = fc.integer({ min: 0, max: 4_294_967_295 })
+const observedAt = fc.integer({ min: 0, max: NOW }).map(instantOf)
+const text = fc
+  .oneof(
+    fc.string({ unit: 'grapheme', maxLength: 60 }),
+    fc.string({ unit: fc.constantFrom('"', ',', '\n', '\r', ' ', 'ä', ';') })
+  )
+  .map((value) => value.trim())
+  .filter((value) => value !== '' && value.length <= 500 && !value.includes('\0') && !value.includes('\uFFFD'))
+
+const titleCounts = fc.uniqueArray(
+  fc.record(
+    { titleId, observedAt, online: count, sessions: count, lobbyPlayers: count },
+    { requiredKeys: ['titleId', 'observedAt', 'online'] }
+  ),
+  { selector: (event) => `${event.titleId}@${event.observedAt}`, maxLength: 40, minLength: 1 }
+)
+const titles = fc.uniqueArray(
+  fc.record(
+    {
+      titleId,
+      observedAt,
+      name: text,
+      title: text,
+      publisher: text,
+      releaseDate: fc.integer({ min: 0, max: NOW }).map((ms) => instantOf(ms).slice(0, 10)),
+      features: fc.subarray(['live-aware', 'matchmaking', 'leaderboards', 'user-content'], { minLength: 1 })
+    },
+    { requiredKeys: ['titleId', 'observedAt', 'name'] }
+  ),
+  { selector: (event) => `${event.titleId}@${event.observedAt}`, maxLength: 40, minLength: 1 }
+)
+
+/** Some rows lack what is measured; a file in which no row has it is another matter. */
+const cases = fc.oneof(
+  fc.record({ topic: fc.constant('title-count'), events: titleCounts }),
+  fc.record({ topic: fc.constant('title'), events: titles })
+)
+
+test('events written in any way are imported as they were', async (t) => {
+  const input = join(t.testdir(), 'input')
+  await fc.assert(
+    fc.asyncProperty(cases, anyWriting, async ({ topic, events }, writing: Writing) => {
+      const columns = Object.keys(importables.find((each) => each.topic.name === topic)?.fields ?? {})
+      await writeFile(input, written(events, columns, writing))
+      const log = memoryLog()
+      const result = await runImport({ topic, input, fileName: 'x' }, { log, known: log.known, now: () => NOW })
+      deepEqual(log.events(topic).map(sorted), events.map(sorted))
+      deepEqual({ rejected: result.rejected, published: result.published }, { rejected: 0, published: events.length })
+    }),
+    { numRuns: 300 }
+  )
+  t.pass('as they were')
+})
+
+test('no file makes an import fail otherwise than by a refusal, or publish what is not in it', async (t) => {
+  const input = join(t.testdir(), 'input')
+  const base = written(
+    Array.from({ length: 6 }, (_, n) => ({
+      titleId: `0000000${n}`,
+      observedAt: `2020-01-0${n + 1}T00:00:00Z`,
+      online: 1000 + n
+    })),
+    ['titleId', 'observedAt', 'online'],
+    {
+      format: 'csv',
+      lineEnd: '\n',
+      hasBom: false,
+      hasLastLineEnd: true,
+      isGzip: false,
+      isPretty: false,
+      isQuoted: true,
+      columnOrder: 'given',
+      hasOtherColumn: false
+    }
+  )
+  const json = Buffer.from(
+    `[\n${base
+      .toString()
+      .split('\n')
+      .slice(1, 7)
+      .map((line) => {
+        const [id, at, online] = JSON.parse(`[${line}]`)
+        return JSON.stringify({ titleId: id, observedAt: at, online: Number(online) })
+      })
+      .join(',\n')}\n]`
+  )
+  const edit = fc.record({ at: fc.nat(1000), remove: fc.nat(8), insert: fc.uint8Array({ maxLength: 4 }) })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(base, json, gzipSync(base)),
+      fc.array(edit, { maxLength: 4 }),
+      async (whole, edits) => {
+        let bytes = whole
+        for (const { at, remove, insert } of edits) {
+          const place = at % (bytes.length + 1)
+          bytes = Buffer.concat([bytes.subarray(0, place), insert, bytes.subarray(place + remove)])
+        }
+        await writeFile(input, bytes)
+        const log = memoryLog()
+        try {
+          const result = await runImport(
+            { topic: 'title-count', input, fileName: 'x' },
+            { log, known: log.known, now: () => NOW }
+          )
+          deepEqual(result.rowsRead, result.published + result.rejected + result.missing)
+          deepEqual(log.events('title-count').length, result.published)
+          if (edits.length === 0) deepEqual(result.published, 6)
+        } catch (error) {
+          if (!(error instanceof ImportRefused)) throw error
+          deepEqual(log.appends, [])
+        }
+      }
+    ),
+    { numRuns: 500 }
+  )
+  t.pass('refused or imported')
+})
+
+test('wherever the log fails, importing again completes the import, and goes on behind what is known', async (t) => {
+  const filler = 'f'.repeat(300)
+  const events = Array.from({ length: 6000 }, (_, n) => ({
+    observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
+    online: n
+  }))
+  const content = ['observedAt,online,filler', ...events.map((e) => `${e.observedAt},${e.online},${filler}`)].join('\n')
+  // Every look at the clock is later by more than the interval of progress, so that each block of the file is told.
+  let clock = NOW
+  const now = () => {
+    clock += 3000
+    return clock
+  }
+  const whole = await importBytes(t, content, { now })
+  const appends = whole.log.appends.length
+  t.ok(appends > 10, `${appends} appends`)
+  let resumed = 0
+  for (let at = 0; at < appends; at += 1) {
+    for (const isWritten of [false, true]) {
+      const log = memoryLog()
+      log.failAt(at, isWritten)
+      const failure = await importBytes(t, content, { now }, log).catch((error: unknown) => error)
+      t.match(failure, { name: 'ImportCutOff', message: /cut off when \d+ rows had been read: the disk is full/ })
+      t.ok(failure instanceof ImportCutOff && failure.rowsRead > 0)
+      const { result } = await importBytes(t, content, { now }, log)
+      if (result.skipped > 0 && !result.alreadyDone) resumed += 1
+      t.match(result, { rowsRead: 6000, published: 6000, rejected: 0, missing: 0 }, `append ${at}, ${isWritten}`)
+      t.same(log.distinct('network-count'), events)
+    }
+  }
+  t.ok(resumed > 4, `${resumed} runs went on behind what was known`)
+})
+
+test('an import stops with the reason of its signal, at any append, and can be taken up again', async (t) => {
+  const events = Array.from({ length: 9000 }, (_, n) => ({
+    observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
+    online: n
+  }))
+  const content = [HEADER, ...events.map((e) => `${e.observedAt},${e.online}`)].join('\n')
+  for (let at = 0; at < 6; at += 1) {
+    const log = memoryLog()
+    const abort = new AbortController()
+    const stopping = {
+      ...log,
+      // The append that is stopped never answers: the log is away.
+      append: (topic: string, messages: Parameters<typeof log.append>[1]) => {
+        if (log.appends.length < at) return log.append(topic, messages)
+        abort.abort(new Error('the service stops'))
+        return new Promise<void>(() => undefined)
+      }
+    }
+    await t.rejects(importBytes(t, content, { signal: abort.signal }, stopping), /the service stops/, `append ${at}`)
+    const { result } = await importBytes(t, content, {}, log)
+    t.equal(result.published, 9000)
+    t.same(log.distinct('network-count'), events)
+  }
+  await t.rejects(importBytes(t, content, { signal: AbortSignal.abort(new Error('early')) }), /early/)
+})
+
+test('a file that grows while it is imported is no finished import', async (t) => {
+  const input = join(t.testdir(), 'input')
+  await writeFile(input, `${HEADER}\n2020-01-01,5\n`)
+  const log = memoryLog()
+  const growing = {
+    ...log,
+    append: async (topic: string, messages: Parameters<typeof log.append>[1]) => {
+      await log.append(topic, messages)
+      await appendFile(input, '2020-01-02,6\n')
+    }
+  }
+  await t.rejects(
+    runImport({ topic: 'network-count', fileName: 'x', input }, { log: growing, known: log.known }),
+    /x was changed while it was being imported/
+  )
+  t.same(log.of('import-run'), [])
+})
+
+test('text beyond one block keeps its letters, wherever the block ends', async (t) => {
+  const names = Array.from({ length: 4000 }, (_, n) => `${'ä€😀'.repeat(20)}${n}`)
+  const content = ['titleId,name', ...names.map((name, n) => `${n.toString(16).padStart(8, '0')},${name}`)].join('\n')
+  const { log } = await importBytes(t, content, { topic: 'title', set: { observedAt: '2020-01-01' } })
+  t.same(
+    log.events('title').map((event) => (event as { name: string }).name),
+    names
+  )
+})
+
+function sorted(event: unknown): unknown {
+  return Object.fromEntries(Object.entries(event as object).sort(([a], [b]) => (a < b ? -1 : 1)))
+}

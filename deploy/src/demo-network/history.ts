@@ -16,7 +16,7 @@ import type { World } from './world.js'
 /*
  * history   what the service would have seen, had it run before its first start; as events for the log
  * sample    the shipped hours of a real network, with their own dates
- * part      a piece of history that is appended at once; it is marked in the journal when the log has it
+ * part      a stretch of history of one topic; it is marked in the journal when the log has it
  */
 
 /** Provenance of the shipped sample's events. */
@@ -43,17 +43,20 @@ export type FillHistoryOptions = {
   readonly pause?: () => Promise<void>
 }
 
-/** A piece of history: at most {@link PART_EVENTS_MAX} events of one topic, a pure function of world and times. */
+/** A stretch of history: at most {@link PART_EVENTS_MAX} events of one topic, a pure function of world and times. */
 export type HistoryPart = {
   /** Unique and lasting: noun, step and first instant. */
   readonly name: string
   /** How many events it has. */
   readonly size: number
-  /** Makes the events, yielding the event loop, and appends them. */
+  /** Makes the events and appends them in their order, {@link APPEND_EVENTS_MAX} at a time, yielding the event loop. */
   append(append: AppendHistory): Promise<void>
 }
 
 export const PART_EVENTS_MAX = 10_000
+
+/** Encoding and packing so many events holds the event loop for some 10 ms; four times as many, for 40. */
+export const APPEND_EVENTS_MAX = 2500
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -173,7 +176,7 @@ function networkPart(countAt: (ms: number) => NetworkCounted, range: Range): His
     append: async (append) => {
       const events: NetworkCounted[] = []
       await eachInstant(range, (ms) => events.push(countAt(ms)))
-      await append(networkCountTopic, events, DEMO_HISTORY_SOURCE)
+      await appendInPieces(append, networkCountTopic, events, DEMO_HISTORY_SOURCE)
     }
   }
 }
@@ -190,7 +193,7 @@ function titlePart(world: World, range: Range): HistoryPart {
           events.push({ titleId: title.titleId, observedAt, online, sessions: lobbies, lobbyPlayers })
         }
       })
-      await append(titleCountTopic, events, DEMO_HISTORY_SOURCE)
+      await appendInPieces(append, titleCountTopic, events, DEMO_HISTORY_SOURCE)
     }
   }
 }
@@ -201,9 +204,21 @@ function sampleParts(sample: readonly NetworkCounted[]): HistoryPart[] {
     return {
       name: `network-count/sample/${events[0]?.observedAt}`,
       size: events.length,
-      append: (append) => append(networkCountTopic, events, SAMPLE_SOURCE)
+      append: (append) => appendInPieces(append, networkCountTopic, events, SAMPLE_SOURCE)
     }
   })
+}
+
+async function appendInPieces<Event>(
+  append: AppendHistory,
+  topic: Topic<Event>,
+  events: readonly Event[],
+  source: string
+): Promise<void> {
+  for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
+    await nextTurn()
+    await append(topic, events.slice(first, first + APPEND_EVENTS_MAX), source)
+  }
 }
 
 /** Cuts a span into ranges of at most `instantsMax` instants, oldest first. */

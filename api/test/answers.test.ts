@@ -1,0 +1,360 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { setImmediate as turn } from 'node:timers/promises'
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+import { test } from 'tap'
+import { codingFor } from '../src/http/accept-encoding.js'
+import { NOW_MS, type TestTables, testApp } from './support/test-app.js'
+
+const MINUTE = 60_000
+const URL = '/api/counts?days=2'
+
+async function outcomes(registry: { getSingleMetricAsString(name: string): Promise<string> }) {
+  const text = await registry.getSingleMetricAsString('gamenet_answer_requests_total')
+  return Object.fromEntries(
+    [...text.matchAll(/outcome="(\w+)"\} (\d+)/g)].map(([, name, count]) => [name, Number(count)])
+  )
+}
+
+/** Lets questions wait until `open` is called. */
+function gate(tables: TestTables) {
+  let open: () => void = () => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const asked: (AbortSignal | undefined)[] = []
+  let onAsked: () => void = () => undefined
+  tables.answer = async (_parameters, signal) => {
+    asked.push(signal)
+    onAsked()
+    await Promise.race([
+      opened,
+      signal === undefined
+        ? new Promise<never>(() => undefined)
+        : once(signal, 'abort').then(() => Promise.reject(signal.reason))
+    ])
+    return [{ online: 12 }]
+  }
+  const until = async (count: number) => {
+    while (asked.length < count) await new Promise<void>((resolve) => (onAsked = resolve))
+  }
+  return { open, asked, until }
+}
+
+async function turns(app: FastifyInstance, isReached: () => boolean) {
+  for (let at = 0; at < 100_000 && !isReached(); at += 1) await turn()
+  if (!isReached()) throw new Error(`never reached; listening: ${app.server.listening}`)
+}
+
+test('a repeated question is answered from memory, whatever the order of its parameters', async (t) => {
+  const { app, tables, registry } = await testApp(t)
+  tables.answer = async () => [{ online: 12 }]
+  const first = await app.inject(URL)
+  t.equal(first.statusCode, 200)
+  t.same(first.json(), [{ online: 12 }])
+  const second = await app.inject(URL)
+  const third = await app.inject('/api/counts?metric=online&days=2&unknown=1')
+  t.equal(tables.asked, 1)
+  t.equal(second.headers.etag, first.headers.etag)
+  t.equal(third.body, first.body)
+  t.equal(third.headers.etag, first.headers.etag)
+  t.match(await outcomes(registry), { query: 1, memory: 2 })
+})
+
+test('HEAD has the headers of GET and no body', async (t) => {
+  const { app, tables } = await testApp(t)
+  tables.answer = async () => [{ online: 12 }]
+  const get = await app.inject(URL)
+  const head = await app.inject({ method: 'HEAD', url: URL })
+  t.equal(head.statusCode, 200)
+  t.equal(head.body, '')
+  const { 'x-request-id': _a, date: _b, ...same } = get.headers
+  const { 'x-request-id': _c, date: _d, ...other } = head.headers
+  t.same(other, same)
+})
+
+test('If-None-Match gives 304 with the same headers and no question, even when the answer is in no memory', async (t) => {
+  const { app, tables } = await testApp(t)
+  tables.answer = async () => [{ online: 12 }]
+  const full = await app.inject(URL)
+  const { etag } = full.headers
+  const again = await testApp(t)
+  for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, `${etag} , "x"`, '*', `"a,b", W/${etag}`]) {
+    for (const method of ['GET', 'HEAD'] as const) {
+      const { statusCode, body, headers } = await again.app.inject({
+        method,
+        url: URL,
+        headers: { 'if-none-match': ifNoneMatch }
+      })
+      t.equal(statusCode, 304, `${ifNoneMatch}`)
+      t.equal(body, '')
+      t.equal(headers.etag, etag)
+      for (const name of [
+        'cache-control',
+        'vary',
+        'x-data-version',
+        'x-resolution-seconds',
+        'access-control-allow-origin'
+      ]) {
+        t.equal(headers[name], full.headers[name], name)
+      }
+      t.equal(headers['content-type'], undefined)
+      t.match(headers['x-request-id'], /./)
+    }
+  }
+  t.equal(again.tables.asked, 0)
+  for (const other of ['"x"', `${etag}`.slice(1, -1), `"${etag}"`, '', ',', `x${etag}`]) {
+    t.equal((await app.inject({ url: URL, headers: { 'if-none-match': other } })).statusCode, 200, other)
+  }
+})
+
+test('an answer is made anew when what it reads has changed, and only then', async (t) => {
+  const { app, tables, versions, registry } = await testApp(t)
+  let online = 1
+  tables.answer = async () => [{ online }]
+  const before = await app.inject(URL)
+  online = 2
+  const change = { projection: 'network-count', fromMs: NOW_MS - 5 * 24 * 3_600_000, toMs: NOW_MS - 4 * 24 * 3_600_000 }
+  tables.changes.push({ ...change, version: 100 })
+  await versions.refresh()
+  const outside = await app.inject(URL)
+  t.equal(outside.headers.etag, before.headers.etag, 'a change outside the window')
+  tables.changes.push({ ...change, projection: 'title', fromMs: 0, toMs: NOW_MS, version: 101 })
+  await versions.refresh()
+  t.equal((await app.inject(URL)).headers.etag, before.headers.etag, 'a change of something else')
+  tables.changes.push({ ...change, fromMs: NOW_MS - MINUTE, toMs: NOW_MS, version: 102 })
+  await versions.refresh()
+  const inside = await app.inject(URL)
+  t.not(inside.headers.etag, before.headers.etag)
+  t.same(inside.json(), [{ online: 2 }])
+  t.equal(inside.headers['x-data-version'], '102')
+  t.match(await outcomes(registry), { query: 2, memory: 2 })
+})
+
+test('a window that ends now is another answer in the next minute, and the same until then', async (t) => {
+  const { app, tables, clock } = await testApp(t)
+  const first = await app.inject(URL)
+  clock.nowMs += 29_000
+  t.equal((await app.inject(URL)).headers.etag, first.headers.etag)
+  t.equal(tables.asked, 1)
+  clock.nowMs += 1_000
+  t.not((await app.inject(URL)).headers.etag, first.headers.etag)
+  t.equal(tables.asked, 2)
+})
+
+test('tags are equal in every process that knows the same changes', async (t) => {
+  const changes = [
+    { projection: 'network-count', version: 5, fromMs: NOW_MS - MINUTE, toMs: NOW_MS },
+    { projection: 'network-count', version: 6, fromMs: NOW_MS - 30 * MINUTE, toMs: NOW_MS - 29 * MINUTE }
+  ]
+  const one = await testApp(t)
+  const other = await testApp(t)
+  one.tables.changes.push(...changes)
+  await one.versions.refresh()
+  for (const change of [...changes].reverse()) {
+    other.tables.changes.push(change)
+    await other.versions.refresh()
+  }
+  t.equal((await one.app.inject(URL)).headers.etag, (await other.app.inject(URL)).headers.etag)
+})
+
+test('everybody who asks the same at the same time waits for one query', async (t) => {
+  const { app, tables, registry } = await testApp(t)
+  const { open, until, asked } = gate(tables)
+  const all = Promise.all(Array.from({ length: 20 }, () => app.inject(URL)))
+  await until(1)
+  for (let at = 0; at < 20; at += 1) await turn()
+  open()
+  const answers = await all
+  t.equal(asked.length, 1)
+  t.same([...new Set(answers.map(({ body }) => body))], ['[{"online":12}]'])
+  t.match(await outcomes(registry), { query: 1, joined: 19 })
+})
+
+test('a caller who goes away takes the query along, unless others wait for it', async (t) => {
+  const { app, tables } = await testApp(t)
+  const { open, asked, until } = gate(tables)
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const ask = async (path: string) => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('error', () => undefined)
+    await once(socket, 'connect')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    return socket
+  }
+  const alone = await ask('/api/counts?days=3')
+  await until(1)
+  alone.destroy()
+  await turns(app, () => asked[0]?.aborted === true)
+  t.equal(asked[0]?.aborted, true, 'nobody waits any longer')
+
+  const first = await ask('/api/counts?days=4')
+  await until(2)
+  const second = app.inject('/api/counts?days=4')
+  await turn()
+  first.destroy()
+  await once(first, 'close')
+  const third = app.inject('/api/counts?days=4')
+  await turn()
+  t.equal(asked[1]?.aborted, false)
+  open()
+  t.same((await second).json(), [{ online: 12 }])
+  t.same((await third).json(), [{ online: 12 }])
+  t.equal(asked.length, 2)
+})
+
+test('when the tables are away the last answer to the same question is sent with its age', async (t) => {
+  const { app, tables, versions, clock, registry } = await testApp(t)
+  tables.answer = async () => [{ online: 1 }]
+  const before = await app.inject(URL)
+  for (const failure of [new Refusal('engine_away'), new Refusal('engine_busy'), new Error('out of memory')]) {
+    tables.answer = async () => {
+      throw failure
+    }
+    clock.nowMs += 5 * MINUTE
+    const { statusCode, headers, body } = await app.inject(URL)
+    t.equal(statusCode, 200)
+    t.equal(body, before.body)
+    t.equal(headers.age, String((clock.nowMs - NOW_MS) / 1000))
+    t.equal(headers.etag, before.headers.etag, 'the tag names the bytes that are sent')
+  }
+  t.match(await outcomes(registry), { stale: 3 })
+  tables.answer = async () => {
+    throw new Refusal('engine_away')
+  }
+  const other = await app.inject('/api/counts?days=9')
+  t.equal(other.statusCode, 503)
+  t.equal(other.headers['retry-after'], '1')
+  t.same(other.json(), { error: 'The tables cannot be reached at the moment; ask again shortly.' })
+  tables.away = new Error('away')
+  await t.rejects(versions.refresh())
+  tables.away = undefined
+  tables.answer = async () => [{ online: 3 }]
+  t.same((await app.inject(URL)).json(), [{ online: 3 }])
+  clock.nowMs += 10_000
+  t.equal((await app.inject(URL)).headers.age, '10', 'while changes cannot be learnt, memory says its age')
+})
+
+test('a busy engine refuses new questions with Retry-After and leaves ready answers alone', async (t) => {
+  const { app, tables } = await testApp(t)
+  await app.inject(URL)
+  tables.answer = async () => {
+    throw new Refusal('engine_busy', [], { retryAfterSeconds: 7 })
+  }
+  const [busy, ready] = await Promise.all([app.inject('/api/counts?days=9'), app.inject(URL)])
+  t.equal(busy.statusCode, 503)
+  t.equal(busy.headers['retry-after'], '7')
+  t.equal(busy.headers['cache-control'], 'no-store')
+  t.equal(ready.statusCode, 200)
+  t.equal(ready.headers.age, undefined)
+})
+
+test('a refusal found while answering is told and not remembered', async (t) => {
+  const { app, tables } = await testApp(t)
+  tables.answer = async () => [{ online: 1 }]
+  await app.inject(URL)
+  tables.answer = async () => {
+    throw new Refusal('answer_too_large', ['More than 1,000,000 points; resolution=300 fits'])
+  }
+  const refused = await app.inject('/api/counts?days=9')
+  t.equal(refused.statusCode, 400)
+  t.same(refused.json(), { error: 'More than 1,000,000 points; resolution=300 fits.' })
+  tables.answer = async () => [{ online: 2 }]
+  t.same((await app.inject('/api/counts?days=9')).json(), [{ online: 2 }])
+})
+
+test('memory forgets the least recently asked beyond its bytes, and never keeps an answer too large for it', async (t) => {
+  const { app, tables, registry } = await testApp(t, { limits: { memoryBytes: 40_000 } })
+  tables.answer = async ({ days }) => Array.from({ length: Number(days) === 30 ? 2000 : 200 }, () => ({ online: 1000 }))
+  for (let days = 1; days <= 20; days += 1) await app.inject(`/api/counts?days=${days}`)
+  t.equal(tables.asked, 20)
+  await app.inject('/api/counts?days=20')
+  t.equal(tables.asked, 20)
+  await app.inject('/api/counts?days=1')
+  t.equal(tables.asked, 21)
+  await app.inject('/api/counts?days=30')
+  await app.inject('/api/counts?days=30')
+  t.equal(tables.asked, 23)
+  for (const coding of ['br', 'gzip']) {
+    for (let days = 1; days <= 20; days += 1) {
+      await app.inject({ url: `/api/counts?days=${days}`, headers: { 'accept-encoding': coding } })
+    }
+  }
+  const [bytes] = (await registry.getSingleMetric('gamenet_answer_memory_bytes')?.get())?.values ?? []
+  t.ok((bytes?.value ?? 0) > 10_000 && (bytes?.value ?? 0) <= 40_000, `${bytes?.value} bytes`)
+})
+
+test('long answers are compressed as asked, with a tag for each coding that any If-None-Match may name', async (t) => {
+  const { app, tables } = await testApp(t)
+  tables.answer = async () => Array.from({ length: 500 }, (_, online) => ({ online }))
+  const plain = await app.inject(URL)
+  t.equal(plain.headers['content-encoding'], undefined)
+  t.equal(plain.headers.vary, 'Accept-Encoding')
+  const tags = [plain.headers.etag]
+  for (const [accept, coding, open] of [
+    ['gzip', 'gzip', gunzipSync],
+    ['gzip, deflate, br', 'br', brotliDecompressSync]
+  ] as const) {
+    for (let times = 0; times < 2; times += 1) {
+      const { headers, rawPayload } = await app.inject({ url: URL, headers: { 'accept-encoding': accept } })
+      t.equal(headers['content-encoding'], coding)
+      t.equal(headers['content-length'], String(rawPayload.byteLength))
+      t.equal(open(rawPayload).toString(), plain.body)
+      tags.push(headers.etag)
+    }
+  }
+  t.equal(new Set(tags).size, 3)
+  for (const tag of tags) {
+    const { statusCode, headers } = await app.inject({ url: URL, headers: { 'if-none-match': String(tag) } })
+    t.equal(statusCode, 304)
+    t.equal(headers.etag, tag)
+  }
+  t.equal(tables.asked, 1)
+  const short = await app.inject({ url: '/api/game/x', headers: { 'accept-encoding': 'br' } })
+  t.equal(short.headers['content-encoding'], undefined)
+})
+
+test('Accept-Encoding is weighed', async (t) => {
+  for (const [accept, coding] of [
+    [undefined, 'identity'],
+    ['', 'identity'],
+    ['identity', 'identity'],
+    ['gzip', 'gzip'],
+    ['GZIP', 'gzip'],
+    ['x-gzip', 'gzip'],
+    ['br', 'br'],
+    ['gzip, br', 'br'],
+    ['gzip;q=1.0, br;q=0.5', 'gzip'],
+    ['br;q=0, gzip;q=0.1', 'gzip'],
+    ['br;q=0', 'identity'],
+    ['gzip;q=0.5, identity;q=0.8', 'identity'],
+    ['gzip;q=0.5, identity', 'identity'],
+    ['*', 'br'],
+    ['*;q=0.5, gzip', 'gzip'],
+    ['br;q=0, *', 'gzip'],
+    ['deflate, zstd', 'identity'],
+    ['identity;q=0, *;q=0', 'identity'],
+    ['br;q=nonsense, gzip', 'gzip'],
+    [',,;;q=', 'identity']
+  ] as const) {
+    t.equal(codingFor(accept), coding, `${accept}`)
+    t.equal(codingFor(accept), coding, `${accept}, remembered`)
+  }
+})
+
+test('a deprecated path says since when and what comes after it, on 304 too', async (t) => {
+  const { app } = await testApp(t)
+  const url = '/api/old/4D5307E6'
+  const full = await app.inject(url)
+  t.same(full.json(), { titleId: '4d5307e6' })
+  t.equal(full.headers.deprecation, '@1767225600')
+  t.equal(full.headers.link, '</api/title/4d5307e6>; rel="successor-version"')
+  t.equal(full.headers['x-made'], 'yes')
+  const { statusCode, headers } = await app.inject({ url, headers: { 'if-none-match': String(full.headers.etag) } })
+  t.equal(statusCode, 304)
+  t.equal(headers.deprecation, '@1767225600')
+  t.equal(headers.link, full.headers.link)
+})

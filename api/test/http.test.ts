@@ -1,0 +1,351 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import { Writable } from 'node:stream'
+import Fastify, { type FastifyBaseLogger } from 'fastify'
+import { type Test, test } from 'tap'
+import { exchange, game, testApp } from './support/test-app.js'
+
+const EXPOSED = 'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds'
+
+/** The rules that hold for every answer which is neither 2xx nor 304. */
+function isCleanError(
+  t: Test,
+  { status, body, headers }: { status: number; body: string; headers: Record<string, unknown> },
+  note: string
+) {
+  t.ok(status >= 400, note)
+  t.equal(headers['content-type'], 'application/json; charset=utf-8', note)
+  const parsed = JSON.parse(body)
+  t.same(Object.keys(parsed), ['error'], note)
+  t.match(parsed.error, /^\S.*\.$/, note)
+  t.notMatch(parsed.error, /\p{Cc}/u, note)
+  t.equal(headers['access-control-allow-origin'], '*', note)
+  t.equal(headers['access-control-expose-headers'], EXPOSED, note)
+  t.equal(headers['x-content-type-options'], 'nosniff', note)
+  t.match(headers['x-request-id'], /^[\w-]{8}\.[0-9a-z]+$/, note)
+}
+
+/** A raw answer, taken apart. */
+function apart(raw: string) {
+  const [head = '', ...rest] = raw.split('\r\n\r\n')
+  const [line = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map((each) => [each.slice(0, each.indexOf(':')).toLowerCase(), each.slice(each.indexOf(':') + 1).trim()])
+  )
+  return { status: Number(line.split(' ')[1]), headers, body: rest.join('\r\n\r\n') }
+}
+
+/** An API with a route that reads a body, as write routes will. */
+function withBodies() {
+  return {
+    addRoutes: (app: import('fastify').FastifyInstance) => {
+      app.post('/api/echo', async (request) => request.body)
+      app.get('/api/defect', async () => {
+        throw new Error('the secret cause')
+      })
+      app.get('/api/string', async () => {
+        throw 'not even an error'
+      })
+    }
+  }
+}
+
+const json = { 'content-type': 'application/json' }
+
+test('every way to fail is one sentence, with the status that fits', async (t) => {
+  const { app } = await testApp(t, withBodies())
+  for (const [method, url, status, sentence, more] of [
+    ['GET', '/nope', 404, 'There is nothing at "/nope"; /docs lists what there is.'],
+    ['GET', '/', 404, 'There is nothing at "/"; /docs lists what there is.'],
+    ['GET', '/API/counts', 404, /^There is nothing at/],
+    ['GET', '//api/counts', 404, /^There is nothing at/],
+    ['GET', '/api//counts', 404, /^There is nothing at/],
+    ['GET', '/api/game/', 404, /^There is nothing at/],
+    ['GET', '/nope?days=0', 404, /^There is nothing at "\/nope"/],
+    ['GET', '/api/counts?days=x', 400, 'days must be an integer from 1 to 30; got "x".'],
+    ['GET', '/api/counts?days=1&days=1', 400, 'days must be an integer from 1 to 30; it is given 2 times.'],
+    ['GET', '/api/counts?days', 400, 'days must be an integer from 1 to 30; it is empty.'],
+    ['GET', '/api/counts?days=%zz', 400, 'The query is not valid percent-encoded UTF-8.'],
+    ['GET', '/api/game/%zz', 400, 'The path is not valid percent-encoded UTF-8.'],
+    ['GET', '/api/game/%ff', 400, 'The path is not valid percent-encoded UTF-8.'],
+    ['GET', '/%ff', 400, 'The path is not valid percent-encoded UTF-8.'],
+    ['GET', '/api/game/%00', 400, /^game must be 1 to 500 characters without control characters; got "\\u\{0\}"\.$/],
+    ['GET', `/api/game/${'x'.repeat(10_000)}`, 400, /the first 40 of 10000 characters/],
+    ['GET', `/api/counts?days=${'1'.repeat(10_000)}`, 400, /the first 40 of 10000 characters/],
+    ['GET', `/api/game/${'x'.repeat(17_000)}`, 414, 'The path or query is longer than 16384 characters.'],
+    ['GET', `/api/counts?x=${'1'.repeat(17_000)}`, 414, 'The path or query is longer than 16384 characters.'],
+    ['GET', `/nope?${'1'.repeat(17_000)}`, 414, 'The path or query is longer than 16384 characters.'],
+    ['GET', '/api/old/4d5307e', 400, 'titleId must be 8 hexadecimal digits; got "4d5307e".'],
+    ['POST', '/api/counts', 405, 'POST is not answered here; allowed: GET, HEAD, OPTIONS.'],
+    ['DELETE', '/docs', 405, 'DELETE is not answered here; allowed: GET, HEAD, OPTIONS.'],
+    ['PUT', '/api/game/x', 405, /^PUT is not answered here/, { payload: 'x'.repeat(100_000) }],
+    ['GET', '/api/echo', 405, 'GET is not answered here; allowed: OPTIONS, POST.'],
+    ['HEAD', '/api/echo', 405, ''],
+    ['POST', '/nope', 404, /^There is nothing at/],
+    ['POST', '/api/echo', 400, 'The body is not valid JSON.', { headers: json, payload: '{"a":' }],
+    ['POST', '/api/echo', 400, 'The body is not valid JSON.', { headers: json, payload: '' }],
+    ['POST', '/api/echo', 400, 'The body is not valid JSON.', { headers: json, payload: '{"__proto__":{}}' }],
+    [
+      'POST',
+      '/api/echo',
+      413,
+      'The body is larger than 65536 bytes.',
+      { headers: json, payload: `"${'x'.repeat(70_000)}"` }
+    ],
+    [
+      'POST',
+      '/api/echo',
+      415,
+      'The body must be application/json; got "text/plain".',
+      { headers: { 'content-type': 'text/plain' }, payload: 'x' }
+    ],
+    ['POST', '/api/echo', 415, /got "nonsense"/, { headers: { 'content-type': 'nonsense' }, payload: 'x' }],
+    ['GET', '/api/defect', 500, /^The service failed; its log has the cause under request /],
+    ['GET', '/api/string', 500, /^The service failed; its log has the cause under request /]
+  ] as const) {
+    const note = `${method} ${url.slice(0, 60)}`
+    const { statusCode, headers, body } = await app.inject({ method, url, ...more })
+    t.equal(statusCode, status, note)
+    if (method === 'HEAD') t.equal(body, '')
+    else {
+      isCleanError(t, { status: statusCode, headers, body }, note)
+      t.match(JSON.parse(body).error, sentence, note)
+    }
+    t.notMatch(body, /secret|Error:|at \w+ \(/)
+    if (status === 405) t.equal(typeof headers.allow, 'string', note)
+    if (status === 500) t.match(body, String(headers['x-request-id']))
+  }
+})
+
+test('every method but those of the path is 405 there, even ones that Fastify does not know', async (t) => {
+  const { app } = await testApp(t)
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'SEARCH', 'LINK', 'M-SEARCH']) {
+    const { statusCode, headers, body } = await app.inject({ method: method as 'POST', url: '/api/counts?days=0' })
+    t.equal(statusCode, 405, method)
+    t.equal(headers.allow, 'GET, HEAD, OPTIONS')
+    isCleanError(t, { status: statusCode, headers, body }, method)
+  }
+})
+
+test('names with any characters arrive in a path as they were encoded', async (t) => {
+  const { app } = await testApp(t)
+  for (const name of ['a/b', 'a%2Fb', "# & ' : +", 'é😀', '...', 'a?b', 'a;b', '%', '/', 'x'.repeat(500)]) {
+    const { statusCode, body } = await app.inject(`/api/game/${encodeURIComponent(name)}`)
+    t.equal(statusCode, 200, name)
+    t.equal(JSON.parse(body).game, name)
+  }
+  t.equal((await app.inject('/api/game/a+b')).json().game, 'a+b', 'a plus is a plus in a path')
+  t.equal((await app.inject('/api/game/x/')).json().game, 'x', 'a slash at the end is no other resource')
+  t.equal((await app.inject('/api/game/x?game=y')).json().game, 'x', 'a path wins over a query')
+})
+
+test('OPTIONS tells browsers what a path allows, and 404 where there is none', async (t) => {
+  const { app } = await testApp(t, withBodies())
+  const { statusCode, headers, body } = await app.inject({
+    method: 'OPTIONS',
+    url: '/api/game/a%2Fb?x=1',
+    headers: { origin: 'https://example.org', 'access-control-request-method': 'GET' }
+  })
+  t.equal(statusCode, 204)
+  t.equal(body, '')
+  t.equal(headers['access-control-allow-origin'], '*')
+  t.equal(headers['access-control-allow-methods'], 'GET, HEAD, OPTIONS')
+  t.equal(headers['access-control-allow-headers'], 'X-Session-Key, Content-Type, If-None-Match, Last-Event-ID')
+  t.equal(headers['access-control-allow-credentials'], undefined)
+  t.equal(headers.allow, 'GET, HEAD, OPTIONS')
+  t.equal((await app.inject({ method: 'OPTIONS', url: '/api/echo' })).headers.allow, 'OPTIONS, POST')
+  t.equal((await app.inject({ method: 'OPTIONS', url: '/nope' })).statusCode, 404)
+})
+
+test('every answer has its own request id, and the headers that let any page read it', async (t) => {
+  const { app } = await testApp(t)
+  const ids = new Set<unknown>()
+  const urls = [
+    '/api/counts',
+    '/api/counts',
+    '/healthz',
+    '/readyz',
+    '/docs',
+    '/openapi.json',
+    '/nope',
+    '/docs/static/swagger-ui.css'
+  ]
+  for (const url of urls) {
+    const { headers } = await app.inject({ url, headers: { 'x-request-id': 'mine' } })
+    t.equal(headers['access-control-allow-origin'], '*', url)
+    t.equal(headers['access-control-expose-headers'], EXPOSED, url)
+    t.equal(headers['x-content-type-options'], 'nosniff', url)
+    ids.add(headers['x-request-id'])
+  }
+  t.equal(ids.size, urls.length)
+  t.notOk(ids.has('mine'))
+})
+
+test('what a 5xx hides stands in the log under its request id, beside the id that the caller sent', async (t) => {
+  const lines: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk))
+      done()
+    }
+  })
+  const logger = Fastify({ logger: { stream } }).log as FastifyBaseLogger
+  const { app } = await testApp(t, { ...withBodies(), logger })
+  const { headers } = await app.inject({ url: '/api/defect?x=1', headers: { 'x-request-id': 'mine\u0001' } })
+  const entry = lines.map((line) => JSON.parse(line)).find(({ reqId }) => reqId === headers['x-request-id'])
+  t.equal(entry?.err.message, 'the secret cause')
+  t.equal(entry?.clientRequestId, '"mine\\u{1}"')
+  t.equal(entry?.url, '"/api/defect?x=1"')
+})
+
+test('what never becomes a request is answered in the same way, and the connection closed', async (t) => {
+  const { app } = await testApp(t, {
+    ...withBodies(),
+    limits: { requestTimeoutMs: 300, headersTimeoutMs: 200, lateCheckMs: 50, headerBytes: 32 * 1024 }
+  })
+  for (const [sent, status, sentence] of [
+    ['nonsense\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/counts HTTP/1.1\r\nHost: x\r\nbad header\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/co\u0000unts HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/counts HTTP/9.9\r\nHost: x\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    [
+      'POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
+      400,
+      'The request is not valid HTTP/1.1.'
+    ],
+    [
+      'POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n',
+      400,
+      'The request is not valid HTTP/1.1.'
+    ],
+    [
+      `GET /api/counts HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`,
+      431,
+      'The request headers are too large.'
+    ],
+    [
+      `GET /api/game/${'x'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+      414,
+      'The path or query is longer than 16384 characters.'
+    ],
+    [
+      'GET /api/counts HTTP/1.1\r\nConnection: close\r\n\r\n',
+      400,
+      'The request names no host; HTTP/1.1 asks for exactly one Host header.'
+    ],
+    [
+      'GET /api/counts HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n',
+      417,
+      'The only expectation that is met is 100-continue.'
+    ],
+    [
+      'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n',
+      405,
+      'CONNECT is not answered here; allowed: GET, HEAD, OPTIONS.'
+    ],
+    ['GET /api/counts HTTP/1.1\r\nHost: x\r\n', 408, 'The request did not arrive in time.'],
+    [
+      'POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{"a"',
+      408,
+      'The request did not arrive in time.'
+    ],
+    ['OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/],
+    ['GET http://x/nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/]
+  ] as const) {
+    const answer = apart(await exchange(app, sent))
+    t.equal(answer.status, status, sent.slice(0, 60))
+    isCleanError(t, answer, sent.slice(0, 60))
+    t.match(JSON.parse(answer.body).error, sentence)
+    t.equal(answer.headers.connection, 'close', sent.slice(0, 60))
+  }
+  const good = apart(await exchange(app, 'GET /api/game/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))
+  t.equal(good.status, 200, 'later good input is unharmed')
+})
+
+test('ready answers keep a connection open and can be pipelined', async (t) => {
+  const { app } = await testApp(t)
+  await app.inject('/api/game/x')
+  const one = 'GET /api/game/x HTTP/1.1\r\nHost: x\r\n\r\n'
+  const raw = await exchange(app, `${one}${one}${one}GET /api/game/y HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+  t.equal(raw.match(/HTTP\/1.1 200 OK/g)?.length, 4)
+  t.equal(raw.match(/\{"game":"x"\}/g)?.length, 3)
+  t.match(raw, /\{"game":"y"\}$/)
+})
+
+test('closing waits for what is in flight, and answers it', async (t) => {
+  let release: () => void = () => undefined
+  const released = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  let isAsked: () => void = () => undefined
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve
+  })
+  const slow = {
+    ...game,
+    answer: async () => {
+      isAsked()
+      await released
+      return { body: { game: 'late' } }
+    }
+  }
+  const { app } = await testApp(t, { endpoints: [slow] })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET /api/game/x HTTP/1.1\r\nHost: x\r\n\r\n')
+  await asked
+  const closed = app.close()
+  release()
+  const [data] = await once(socket, 'data')
+  t.match(String(data), /HTTP\/1.1 200 OK/)
+  t.match(String(data), /\{"game":"late"\}/)
+  socket.destroy()
+  await closed
+})
+
+test('/healthz and /readyz tell of the process and of the data', async (t) => {
+  let isReady = false
+  const { app } = await testApp(t, {
+    ready: async () => (isReady ? { ok: true } : { ok: false, reason: 'the tables are being made' })
+  })
+  t.same((await app.inject('/healthz')).json(), { status: 'ok' })
+  const before = await app.inject('/readyz')
+  t.equal(before.statusCode, 503)
+  t.equal(before.headers['retry-after'], '1')
+  t.same(before.json(), { error: 'The service is not ready: the tables are being made.' })
+  isReady = true
+  t.same((await app.inject('/readyz')).json(), { status: 'ready' })
+  t.equal((await app.inject({ method: 'HEAD', url: '/readyz' })).statusCode, 200)
+})
+
+test('requests are measured by route, never by URL', async (t) => {
+  const { app, registry } = await testApp(t)
+  for (const url of [
+    '/api/game/x',
+    '/api/game/x',
+    '/api/game/y',
+    '/nope/1',
+    '/nope/2',
+    '/healthz',
+    '/api/counts?days=x'
+  ]) {
+    await app.inject(url)
+  }
+  await app.inject({ method: 'POST', url: '/api/game/x' })
+  const text = await registry.getSingleMetricAsString('gamenet_http_request_duration_seconds')
+  const counted = Object.fromEntries(
+    [...text.matchAll(/_count\{route="([^"]*)",method="(\w+)",status="(\d+)"\} (\d+)/g)].map(
+      ([, route, method, status, count]) => [`${method} ${route} ${status}`, Number(count)]
+    )
+  )
+  t.same(counted, {
+    'GET /api/game/:game 200': 3,
+    'GET (no route) 404': 2,
+    'GET /healthz 200': 1,
+    'GET /api/counts 400': 1,
+    'POST /api/game/:game 405': 1
+  })
+  const queries = await registry.getSingleMetricAsString('gamenet_query_duration_seconds')
+  t.match(queries, 'gamenet_query_duration_seconds_count{operation="getGame"} 2')
+})

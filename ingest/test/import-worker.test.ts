@@ -1,0 +1,112 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { packMessages, unpackMessages } from '../src/import/import-worker.js'
+import { importInWorker, runImport } from '../src/index.js'
+import { inPieces } from './import-files.js'
+import { memoryLog } from './import-log.js'
+
+const events = Array.from({ length: 12_000 }, (_, n) => ({
+  observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
+  online: n
+}))
+const content = ['observedAt,online', ...events.map((e) => `${e.observedAt},${e.online}`), 'never,1'].join('\n')
+
+test('messages are the same after they were packed for the way between threads', async (t) => {
+  const id = fc.integer({ min: 0, max: 9 }).map((n) => `0000000${n}`)
+  const event = fc.record({ titleId: id, observedAt: fc.nat(1e9).map((n) => instantOf(n * 1000)), online: fc.nat(9) })
+  fc.assert(
+    fc.property(fc.array(event), fc.webUrl(), fc.option(fc.string(), { nil: undefined }), (many, source, importId) => {
+      const provenance = importId === undefined ? { source } : { source, importId }
+      const messages = many.map((one) => encodeEvent(titleCountTopic, one, provenance))
+      t.same(unpackMessages(structuredClone(packMessages(messages))), messages)
+    }),
+    { numRuns: 50 }
+  )
+})
+
+test('an import in a thread of its own gives the same events and the same result', async (t) => {
+  const input = join(t.testdir(), 'counts.csv')
+  await writeFile(input, content)
+  const here = memoryLog()
+  const there = memoryLog()
+  const request = { topic: 'network-count', input, fileName: 'counts.csv' }
+  const progress: string[] = []
+  const expected = await runImport(request, { log: here, known: here.known })
+  const result = await importInWorker(request, {
+    log: there,
+    known: there.known,
+    onProgress: ({ phase, rowsRead }) => progress.push(`${phase} ${rowsRead}`)
+  })
+  t.same(result, expected)
+  t.match(result.faults, [{ line: 12_002, reason: /observedAt is "never"/ }])
+  t.same(there.of('network-count'), here.of('network-count'))
+  t.equal(there.mostUnderWay(), 1, 'one append at a time')
+  t.ok(progress.includes('publishing 12001'), progress.join())
+  t.match(await importInWorker(request, { log: there, known: there.known }), { alreadyDone: true, published: 12_000 })
+})
+
+test('what is piped in is imported in the thread, and its copy is removed', async (t) => {
+  const spoolDirectory = t.testdir({})
+  const log = memoryLog()
+  const input = inPieces(Buffer.from(content), 1000)
+  const result = await importInWorker(
+    { topic: 'network-count', input, fileName: '-', spoolDirectory },
+    { log, known: log.known }
+  )
+  t.match(result, { file: '-', published: 12_000 })
+  t.same(await readdir(spoolDirectory), [])
+})
+
+test('a refusal in the thread is a refusal here, and one that needs no file does not wait for it', async (t) => {
+  const log = memoryLog()
+  const input = join(t.testdir(), 'counts.csv')
+  await writeFile(input, 'when,online\n2020-01-01,5\n')
+  const needs = { log, known: log.known }
+  await t.rejects(importInWorker({ topic: 'network-count', input, fileName: 'x' }, needs), {
+    name: 'ImportRefused',
+    message: /the header has "when", "online"/
+  })
+  const never = async function* (): AsyncGenerator<Uint8Array> {
+    await new Promise(() => undefined)
+  }
+  await t.rejects(importInWorker({ topic: 'counts', input: never(), fileName: '-' }, needs), { name: 'ImportRefused' })
+  t.same(log.appends, [])
+})
+
+test('a failure of the log ends the thread with what failed as the cause, and the import goes on at the next run', async (t) => {
+  const input = join(t.testdir(), 'counts.csv')
+  await writeFile(input, content)
+  const log = memoryLog()
+  log.failAt(3, true)
+  const request = { topic: 'network-count', input, fileName: 'counts.csv' }
+  const failure = await importInWorker(request, { log, known: log.known }).catch((error: unknown) => error)
+  t.match(failure, {
+    name: 'ImportCutOff',
+    message: /counts.csv was cut off when \d+ rows had been read: the disk is full/,
+    cause: { message: 'the disk is full' }
+  })
+  t.match(await importInWorker(request, { log, known: log.known }), { published: 12_000, rejected: 1 })
+  t.same(log.distinct('network-count'), events)
+  const lost = { log, known: () => Promise.reject(new Error('the tables are away')) }
+  await t.rejects(importInWorker(request, lost), /the tables are away/)
+})
+
+test('a stop ends the thread with the reason, also while the log does not answer', async (t) => {
+  const input = join(t.testdir(), 'counts.csv')
+  await writeFile(input, content)
+  const log = memoryLog()
+  const abort = new AbortController()
+  const away = {
+    append: () => {
+      abort.abort(new Error('the service stops'))
+      return new Promise<void>(() => undefined)
+    }
+  }
+  const request = { topic: 'network-count', input, fileName: 'counts.csv' }
+  await t.rejects(importInWorker(request, { log: away, known: log.known, signal: abort.signal }), /the service stops/)
+  await t.rejects(importInWorker(request, { log, known: log.known, signal: abort.signal }), /the service stops/)
+  t.same(log.appends, [])
+})

@@ -33,6 +33,8 @@ export function answerOddRequests(server: Server, nextId: () => string, answered
     response.writeHead(417, {
       ...COMMON_HEADERS,
       'Content-Type': JSON_TYPE,
+      'Content-Length': String(Buffer.byteLength(body)),
+      'Cache-Control': 'no-store',
       'X-Request-Id': requestId,
       Connection: 'close'
     })
@@ -57,11 +59,17 @@ const CODES: Readonly<Record<string, RefusalCode>> = {
 
 function refusalOfSocket(error: SocketError): Refusal {
   const code = CODES[error.code ?? ''] ?? 'request_malformed'
-  // A first line that does not end within what was read is a URL beyond the limit, not a header.
-  if (code === 'headers_too_large' && error.rawPacket?.includes('\r\n') === false) {
+  if (code === 'headers_too_large' && isLongFirstLine(error.rawPacket)) {
     return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
   }
   return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
+}
+
+/** Whether what was read when the limit was met is the beginning of a request whose URL alone is too long. */
+function isLongFirstLine(packet: Buffer | undefined): boolean {
+  if (packet === undefined || !/^[A-Z-]{3,20} /.test(packet.toString('latin1', 0, 24))) return false
+  const end = packet.indexOf('\r\n')
+  return end === -1 || end > URL_CHARACTERS_MAX
 }
 
 function rawAnswer(refusal: Refusal, requestId: string, allow?: string): string {

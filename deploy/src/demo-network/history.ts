@@ -37,7 +37,7 @@ export type FillHistoryOptions = {
   /** The shipped sample, oldest first, unless given. */
   readonly sample?: readonly NetworkCounted[]
   readonly onProgress?: (progress: { readonly part: string; readonly events: number; readonly total: number }) => void
-  /** Stops between two parts; what is done stays done. */
+  /** Stops between two parts, in a pause too; what is done stays done. */
   readonly signal?: AbortSignal
   /** Awaited before every part: whoever has more urgent work holds it back here. */
   readonly pause?: () => Promise<void>
@@ -55,7 +55,7 @@ export type HistoryPart = {
 
 export const PART_EVENTS_MAX = 10_000
 
-/** Encoding and packing so many events holds the event loop for some 10 ms; four times as many, for 40. */
+/** How many events one append carries: encoding and packing them takes the event loop about 10 ms. */
 export const APPEND_EVENTS_MAX = 2500
 
 const MINUTE_MS = 60_000
@@ -89,10 +89,11 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
   const parts = planHistory(world, options.sample ?? (await readOnlineHistory()), millisecondsOf(progress.until))
   const total = parts.reduce((sum, part) => sum + part.size, 0)
   const done = new Set(progress.done)
+  const stopped = stopOf(signal)
   let events = 0
   for (const part of parts) {
     if (!done.has(part.name)) {
-      await options.pause?.()
+      await Promise.race([options.pause?.(), stopped])
       if (signal?.aborted === true) return { finished: false }
       await part.append(append)
       progress = { ...progress, done: [...progress.done, part.name] }
@@ -136,6 +137,13 @@ function sampleBefore(sample: readonly NetworkCounted[], untilMs: number): reado
   let length = sample.length
   while (length > 0 && millisecondsOf(sample[length - 1]?.observedAt ?? '') >= untilMs) length -= 1
   return length === sample.length ? sample : sample.slice(0, length)
+}
+
+function stopOf(signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted === true) resolve()
+    else signal?.addEventListener('abort', () => resolve(), { once: true })
+  })
 }
 
 async function begin(journal: HistoryJournal, seed: number, nowMs: number): Promise<HistoryProgress> {

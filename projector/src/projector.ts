@@ -1,13 +1,13 @@
 import { type PartitionExtent, topics } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
 import { type Backoff, reasonOf } from './backoff.js'
-import { type Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
+import { Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics } from './metrics.js'
 import { projections } from './projections.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
-import { headsOf, type Target, waitUntilSettled } from './settled.js'
+import { headsOf, shorterThanLoaded, type Target, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
 export type ProjectorOptions = {
@@ -135,8 +135,10 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     status: async () => {
+      const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables.projections)
       const [extents] = await Promise.all([askExtents(loader), countParked().catch(() => undefined)])
-      const { checkpoints } = runner
+      const checkpoints = runner.hasPassed ? runner.checkpoints : before
+      const asked = [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
       return {
         topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
         projections: projections.map((each) => ({
@@ -145,13 +147,13 @@ export function createProjector(options: ProjectorOptions): Projector {
           checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
           lag: lagOf(each, checkpoints)
         })),
-        loaderTrouble: loaderTrouble()
+        loaderTrouble: loaderTrouble() ?? shorterThanLoaded(asked, before)
       }
     },
     settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
       const ending = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
-      await waitUntilSettled(watch, targets ?? (await headsOf(watch)))
+      await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
     }
   }
 }

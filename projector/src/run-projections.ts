@@ -51,7 +51,7 @@ export class ProjectionRunner {
   readonly #failures = new Map<string, Failure>()
   readonly #paused = new Set<string>()
   readonly #stop = new AbortController()
-  #checkpoints = new Checkpoints()
+  #checkpoints: Checkpoints | undefined
   #version: number | undefined
   #trouble: string | null = null
   #troubles = 0
@@ -91,9 +91,14 @@ export class ProjectionRunner {
     this.wake()
   }
 
-  /** What the last pass found and reached, the loader's checkpoints too. */
+  /** What the last pass found and reached, the loader's checkpoints too; of before the first pass, none. */
   get checkpoints(): Checkpoints {
-    return this.#checkpoints
+    return this.#checkpoints ?? new Checkpoints()
+  }
+
+  /** True once a pass has found out how far everything is. */
+  get hasPassed(): boolean {
+    return this.#checkpoints !== undefined
   }
 
   /** True while a pass runs, which may take its time. */

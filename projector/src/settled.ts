@@ -1,9 +1,10 @@
-import { topics } from '@gamenet/schemas'
+import { type PartitionExtent, topics } from '@gamenet/schemas'
 import { pause, reasonOf } from './backoff.js'
-import { loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
+import { Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
 import type { Loader } from './loader/loader.js'
 import { projections } from './projections.js'
 import type { ProjectionRunner } from './run-projections.js'
+import type { Tables } from './tables.js'
 
 /** A place in a topic's log: everything below `next`. */
 export type Target = Progress & { readonly topic: string }
@@ -21,17 +22,45 @@ export type Watch = {
 
 const ASK_AGAIN_MS = 100
 
-/** The end of every partition of the log now. A log that cannot be asked is asked again until `standstillMs`. */
-export async function headsOf({ loader, standstillMs, signal }: Watch): Promise<Target[]> {
+/**
+ * The end of every partition of the log now. A log that cannot be asked is asked again until `standstillMs`; one that
+ * is shorter than what was loaded is refused.
+ */
+export async function headsOf(watch: Watch, tables: Tables): Promise<Target[]> {
+  // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const loaded = await Checkpoints.read(tables)
+  const extents = await askUntilStandstill(watch)
+  const short = shorterThanLoaded(extents, loaded)
+  if (short !== null) throw new Error(`${short}.`)
+  // What retention has taken away, or nobody wrote, will never be read.
+  return extents.filter(({ first, next }) => first < next)
+}
+
+/** A sentence when a partition of the log ends before what was loaded of it: new events would stand at old positions. */
+export function shorterThanLoaded(
+  extents: readonly (PartitionExtent & { readonly topic: string })[],
+  checkpoints: Checkpoints
+): string | null {
+  for (const { topic, epoch, partition, next } of extents) {
+    const loaded = checkpoints.next(loadCheckpoint(topic), epoch, partition)
+    if (loaded <= next) continue
+    return (
+      `${topic}, epoch ${epoch}, partition ${partition} was loaded to ${loaded}, and the log ends at ${next}: ` +
+      'the log was made anew or restored from an older state, and its epoch must be raised'
+    )
+  }
+  return null
+}
+
+async function askUntilStandstill({ loader, standstillMs, signal }: Watch) {
   const begun = performance.now()
   for (;;) {
     signal.throwIfAborted()
     try {
-      const extents = await Promise.all(
+      const ofTopics = await Promise.all(
         topics.map(async ({ name }) => (await loader.extents(name)).map((each) => ({ topic: name, ...each })))
       )
-      // What retention has taken away, or nobody wrote, will never be read.
-      return extents.flat().filter(({ first, next }) => first < next)
+      return ofTopics.flat()
     } catch (error) {
       if (performance.now() - begun > standstillMs) {
         throw new Error(`The log cannot be asked how far it reaches: ${reasonOf(error)}`, { cause: error })

@@ -1,0 +1,290 @@
+import {
+  importRunTopic,
+  type LogMessage,
+  type NetworkCounted,
+  networkCountTopic,
+  type ScrapeRan,
+  scrapeTopic,
+  type TitleCounted,
+  type TitleDescribed,
+  titleCountTopic,
+  titleTopic
+} from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import type { Tables } from '../src/index.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+
+const TITLE = '4d530064'
+const network = (event: NetworkCounted) => message(networkCountTopic, event)
+const count = (time: string, online: number, more: Partial<TitleCounted> = {}) =>
+  message(titleCountTopic, { titleId: TITLE, observedAt: `2026-03-14T${time}Z`, online, ...more })
+const described = (time: string, more: Partial<TitleDescribed>) =>
+  message(titleTopic, { titleId: TITLE, observedAt: `2026-03-14T${time}Z`, name: 'A', ...more })
+const ran = (event: Partial<ScrapeRan>) =>
+  message(scrapeTopic, {
+    source: 'network',
+    observedAt: '2026-03-14T20:00:00Z',
+    durationMs: 1,
+    outcome: 'succeeded',
+    published: 3,
+    ...event
+  })
+
+const topicOf = (each: LogMessage) => each.headers.ce_type?.slice('gamenet.'.length, -'.v1'.length) ?? ''
+
+test('projections', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+  t.beforeEach(() => emptyTables(control))
+
+  /** Given what was projected before, when these events come, then the table holds these rows. */
+  const given = (...before: LogMessage[]) => ({
+    when: (...now: LogMessage[]) => ({
+      rows: async (sql: string) => {
+        const log = new MemoryLog()
+        for (const messages of [before, now]) {
+          for (const each of messages) log.append(topicOf(each), [each])
+          await runToHead(engine, log)
+        }
+        return (await control.rows(sql)).map((row) => Object.values(row))
+      }
+    })
+  })
+
+  await t.test('counts of the network that come apart do not erase one another', async (t) => {
+    const rows = await given(network({ observedAt: '2026-03-14T20:00:00Z', online: 5, lobbies: 1 }))
+      .when(network({ observedAt: '2026-03-14T20:00:00Z', registered: 900, lobbies: 0 }))
+      .rows('SELECT c.metric, c.value FROM network_count AS c FINAL ORDER BY c.metric')
+    t.same(rows, [
+      ['lobbies', 0],
+      ['online', 5],
+      ['registered', 900]
+    ])
+  })
+
+  await t.test(
+    'an hour of the network is recomputed whole when one count of it comes late or is corrected',
+    async (t) => {
+      const online = (time: string, value: number) => network({ observedAt: `2026-03-14T${time}Z`, online: value })
+      const rows = await given(online('20:10:00', 7), online('20:59:59.999', 3), online('21:00:00', 50))
+        .when(online('20:00:00', 4), online('20:10:00', 6), online('20:30:00', 6))
+        .rows(`SELECT h.hour, h.min, h.max, h.max_at, h.sum, h.samples, h.last, h.last_at, h.position
+        FROM network_count_hour AS h FINAL ORDER BY h.hour`)
+      t.same(rows, [
+        ['2026-03-14 20:00:00', 3, 6, '2026-03-14 20:10:00.000', '19', 4, 3, '2026-03-14 20:59:59.999', '5'],
+        ['2026-03-14 21:00:00', 50, 50, '2026-03-14 21:00:00.000', '50', 1, 50, '2026-03-14 21:00:00.000', '2']
+      ])
+    }
+  )
+
+  await t.test('a count of a title that comes again replaces the whole row of its instant', async (t) => {
+    const rows = await given(count('20:00:00', 5, { sessions: 2, lobbyPlayers: 4 }))
+      .when(count('20:00:00', 6))
+      .rows('SELECT c.title_id, c.ts, c.online, c.sessions, c.lobby_players FROM title_count AS c FINAL')
+    t.same(rows, [[TITLE, '2026-03-14 20:00:00.000', 6, null, null]])
+  })
+
+  await t.test('an hour of a title counts an event that stands twice once', async (t) => {
+    const rows = await given(count('20:00:00', 60), count('20:00:00', 60))
+      .when(count('20:00:00', 60), count('20:05:00', 10), count('20:07:00', 60))
+      .rows('SELECT h.hour, h.min, h.max, h.max_at, h.sum, h.samples FROM title_count_hour AS h FINAL')
+    t.same(rows, [['2026-03-14 20:00:00', 10, 60, '2026-03-14 20:00:00.000', '130', 3]])
+  })
+
+  await t.test('a day of a title is made of its hours; one without players is not active', async (t) => {
+    const rows = await given(count('00:00:00', 0), count('01:00:00', 2), count('23:59:00', 2))
+      .when(
+        count('01:30:00', 1),
+        message(titleCountTopic, { titleId: TITLE, observedAt: '2026-03-15T00:00:00Z', online: 0 })
+      )
+      .rows(
+        `SELECT d.day, d.min, d.max, d.max_at, d.sum, d.samples, d.active_hours FROM title_count_day AS d FINAL ORDER BY d.day`
+      )
+    t.same(rows, [
+      ['2026-03-14', 0, 2, '2026-03-14 01:00:00.000', '5', 4, 2],
+      ['2026-03-15', 0, 0, '2026-03-15 00:00:00.000', '0', 1, 0]
+    ])
+  })
+
+  await t.test(
+    'the newest counts of a title are those of the newest instant, however late older ones come',
+    async (t) => {
+      const rows = await given(count('20:00:00', 5, { sessions: 1 }))
+        .when(count('19:00:00', 900), count('20:00:00', 6))
+        .rows('SELECT l.ts, l.online, l.sessions FROM title_latest AS l FINAL')
+      t.same(rows, [['2026-03-14 20:00:00.000', 6, null]])
+    }
+  )
+
+  await t.test('a title folds field by field by instant, and an absent field changes nothing', async (t) => {
+    const rows = await given(
+      described('20:00:00', { name: 'FIne', publisher: 'P', features: ['leaderboards', 'matchmaking'] })
+    )
+      .when(
+        described('21:00:00', { name: 'New', releaseDate: '2001-11-15', features: [] }),
+        described('19:00:00', {
+          name: 'Old',
+          publisher: 'Q',
+          image: 'https://example.org/a.png',
+          productCode: 'MS-100',
+          title: 'T'
+        })
+      )
+      .rows('SELECT f.field, f.value, f.name_key FROM title AS f FINAL ORDER BY f.field')
+    t.same(rows, [
+      ['features', '', ''],
+      ['image', 'https://example.org/a.png', ''],
+      ['name', 'New', 'new'],
+      ['product_code', 'MS-100', ''],
+      ['publisher', 'P', ''],
+      ['release_date', '2001-11-15', ''],
+      ['title', 'T', '']
+    ])
+  })
+
+  await t.test('every run of a source has its row, and a run told twice has one', async (t) => {
+    const failed = ran({ source: 'games', outcome: 'failed', published: 0, reason: 'no table' })
+    const rows = await given(ran({}), failed)
+      .when(failed, ran({ durationMs: 2 }))
+      .rows('SELECT s.source, s.outcome, s.duration_ms, s.published, s.reason FROM scrape AS s FINAL ORDER BY s.source')
+    t.same(rows, [
+      ['games', 'failed', 1, 0, 'no table'],
+      ['network', 'succeeded', 2, 3, '']
+    ])
+  })
+
+  await t.test('of an import the newest news counts', async (t) => {
+    const advanced = (rowsRead: number, finished: boolean) =>
+      message(importRunTopic, {
+        importId: 'ab'.repeat(16),
+        observedAt: '2026-03-14T20:00:00Z',
+        topic: 'title-count',
+        file: '-',
+        rowsRead,
+        published: rowsRead - 1,
+        rejected: 1,
+        finished
+      })
+    const rows = await given(advanced(10, false))
+      .when(advanced(9_007_199_254_740_991, true))
+      .rows('SELECT i.import_id, i.rows_read, i.finished FROM import_run AS i FINAL')
+    t.same(rows, [['ab'.repeat(16), '9007199254740991', true]])
+  })
+
+  await t.test('readers are told what changed: one key by its name, several as *, in whole buckets', async (t) => {
+    const rows = await given(count('20:00:00', 5))
+      .when(count('20:10:00', 5), count('22:10:00', 5))
+      .rows(`SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL
+        WHERE d.version = (SELECT max(m.version) FROM data_change AS m) ORDER BY d.projection`)
+    const ms = (time: string) => String(Date.parse(`2026-03-14T${time}Z`))
+    t.same(rows, [
+      ['title-count', TITLE, ms('20:10:00'), ms('22:10:00.001')],
+      ['title-count-day', TITLE, ms('00:00:00'), String(Date.parse('2026-03-15T00:00:00Z'))],
+      ['title-count-hour', TITLE, ms('20:00:00'), ms('23:00:00')],
+      ['title-latest', TITLE, ms('20:10:00'), ms('22:10:00.001')]
+    ])
+    await emptyTables(control)
+    const many = await given(count('20:00:00', 5))
+      .when(count('20:00:00', 5), count('20:00:00', 5, { titleId: '00000001' }))
+      .rows(
+        `SELECT DISTINCT d.key FROM data_change AS d WHERE d.version = (SELECT max(m.version) FROM data_change AS m)`
+      )
+    t.same(many, [['*']])
+  })
+
+  await t.test('data versions rise, even when the clock has gone back', async (t) => {
+    const future = (Date.now() + 86_400_000) * 1000
+    const line = JSON.stringify([future, 'scrape', '*', 0, 1])
+    await control.insert('data_change', ['version', 'projection', 'key', 'from_ms', 'to_ms'], Buffer.from(`${line}\n`))
+    const rows = await given().when(ran({})).rows('SELECT max(d.version) FROM data_change AS d')
+    t.same(rows, [[String(future + 1)]])
+  })
+
+  await t.test('a projection that fails stands still alone, says why, and catches up', async (t) => {
+    let isBroken = true
+    const projectionTables: Tables = {
+      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      execute: async (sql, parameters) => {
+        if (isBroken && sql.startsWith('INSERT INTO title_count_hour')) throw new Error('memory limit')
+        await engine.projections.execute(sql, parameters)
+      }
+    }
+    const log = new MemoryLog()
+    log.append('title-count', [count('20:00:00', 5)])
+    const registry = new Registry()
+    const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log, { registry })
+    projector.start()
+    await t.rejects(projector.settled({ standstillMs: 200 }), {
+      message: /projection title-count-hour \(memory limit\) has taken 0 of 1/
+    })
+    const { projections } = await projector.status()
+    const state = (name: string) => projections.find(({ projection }) => projection === name)
+    t.match(state('title-count-hour'), { state: 'failing', reason: 'memory limit', lag: 1 })
+    t.match(state('title-count'), {
+      state: 'running',
+      reason: null,
+      lag: 0,
+      checkpoints: [{ epoch: 0, partition: 0, next: 1 }]
+    })
+    t.match(state('title-latest'), { state: 'running', lag: 0 })
+    t.match(await registry.metrics(), /gamenet_projection_failing\{projection="title-count-hour"\} 1/)
+    isBroken = false
+    await projector.settled()
+    t.match(await registry.metrics(), /gamenet_projection_failing\{projection="title-count-hour"\} 0/)
+    t.match(await registry.metrics(), /gamenet_loader_lag_events\{topic="title-count"\} 0/)
+    await projector.stop()
+    t.same(await control.rows('SELECT h.max AS max FROM title_count_day AS h FINAL'), [{ max: 5 }])
+  })
+
+  await t.test('a log that was made anew under its old epoch is found out, not waited for', async (t) => {
+    const log = new MemoryLog()
+    log.append('title-count', [count('20:00:00', 5), count('20:01:00', 5)])
+    await runToHead(engine, log)
+    const anew = new MemoryLog()
+    anew.append('title-count', [count('20:02:00', 5)])
+    const projector = projectorOn(engine, anew)
+    projector.start()
+    await t.rejects(projector.settled({ standstillMs: 1000 }), {
+      message:
+        /^title-count, epoch 0, partition 0 was loaded to 2, and the log ends at 1: .* its epoch must be raised\.$/
+    })
+    const status = await projector.status()
+    t.match(
+      status.topics.find(({ topic }) => topic === 'title-count'),
+      { partitions: [{ head: 1, loaded: 2 }] }
+    )
+    t.match(status.loaderTrouble, /the log ends at 1/)
+    await projector.stop()
+  })
+
+  await t.test('a paused projection waits, others go on, and it catches up when it is resumed', async (t) => {
+    const log = new MemoryLog()
+    let changes = 0
+    const projector = projectorOn(engine, log, {
+      onChange: () => {
+        changes += 1
+      }
+    })
+    projector.pause('title-count')
+    t.throws(() => projector.pause('title-counts'), {
+      message: /^There is no projection "title-counts"; there are network-count, /
+    })
+    projector.start()
+    log.append('title-count', [count('20:00:00', 5)])
+    await t.rejects(projector.settled({ standstillMs: 200 }), {
+      message: /projection title-count \(paused\) has taken 0 of 1/
+    })
+    t.same(await control.rows('SELECT l.online AS online FROM title_latest AS l FINAL'), [{ online: 5 }])
+    t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [])
+    t.equal(changes, 1)
+    projector.resume('title-count')
+    await projector.settled()
+    t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [{ online: 5 }])
+    t.equal(changes, 2)
+    const waiting = projector.settled({ targets: [{ topic: 'title-count', epoch: 0, partition: 0, next: 2 }] })
+    await Promise.all([t.rejects(waiting, { message: 'The projector was stopped.' }), projector.stop()])
+  })
+})

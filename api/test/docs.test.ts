@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs'
+import { refusals } from '@gamenet/schemas'
+import { test } from 'tap'
+import { z } from 'zod'
+import { endpoints } from '../src/routes/endpoints.js'
+import { testApp } from './support/test-app.js'
+
+const root = new URL('../../../', import.meta.url)
+
+test('docs/errors.md lists every refusal as the source has it, and nothing else', async (t) => {
+  const text = readFileSync(new URL('docs/errors.md', root), 'utf8')
+  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d{3}) \| (.*?) \|/gm)].map(([, code, status, message]) => [
+    code,
+    { status: Number(status), message }
+  ])
+  t.same(Object.fromEntries(rows), refusals)
+})
+
+type Operation = {
+  operationId: string
+  summary: string
+  parameters?: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[]
+  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { example?: unknown }> }>
+}
+type Document = {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { responses: Document['paths'][string][string]['responses']; headers: Record<string, unknown> }
+}
+
+test('/openapi.json describes every answer of every endpoint, with an example', async (t) => {
+  const { app } = await testApp(t, { endpoints })
+  const { statusCode, headers, body } = await app.inject('/openapi.json')
+  t.equal(statusCode, 200)
+  t.equal(headers['content-type'], 'application/json; charset=utf-8')
+  const again = await app.inject({ url: '/openapi.json', headers: { 'if-none-match': String(headers.etag) } })
+  t.equal(again.statusCode, 304)
+  const document: Document = JSON.parse(body)
+  t.equal(document.openapi, '3.1.0')
+  const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
+  t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'ids are unique')
+  t.equal(operations.length, endpoints.length + 2)
+  for (const [path, { get }] of Object.entries(document.paths)) {
+    if (get === undefined) throw new Error(`${path} has no GET`)
+    t.match(get.summary, /\w/, path)
+    for (const [status, given] of Object.entries(get.responses)) {
+      const response =
+        given.$ref === undefined ? given : document.components.responses[String(given.$ref.split('/').at(-1))]
+      t.match(response?.description, /\w/, `${path} ${status}`)
+      if (status !== '304') t.not(response?.content?.['application/json']?.example, undefined, `${path} ${status}`)
+    }
+    const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+    const described = (get.parameters ?? []).filter((each) => each.in === 'path')
+    t.same(described.map(({ name }) => name).sort(), inPath.sort(), path)
+    t.ok(described.every(({ required }) => required))
+    for (const each of get.parameters ?? [])
+      t.ok(Object.keys(each.schema).length > 0, `${path} ${each.name} has a schema`)
+  }
+  for (const ref of new Set(body.match(/#\/components\/[\w/-]+/g))) {
+    const found = ref
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], document)
+    t.ok(found, ref)
+  }
+})
+
+test('the example of every endpoint is one of its answers', async (t) => {
+  for (const { operationId, response, example } of endpoints) {
+    const parsed = z.safeParse(response, example)
+    t.ok(parsed.success, `${operationId} ${parsed.success ? '' : z.prettifyError(parsed.error)}`)
+  }
+})
+
+test('/docs is a page that loads nothing from elsewhere and runs no inline script', async (t) => {
+  const { app } = await testApp(t, { endpoints })
+  const { statusCode, headers, body } = await app.inject('/docs')
+  t.equal(statusCode, 200)
+  t.equal(headers['content-type'], 'text/html; charset=utf-8')
+  const policy = String(headers['content-security-policy'])
+  t.match(policy, "default-src 'none'")
+  t.match(policy, "script-src 'self';")
+  t.match(policy, "frame-ancestors 'none'")
+  t.notMatch(body, /<script(?![^>]*src=)/)
+  t.notMatch(body, /(?:src|href)="(?:https?:)?\/\//)
+  const loaded = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => String(url))
+  t.ok(loaded.length >= 5)
+  for (const url of loaded) {
+    const { pathname } = new URL(url, 'http://x/docs')
+    t.equal((await app.inject(pathname)).statusCode, 200, pathname)
+  }
+})

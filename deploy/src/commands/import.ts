@@ -28,7 +28,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
-      const reports = await withOperations(terminal.config(), async (operations) => {
+      const reports = await withOperations(terminal, async (operations) => {
         const reports: FileReport[] = []
         for (const file of files) {
           const request = {
@@ -47,7 +47,7 @@ export function addImport(program: Command, terminal: Terminal): void {
         return reports
       })
       print(terminal, options.json, reports, reports.flatMap(linesOf))
-      if (reports.some((report) => report.rejected > 0 || report.failure !== null)) terminal.exitCode = 1
+      if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
 }
 
@@ -79,26 +79,33 @@ function pairs(option: string, entries: readonly string[]): Record<string, strin
   )
 }
 
-/** A bar-less counter on a terminal, plain lines now and then elsewhere, nothing with --json. */
+/** A bar on a terminal, plain lines now and then elsewhere, nothing with --json. */
 function showProgress(terminal: Terminal, options: Options, file: string) {
   if (options.json === true) return { update: () => {}, stop: () => {} }
   if (terminal.errors.isTTY) {
     const bar = new cliProgress.SingleBar(
       {
-        format: `${file}: {value} rows read, {published} events published, {duration_formatted}`,
+        format: `${file} {phase} {bar} {percentage} % | {rowsRead} rows | {published} events | {eta_formatted} left`,
         clearOnComplete: true,
         stream: terminal.errors
       },
-      cliProgress.Presets.legacy
+      cliProgress.Presets.shades_classic
     )
-    bar.start(0, 0, { published: 0 })
-    return { update: (p: ImportProgress) => bar.update(p.rowsRead, { published: p.published }), stop: () => bar.stop() }
+    bar.start(1, 0, { phase: 'reading', rowsRead: 0, published: 0 })
+    const update = ({ bytesRead, bytesTotal, ...rest }: ImportProgress) => {
+      bar.setTotal(bytesTotal)
+      bar.update(bytesRead, rest)
+    }
+    return { update, stop: () => bar.stop() }
   }
   let saidAt = Date.now()
-  const update = (p: ImportProgress) => {
+  const update = (progress: ImportProgress) => {
     if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
     saidAt = Date.now()
-    terminal.errors.write(`${file}: ${p.rowsRead} rows read, ${p.published} events published\n`)
+    const percent = Math.floor((100 * progress.bytesRead) / Math.max(1, progress.bytesTotal))
+    terminal.errors.write(
+      `${file}: ${progress.phase} ${percent} %, ${progress.rowsRead} rows, ${progress.published} events published\n`
+    )
   }
   return { update, stop: () => {} }
 }
@@ -112,7 +119,11 @@ function linesOf(report: FileReport): string[] {
       : countsLine(report),
     ...faults,
     ...(more > 0 ? [`  and ${more} more`] : []),
-    ...(report.failure === null ? [] : [`  ${report.failure}`])
+    ...(report.finished ? [] : ['  nothing was published, since rows are bad and --strict was given']),
+    ...(report.ignoredColumns.length > 0 ? [`  columns that no field takes: ${report.ignoredColumns.join(', ')}`] : []),
+    ...(report.absentColumns.length > 0
+      ? [`  mapped columns that the file does not have: ${report.absentColumns.join(', ')}`]
+      : [])
   ]
 }
 

@@ -20,7 +20,8 @@ export async function runProgram(options: {
   errors: WriteStream
 }): Promise<number> {
   const { args, environment, output, errors } = options
-  const terminal: Terminal = { output, errors, config: () => readConfig(environment), exitCode: 0 }
+  const threadPoolSize = Number(environment.UV_THREADPOOL_SIZE ?? 4)
+  const terminal: Terminal = { output, errors, config: () => readConfig(environment), threadPoolSize, exitCode: 0 }
   const program = new Command('gamenet')
     .description('Statistics of an online game network: one service, and the commands to run it.')
     .showSuggestionAfterError()

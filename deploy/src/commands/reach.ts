@@ -2,19 +2,21 @@ import { type Config, FailureError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
 import type { Operations } from '../operator/operations.js'
 import { operatorClient } from '../operator/operator-client.js'
-import { openService } from '../service.js'
+import { openService } from '../service/service.js'
+import type { Terminal } from './terminal.js'
 
 /**
  * Runs `use` against the running service where there is one (`OPERATOR_URL`, or the one that `DATA_DIR` names), else
  * against the engines themselves, opened for the time of the call.
  */
 export async function withOperations<Answer>(
-  config: Config,
+  terminal: Terminal,
   use: (operations: Operations) => Promise<Answer>
 ): Promise<Answer> {
+  const config = terminal.config()
   const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
   if (operatorUrl !== undefined) return use(operatorClient(operatorUrl))
-  const service = await openService(config, 'offline')
+  const service = await openService(config, 'offline', terminal.threadPoolSize)
   try {
     return await use(service.operations)
   } finally {

@@ -8,7 +8,7 @@ export function addScrape(program: Command, terminal: Terminal): void {
   addCommand(program, 'scrape', 'read upstream pages once, now; exit code 1 when a page failed')
     .addArgument(new Argument('<source>', 'what to read').choices([...SCRAPE_SOURCES, 'all']))
     .action(async (source: string, options: { json?: boolean }) => {
-      const reports = await withOperations(terminal.config(), (operations) => operations.scrape(source))
+      const reports = await withOperations(terminal, (operations) => operations.scrape(source))
       print(terminal, options.json, reports, reports.map(lineOf))
       if (reports.some((report) => report.outcome === 'failed')) terminal.exitCode = 1
     })

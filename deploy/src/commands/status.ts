@@ -17,7 +17,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
       const config = terminal.config()
       await requireData(config, await exists(config))
       const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
-      const { status, settled } = await withOperations(config, async (operations) => ({
+      const { status, settled } = await withOperations(terminal, async (operations) => ({
         settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
         status: await operations.status()
       }))
@@ -55,7 +55,7 @@ function linesOf(status: Status): string[] {
       ...status.topics.map((row) => [
         row.topic,
         `${row.epoch}/${row.partition}`,
-        `${row.head}`,
+        row.head === null ? '?' : `${row.head}`,
         `${row.loaded}`,
         `${row.parked}`
       ])
@@ -65,6 +65,7 @@ function linesOf(status: Status): string[] {
       ['PROJECTION', 'STATE', 'LAG', 'REASON'],
       ...status.projections.map((row) => [row.projection, row.state, `${row.lagEvents}`, row.reason ?? ''])
     ]),
+    ...(status.trouble === null ? [] : ['', `Loading stands still: ${status.trouble}`]),
     ...status.background.map(
       (work) =>
         `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`

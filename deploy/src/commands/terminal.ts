@@ -8,6 +8,8 @@ export type Terminal = {
   readonly errors: WriteStream
   /** Reads the environment; throws a `UsageError` that names every wrong variable. */
   config(): Config
+  /** libuv's threads, on which embedded engines run their statements. */
+  readonly threadPoolSize: number
   /** What the program ends with when nothing is thrown. */
   exitCode: number
 }

@@ -22,11 +22,20 @@ export const Status = z.object({
   engines: z.record(z.string(), z.string()),
   sources: z.array(SourceStatus),
   topics: z.array(
-    z.object({ topic: z.string(), epoch: z.int(), partition: z.int(), head: z.int(), loaded: z.int(), parked: z.int() })
+    z.object({
+      topic: z.string(),
+      epoch: z.int(),
+      partition: z.int(),
+      head: z.int().nullable(),
+      loaded: z.int(),
+      parked: z.int()
+    })
   ),
   projections: z.array(
     z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
   ),
+  /** Why loading stands still, or null. */
+  trouble: z.string().nullable(),
   /** Work that goes on in the background, such as the demo's history. */
   background: z.array(z.object({ name: z.string(), done: z.int(), total: z.int() }))
 })
@@ -51,22 +60,35 @@ export const ImportRequest = z.object({
 })
 export type ImportRequest = z.infer<typeof ImportRequest>
 
-export const ImportProgress = z.object({ rowsRead: z.int(), published: z.int() })
+export const ImportProgress = z.object({
+  /** `reading`: the whole file once, for its identity. `checking`: every row, in a strict import. */
+  phase: z.enum(['reading', 'checking', 'publishing']),
+  bytesRead: z.int(),
+  bytesTotal: z.int(),
+  rowsRead: z.int(),
+  published: z.int(),
+  rejected: z.int()
+})
 export type ImportProgress = z.infer<typeof ImportProgress>
 
 export const ImportReport = z.object({
   importId: z.string(),
-  /** True when this very file was imported before; nothing was published. */
-  alreadyDone: z.boolean(),
+  /** Rows of the file that were dealt with, by this run and those before it. */
   rowsRead: z.int(),
   published: z.int(),
-  missing: z.int(),
   rejected: z.int(),
-  /** Rows that an interrupted run of the same import had published before. */
+  /** Rows without a measured value. */
+  missing: z.int(),
+  /** Rows that an interrupted run of the same import had dealt with. */
   skipped: z.int(),
-  faults: z.array(z.object({ line: z.int(), reason: z.string() })),
-  /** What went wrong as a whole, such as a file that ends in its middle; null when the file was read to its end. */
-  failure: z.string().nullable()
+  /** False when a strict import found faults: then nothing was published. */
+  finished: z.boolean(),
+  /** This very file was imported before; nothing was published. */
+  alreadyDone: z.boolean(),
+  /** The first of the rejected rows. */
+  faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
+  ignoredColumns: z.array(z.string()).readonly(),
+  absentColumns: z.array(z.string()).readonly()
 })
 export type ImportReport = z.infer<typeof ImportReport>
 

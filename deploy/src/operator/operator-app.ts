@@ -1,4 +1,5 @@
 import { PassThrough } from 'node:stream'
+import type { Readiness } from '@gamenet/api'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
@@ -6,9 +7,6 @@ import { FailureError, UsageError } from '../config.js'
 import { ImportRequest, type Operations } from './operations.js'
 
 const SETTLED_SECONDS_MAX = 86_400
-
-/** Whether the service can answer, and what keeps it from it. */
-export type Readiness = { readonly ok: boolean; readonly engines: Readonly<Record<string, string>> }
 
 /**
  * The operator port: health, metrics and what the command line asks for. Not for the public: it has no sessions and

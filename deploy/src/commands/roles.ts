@@ -1,0 +1,20 @@
+import type { Command } from 'commander'
+import { runUntilStopped } from './run-until-stopped.js'
+import { addCommand, type Terminal } from './terminal.js'
+
+/** The roles of a service of several processes, each as often as wanted, on real engines. */
+const ROLES = {
+  ingest: 'reads upstream pages and publishes events; needs KAFKA_BROKERS and CLICKHOUSE_URL',
+  projector: 'loads the log into tables and keeps the read tables; needs KAFKA_BROKERS and CLICKHOUSE_URL',
+  api: 'answers; needs CLICKHOUSE_URL'
+} as const
+
+export function addRoles(program: Command, terminal: Terminal): void {
+  for (const role of ['ingest', 'projector', 'api'] as const) {
+    addCommand(program, role, ROLES[role]).action((options: { json?: boolean }) =>
+      runUntilStopped(terminal, role, options, (service) => [
+        `gamenet ${role} is running${service.apiUrl === null ? '' : ` at ${service.apiUrl}`}; operators: ${service.operatorUrl}.`
+      ])
+    )
+  }
+}

@@ -1,0 +1,33 @@
+import { openService, type Role, type Service } from '../service/service.js'
+import { print, type Terminal } from './terminal.js'
+
+/** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
+const STOP_MS = 9000
+
+/** Opens a service, says where to look, and closes it at SIGTERM or SIGINT. */
+export async function runUntilStopped(
+  terminal: Terminal,
+  role: Role,
+  options: { json?: boolean },
+  linesOf: (service: Service) => readonly string[]
+): Promise<void> {
+  const stopped = signalled()
+  const service = await openService(terminal.config(), role, terminal.threadPoolSize)
+  const { apiUrl, operatorUrl, demoUrl, engines } = service
+  print(terminal, options.json, { apiUrl, operatorUrl, demoUrl, engines }, linesOf(service))
+  await stopped
+  const overdue = setTimeout(() => {
+    terminal.errors.write(
+      `The service did not stop within ${STOP_MS} ms; it is ended as it stands. Nothing acknowledged is lost.\n`
+    )
+    process.exit(0)
+  }, STOP_MS)
+  await service.close()
+  clearTimeout(overdue)
+}
+
+function signalled(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+  })
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import type { Service } from '../service/service.js'
+import { runUntilStopped } from './run-until-stopped.js'
+import { addCommand, type Terminal } from './terminal.js'
+
+export function addStart(program: Command, terminal: Terminal): void {
+  addCommand(program, 'start', 'the whole service in one process, on embedded engines unless told otherwise').action(
+    (options: { json?: boolean }) => runUntilStopped(terminal, 'all', options, linesOf)
+  )
+}
+
+function linesOf(service: Service): string[] {
+  const engines = Object.entries(service.engines).map(([role, engine]) => `${role} ${engine}`)
+  return [
+    `Gamenet Stats is running (${engines.join(', ')}).`,
+    '',
+    `  dashboard        ${service.apiUrl}/`,
+    `  API              ${service.apiUrl}/api/online-users`,
+    `  what can be asked  ${service.apiUrl}/docs`,
+    `  operators        npx gamenet status, ${service.operatorUrl}/metrics`,
+    service.demoUrl === null
+      ? ''
+      : `  demo network     ${service.demoUrl}/ is what is scraped; its history is filled in in the background`,
+    '',
+    'Ctrl-C stops it.'
+  ]
+}

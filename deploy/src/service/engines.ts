@@ -1,0 +1,89 @@
+import {
+  type ClickHouse,
+  openChdb,
+  openClickHouseServer,
+  openPglite,
+  openPostgres,
+  type Postgres
+} from '@gamenet/engines'
+import type { Config } from '../config.js'
+import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
+import { type LogChoice, type OpenLog, openLog } from './log.js'
+
+/** The three engines of a service and, where one of them is embedded, the directory that they share. */
+export type Engines = {
+  readonly directory: DataDirectory | undefined
+  readonly log: OpenLog
+  readonly logChoice: LogChoice
+  readonly clickhouse: ClickHouse
+  /** Only where it is asked for: the roles without a write side do without. */
+  readonly postgres: Postgres | undefined
+  /** Role of an engine → its name, for status. */
+  readonly names: Readonly<Record<string, string>>
+  /** Closes what was opened, in the reverse order. */
+  close(): Promise<void>
+}
+
+export type OpenEngines = {
+  readonly config: Config
+  readonly role: string
+  readonly withPostgres: boolean
+  /** Whether a data directory is taken even when no engine needs one, so that the command line finds the service. */
+  readonly withDirectory: boolean
+  readonly warn: (sentence: string) => void
+  readonly threadPoolSize: number
+}
+
+/** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
+export async function openEngines(options: OpenEngines): Promise<Engines> {
+  const { config, role, withPostgres, withDirectory } = options
+  const closers: (() => Promise<void>)[] = []
+  const close = async () => {
+    for (const closer of closers.reverse()) await closer()
+    closers.length = 0
+  }
+  const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine => {
+    closers.push(() => engine.close())
+    return engine
+  }
+  try {
+    const isEmbedded = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
+    const directory = isEmbedded || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
+    if (directory !== undefined) closers.push(() => directory.release())
+    const part = (name: string) => directory?.part(name) ?? name
+    const logChoice = choiceOf(config, part('log'))
+    const log = opened(await openLog(logChoice, role))
+    const clickhouse = opened(
+      config.CLICKHOUSE_URL === undefined
+        ? await openChdb({ path: part('tables'), warn: options.warn, threadPoolSize: options.threadPoolSize })
+        : openClickHouseServer({ url: config.CLICKHOUSE_URL })
+    )
+    const postgres = withPostgres ? opened(await openWriteSide(config, part('writes'))) : undefined
+    const names = {
+      log: logChoice.engine,
+      tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
+      ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
+    }
+    return { directory, log, logChoice, clickhouse, postgres, names, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function openWriteSide(config: Config, dir: string): Promise<Postgres> {
+  return config.POSTGRES_URL === undefined ? await openPglite({ dir }) : openPostgres({ url: config.POSTGRES_URL })
+}
+
+function choiceOf(config: Config, path: string): LogChoice {
+  const epoch = config.LOG_EPOCH
+  if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch }
+  return {
+    engine: 'kafka',
+    brokers: config.KAFKA_BROKERS,
+    topicPrefix: config.KAFKA_TOPIC_PREFIX,
+    partitions: config.KAFKA_PARTITIONS,
+    replicationFactor: config.KAFKA_REPLICATION,
+    epoch
+  }
+}

@@ -1,0 +1,78 @@
+import type { DataVersions, Readiness } from '@gamenet/api'
+import { Gauge, type Registry } from 'prom-client'
+import type { Engines } from './engines.js'
+
+/** Longer than a query that waits its turn, shorter than what probes usually allow. */
+const CHECK_MS = 2000
+
+/** Whether every engine of the service answers; joined when several ask at once. */
+export function readiness(
+  engines: Engines,
+  dataVersions: DataVersions,
+  needsVersions: boolean
+): () => Promise<Readiness> {
+  let asking: Promise<Readiness> | undefined
+  const ask = async (): Promise<Readiness> => {
+    const checks: [string, Promise<unknown>][] = [
+      ['tables', engines.clickhouse.control.rows('SELECT 1 AS one')],
+      ['log', engines.log.extents('scrape')],
+      ...(engines.postgres === undefined
+        ? []
+        : [['writes', engines.postgres.check()] satisfies [string, Promise<unknown>]])
+    ]
+    for (const [role, check] of checks) {
+      const name = `${role} (${engines.names[role]})`
+      const fault = await faultOf(check)
+      if (fault !== undefined) return { ok: false, reason: `${name} ${fault}` }
+    }
+    if (needsVersions && !dataVersions.isCurrent)
+      return { ok: false, reason: 'what changed in the tables is not known yet' }
+    return { ok: true }
+  }
+  return () => {
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
+}
+
+async function faultOf(check: Promise<unknown>): Promise<string | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve(`did not answer within ${CHECK_MS} ms`), CHECK_MS)
+  })
+  try {
+    return await Promise.race([
+      check.then(
+        () => undefined,
+        () => 'cannot be reached'
+      ),
+      late
+    ])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** The engine's queues, as gauges that are read when metrics are asked for. */
+export function addEngineMetrics(registry: Registry, engines: Engines): void {
+  const waiting = new Gauge({
+    name: 'gamenet_engine_waiting_statements',
+    help: 'Statements that wait for a connection to ClickHouse, by lane',
+    labelNames: ['lane'] as const,
+    registers: [registry],
+    collect: () => {
+      for (const [lane, figures] of Object.entries(engines.clickhouse.stats().lanes)) {
+        waiting.set({ lane }, figures.waiting)
+        refused.set({ lane }, figures.refused)
+      }
+    }
+  })
+  const refused = new Gauge({
+    name: 'gamenet_engine_refused_statements',
+    help: 'Statements refused since the start because too many waited, by lane',
+    labelNames: ['lane'] as const,
+    registers: [registry]
+  })
+}

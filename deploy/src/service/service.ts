@@ -1,0 +1,248 @@
+import { Worker } from 'node:worker_threads'
+import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { createIngest, type Ingest } from '@gamenet/ingest'
+import { createProjector, migrate, type Projector } from '@gamenet/projector'
+import type { FastifyInstance } from 'fastify'
+import { type Logger, pino } from 'pino'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import { type Config, FailureError, UsageError } from '../config.js'
+import type { Operations } from '../operator/operations.js'
+import { buildOperatorApp } from '../operator/operator-app.js'
+import { type Demo, startDemo } from './demo.js'
+import { type Engines, openEngines } from './engines.js'
+import { addEngineMetrics, readiness } from './health.js'
+import { serviceOperations } from './service-operations.js'
+import { VERSION } from './version.js'
+
+/** What a process does. `offline`: nothing by itself; its operations are asked and it ends. */
+export type Role = 'all' | 'ingest' | 'projector' | 'api' | 'offline'
+
+export type Service = {
+  readonly operations: Operations
+  /** The public address; null for roles without one. */
+  readonly apiUrl: string | null
+  readonly operatorUrl: string | null
+  /** Role of an engine → its name. */
+  readonly engines: Readonly<Record<string, string>>
+  /** The demo network's address; null where a real network is scraped. */
+  readonly demoUrl: string | null
+  /** Finishes what is in flight and releases everything. */
+  close(): Promise<void>
+}
+
+const REQUESTS_PER_SECOND = 2
+/** The demo network is ours to load. */
+const DEMO_REQUESTS_PER_SECOND = 50
+const POLL_MS = 250
+
+/** What is made on the way, and how each is undone: in the reverse order. */
+class Parts {
+  readonly #closers: (() => Promise<unknown> | unknown)[] = []
+
+  add<Part>(part: Part, close: (part: Part) => Promise<unknown> | unknown): Part {
+    this.#closers.push(() => close(part))
+    return part
+  }
+
+  async close(): Promise<void> {
+    for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) await closer()
+  }
+}
+
+/**
+ * Puts engines, ingest, projector, API, demo and operator port together, as the role asks.
+ * Throws a `UsageError` or `FailureError` with one sentence when it cannot; then nothing is left open.
+ */
+export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
+  requireRealEngines(config, role)
+  const parts = new Parts()
+  try {
+    return await assemble(config, role, threadPoolSize, parts)
+  } catch (error) {
+    await parts.close()
+    throw error
+  }
+}
+
+async function assemble(config: Config, role: Role, threadPoolSize: number, parts: Parts): Promise<Service> {
+  const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const engines = parts.add(
+    await openEngines({
+      config,
+      role,
+      withPostgres: role === 'all' || config.POSTGRES_URL !== undefined,
+      withDirectory: role === 'all',
+      warn: (sentence) => logger.warn(sentence),
+      threadPoolSize
+    }),
+    (engines) => engines.close()
+  )
+  addEngineMetrics(registry, engines)
+  await migrate(engines.clickhouse.control)
+  const dataVersions = new DataVersions({
+    tables: engines.clickhouse.readers,
+    onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
+  })
+  const projector = hasProjector(role, config)
+    ? startProjector({ engines, registry, logger, dataVersions, parts })
+    : undefined
+  const demo =
+    hasIngest(role) && config.UPSTREAM_URL === undefined
+      ? parts.add(await startDemo(logger), (demo) => demo.close())
+      : undefined
+  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, demo, parts }) : undefined
+  const operations = serviceOperations({ engines, projector, ingest, demo })
+  const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
+  const api =
+    role === 'all' || role === 'api'
+      ? await startApi({ config, engines, registry, logger, dataVersions, ready, parts })
+      : null
+  const operatorUrl = role === 'offline' ? null : await startOperator({ config, operations, registry, ready, parts })
+  if (operatorUrl !== null) await engines.directory?.announce(operatorUrl)
+  if (role === 'all' || role === 'ingest') ingest?.start()
+  if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, projector)
+  return {
+    operations,
+    apiUrl: api,
+    operatorUrl,
+    engines: engines.names,
+    demoUrl: demo?.url ?? null,
+    close: () => parts.close()
+  }
+}
+
+function requireRealEngines(config: Config, role: Role): void {
+  if (role === 'all' || role === 'offline') return
+  const missing = [
+    ...(config.KAFKA_BROKERS === undefined && role !== 'api' ? ['KAFKA_BROKERS'] : []),
+    ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : [])
+  ]
+  if (missing.length === 0) return
+  throw new UsageError(
+    `gamenet ${role} shares its engines with other processes and needs ${missing.join(' and ')}; embedded engines belong to one process: gamenet start.`
+  )
+}
+
+/** An embedded log has no other process that would load it. */
+function hasProjector(role: Role, config: Config): boolean {
+  return role === 'all' || role === 'projector' || (role === 'offline' && config.KAFKA_BROKERS === undefined)
+}
+
+function hasIngest(role: Role): boolean {
+  return role === 'all' || role === 'ingest' || role === 'offline'
+}
+
+type Needs = {
+  readonly config: Config
+  readonly engines: Engines
+  readonly registry: Registry
+  readonly logger: Logger
+  readonly parts: Parts
+}
+
+function startProjector({
+  engines,
+  registry,
+  logger,
+  dataVersions,
+  parts
+}: Omit<Needs, 'config'> & { dataVersions: DataVersions }): Projector {
+  const projector = createProjector({
+    tables: { loader: engines.clickhouse.loader, projections: engines.clickhouse.projections },
+    startReading: async () => {
+      const worker = new Worker(new URL('./loader-worker.js', import.meta.url), { workerData: engines.logChoice })
+      const ended = new Promise<void>((resolve, reject) => {
+        worker.on('error', reject)
+        worker.on('exit', () => resolve())
+      })
+      return { port: worker, ended, close: async () => void (await worker.terminate()) }
+    },
+    registry,
+    logger,
+    // A refresh that fails is told by DataVersions itself.
+    onChange: () => void dataVersions.refresh().catch(() => undefined)
+  })
+  projector.start()
+  return parts.add(projector, () => projector.stop())
+}
+
+function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & { demo: Demo | undefined }): Ingest {
+  const ingest = createIngest({
+    log: engines.log,
+    upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
+    periods: { network: config.SCRAPE_NETWORK_SECONDS, games: config.SCRAPE_GAMES_SECONDS },
+    requestsPerSecond:
+      config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
+    userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,
+    registry,
+    logger
+  })
+  return parts.add(ingest, () => ingest.stop())
+}
+
+async function startApi({
+  config,
+  engines,
+  registry,
+  logger,
+  dataVersions,
+  ready,
+  parts
+}: Needs & { dataVersions: DataVersions; ready: ReturnType<typeof readiness> }): Promise<string> {
+  // Embedded, the projector next door tells of every change; elsewhere the table is asked.
+  if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
+  else await dataVersions.start(POLL_MS)
+  parts.add(dataVersions, () => dataVersions.stop())
+  const tables = engines.clickhouse.readers
+  const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
+  const app = await buildApp({
+    endpoints,
+    tables,
+    dataVersions,
+    catalog,
+    publicUrl: publicUrl(config),
+    version: VERSION,
+    registry,
+    logger,
+    ready
+  })
+  parts.add(app, () => app.close())
+  return listen(app, config.HOST, config.PORT, 'PORT')
+}
+
+async function startOperator({
+  config,
+  operations,
+  registry,
+  ready,
+  parts
+}: Pick<Needs, 'config' | 'registry' | 'parts'> & {
+  operations: Operations
+  ready: ReturnType<typeof readiness>
+}): Promise<string> {
+  const app = buildOperatorApp({ operations, registry, ready })
+  parts.add(app, () => app.close())
+  return listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
+}
+
+async function listen(app: FastifyInstance, host: string, port: number, variable: string): Promise<string> {
+  try {
+    return await app.listen({ host, port })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`
+    throw new FailureError(`${host}:${port} ${why}; set ${variable} to another port, or 0 for any free one.`)
+  }
+}
+
+function publicUrl(config: Config): string {
+  return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
+}
+
+function fillDemo(demo: Demo, engines: Engines, projector: Projector): void {
+  const journalFile = engines.directory?.part('demo-history.json')
+  if (journalFile === undefined) return
+  demo.fill({ log: engines.log, journalFile, beforeEachPart: () => projector.settled() })
+}

@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+const PACKAGE = new URL('../../../package.json', import.meta.url)
+
+/** The program's version, as its package says it. */
+export const VERSION = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(PACKAGE, 'utf8'))).version

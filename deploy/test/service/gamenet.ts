@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+
+/** The root of the project, seen from the compiled tests. */
+export const ROOT = new URL('../../../../', import.meta.url)
+const GAMENET = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
+/** Far above what a start takes; only a start that hangs meets it. */
+const START_TIMEOUT_MS = 120_000
+
+/** Settings that a test adds to an empty environment: nothing of the caller's leaks in. */
+export type Environment = Readonly<Record<string, string>>
+
+export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
+
+/** Runs one command of `gamenet` to its end. */
+export async function gamenet(
+  environment: Environment,
+  args: readonly string[],
+  input?: Uint8Array
+): Promise<Finished> {
+  const child = spawnGamenet(environment, args)
+  const stdout = collect(child.stdout)
+  const stderr = collect(child.stderr)
+  child.stdin?.end(input)
+  const [code] = await once(child, 'close')
+  return { code: z.int().nullable().parse(code), stdout: stdout(), stderr: stderr() }
+}
+
+/** Runs one command with --json that must end with 0, and gives what it printed. */
+export async function gamenetJson(environment: Environment, args: readonly string[]): Promise<unknown> {
+  const done = await gamenet(environment, [...args, '--json'])
+  if (done.code !== 0)
+    throw new Error(`gamenet ${args.join(' ')} ended with ${done.code}: ${done.stderr}${done.stdout}`)
+  return JSON.parse(done.stdout)
+}
+
+/** What a service prints with --json once it can be asked; `apiUrl` is null for a role without public port. */
+const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string() })
+
+export type Running = z.infer<typeof Started> & {
+  readonly process: ChildProcess
+  /** What it wrote to its log so far. */
+  stderr(): string
+  /** SIGTERM; the exit code. */
+  stop(): Promise<number | null>
+  /** SIGKILL; resolves when the process is gone. */
+  kill(): Promise<void>
+}
+
+/** Starts a long-running command (`start`, or one role) and waits until it says where it listens. */
+export async function startGamenet(environment: Environment, command = 'start'): Promise<Running> {
+  const child = spawnGamenet({ PORT: '0', OPERATOR_PORT: '0', ...environment }, [command, '--json'])
+  const stderr = collect(child.stderr)
+  const closed = once(child, 'close')
+  const line = await firstLine(child, stderr)
+  return {
+    ...Started.parse(JSON.parse(line)),
+    process: child,
+    stderr,
+    async stop() {
+      child.kill('SIGTERM')
+      await closed
+      return child.exitCode
+    },
+    async kill() {
+      child.kill('SIGKILL')
+      await closed
+    }
+  }
+}
+
+function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment }
+  return spawn(process.execPath, [GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
+}
+
+function collect(stream: NodeJS.ReadableStream | null): () => string {
+  const chunks: string[] = []
+  stream?.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk))
+  return () => chunks.join('')
+}
+
+function firstLine(child: ChildProcess, stderr: () => string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const timer = setTimeout(
+      () => reject(new Error(`no start within ${START_TIMEOUT_MS} ms: ${stderr()}`)),
+      START_TIMEOUT_MS
+    )
+    child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      const end = text.indexOf('\n')
+      if (end < 0) return
+      clearTimeout(timer)
+      resolve(text.slice(0, end))
+    })
+    child.once('close', (code) => {
+      clearTimeout(timer)
+      reject(new Error(`ended with ${code} before it listened: ${stderr()}`))
+    })
+  })
+}

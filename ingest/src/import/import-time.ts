@@ -48,6 +48,10 @@ function readWritten(text: string, match: RegExpExecArray): ReadTime {
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return { fault: 'no clock shows that time' }
   if (Number(hours ?? 0) > 23 || Number(minutes ?? 0) > 59) return { fault: 'no zone has that offset' }
   const wall = Date.UTC(Number(year), Number(month) - 1, date, Number(hour), Number(minute), Number(second))
+  if (milliseconds === 0 && offsetMinutes === 0 && isStorableMs(wall)) {
+    // What nearly every row of nearly every file has; to format the number again costs as much as to read the text.
+    return { ms: wall, instant: `${text.slice(0, 10)}T${hour}:${minute}:${second}Z` }
+  }
   return stored(wall + milliseconds - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000)
 }
 

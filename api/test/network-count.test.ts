@@ -56,7 +56,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
     }),
-    { numRuns: 60 }
+    { numRuns: 30 }
   )
   t.pass()
 })
@@ -80,7 +80,7 @@ test('the last days of online users start at the floored minute and hold the cur
         }))
       )
     }),
-    { numRuns: 25 }
+    { numRuns: 12 }
   )
   t.pass()
 })
@@ -98,7 +98,7 @@ test('registered users are the last count of each UTC day that has one, today in
       const expected = rollupsOf(samples, DAY_MS).map((day) => ({ date: date(day.fromMs), registered_count: day.last }))
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 25 }
+    { numRuns: 12 }
   )
   t.pass()
 })
@@ -132,7 +132,7 @@ test('a day of online users has its extremes, mean, samples and the share of hou
       })
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 40 }
+    { numRuns: 20 }
   )
   t.pass()
 })
@@ -162,7 +162,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
         totalSnapshotCount: new Set(samples.map(({ ms }) => ms)).size
       })
     }),
-    { numRuns: 40 }
+    { numRuns: 20 }
   )
   t.pass()
 })

@@ -29,9 +29,20 @@ const value: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(0, 4_294_967_295)
 )
 
-/** Facts about a few keys, in the order in which they became known. */
+/** Facts about a few keys, in the order in which they became known; the last ones correct some of the first. */
 export const factsOf = (...keys: string[]): fc.Arbitrary<Fact[]> =>
-  fc.array(fc.record({ key: fc.constantFrom(...keys), ms: instantMs, value }), { maxLength: 120 })
+  fc
+    .tuple(
+      fc.array(fc.record({ key: fc.constantFrom(...keys), ms: instantMs, value }), { maxLength: 100 }),
+      fc.array(fc.tuple(fc.nat(), value), { maxLength: 40 })
+    )
+    .map(([facts, corrections]) => [
+      ...facts,
+      ...corrections.flatMap(([index, corrected]) => {
+        const fact = facts[index % Math.max(1, facts.length)]
+        return fact === undefined ? [] : [{ ...fact, value: corrected }]
+      })
+    ])
 
 /** Two instants in order, now and then far outside of all samples. */
 export const windowMs: fc.Arbitrary<{ fromMs: number; toMs: number }> = fc

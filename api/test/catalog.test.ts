@@ -1,0 +1,154 @@
+import { nameKey, Refusal } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { catalogKeeper, catalogOf, compareNames, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
+import type { ReadTables } from '../src/read-tables.js'
+
+const named = (titleId: string, name: string): TitleFact => ({
+  titleId,
+  field: 'name',
+  value: name,
+  nameKey: nameKey(name)
+})
+const counted = (titleId: string, countedAtMs: number): NewestCount => ({ titleId, countedAtMs })
+
+test('a title is found by its id and by its name, in any case', async (t) => {
+  const catalog = catalogOf([named('4d530001', "Fable II: Ä / # & ' + ½")], [])
+  t.equal(catalog.byGame('4D530001')?.titleId, '4d530001')
+  t.equal(catalog.byGame("fABLE ii: ä / # & ' + ½")?.titleId, '4d530001')
+  t.equal(catalog.byGame("FABLE II: A\u0308 / # & ' + 1\u20442")?.titleId, '4d530001', 'composed or not')
+  t.equal(catalog.byGame('Fable II'), undefined)
+})
+
+test('of titles that share a name, the one with the newest count has it bare, else the lowest id', async (t) => {
+  const facts = [named('00000003', 'Halo'), named('00000002', 'HALO'), named('00000001', 'Halo')]
+  const shown = (counts: NewestCount[]) =>
+    ['00000001', '00000002', '00000003'].map((id) => catalogOf(facts, counts).named(id).shownName)
+  t.same(shown([]), ['Halo', 'HALO [00000002]', 'Halo [00000003]'])
+  t.same(shown([counted('00000002', 5), counted('00000003', 4)]), ['Halo [00000001]', 'HALO', 'Halo [00000003]'])
+  t.same(shown([counted('00000003', 5), counted('00000002', 5)]), ['Halo [00000001]', 'HALO', 'Halo [00000003]'])
+  const catalog = catalogOf(facts, [counted('00000002', 5)])
+  t.equal(catalog.byGame('halo')?.titleId, '00000002')
+  t.equal(catalog.byGame('halo [00000003]')?.titleId, '00000003')
+  t.equal(catalog.byGame('halo [00000002]')?.titleId, '00000002', 'a link to the numbered name outlives the change')
+  t.same(catalog.named('00000003').name, 'Halo', 'the plain name stays plain')
+})
+
+test('a name of 8 hexadecimal digits is never bare, for it would be read as an id', async (t) => {
+  const catalog = catalogOf([named('00000001', 'Deadbeef')], [counted('deadbeef', 1)])
+  t.equal(catalog.byGame('deadbeef')?.titleId, 'deadbeef')
+  t.equal(catalog.named('00000001').shownName, 'Deadbeef [00000001]')
+  t.equal(catalog.byGame('Deadbeef [00000001]')?.titleId, '00000001')
+})
+
+test('a title that is only counted has its id as its name and is not described', async (t) => {
+  const catalog = catalogOf([named('00000001', 'Halo')], [counted('000000aa', 1)])
+  t.match(catalog.byId('000000aa'), { name: '000000aa', shownName: '000000aa', isDescribed: false, image: '' })
+  t.equal(catalog.byId('000000ab'), undefined)
+  t.same(catalog.named('000000ab').name, '000000ab')
+  t.same(
+    catalog.described().map(({ titleId }) => titleId),
+    ['00000001']
+  )
+})
+
+test('every described title has a shown name of its own by which it is found, whatever the names', async (t) => {
+  const ids = fc.constantFrom('00000001', '00000002', '00000003', 'abcdef12')
+  const names = fc.oneof(
+    fc.constantFrom(
+      'Halo',
+      'halo',
+      'HALO',
+      'Halo [00000001]',
+      'Halo [00000002]',
+      'halo [00000001] [00000001]',
+      'ABCDEF12',
+      '__proto__'
+    ),
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 3 })
+  )
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.tuple(ids, names), { selector: ([id]) => id }),
+      fc.uniqueArray(fc.tuple(ids, fc.integer({ min: 0, max: 2 })), { selector: ([id]) => id }),
+      (titles, counts) => {
+        const catalog = catalogOf(
+          titles.map(([id, name]) => named(id, name)),
+          counts.map(([id, at]) => counted(id, at))
+        )
+        const described = catalog.described()
+        t.equal(described.length, titles.length)
+        t.equal(new Set(described.map(({ shownName }) => nameKey(shownName))).size, titles.length)
+        for (const title of described) t.equal(catalog.byGame(title.shownName)?.titleId, title.titleId)
+      }
+    )
+  )
+})
+
+test('names are listed as English sorts them, then by code points', async (t) => {
+  const names = ['zebra', 'Éclair', 'eclair', '1942', 'Zebra', 'b', 'B', 'apple']
+  t.same([...names].sort(compareNames), ['1942', 'apple', 'b', 'B', 'eclair', 'Éclair', 'zebra', 'Zebra'])
+  t.ok(compareNames('\u0000\u{1f600}', '\u0000\u{1f601}') !== 0, 'no two names are equal')
+  t.ok(compareNames('a\u0000', 'a\u0001') < 0)
+})
+
+test('the digest tells two lists of names apart and is the same for the same list', async (t) => {
+  const digest = (...facts: TitleFact[]) => catalogOf(facts, []).digest()
+  t.equal(
+    digest(named('00000001', 'a'), named('00000002', 'b')),
+    digest(named('00000004', 'b'), named('00000003', 'a'))
+  )
+  t.not(digest(named('00000001', 'a')), digest(named('00000001', 'b')))
+  t.not(digest(named('00000001', 'a,b')), digest(named('00000001', 'a'), named('00000002', 'b')))
+})
+
+/** Tables that hold one title, count how often they are asked, and fail on request. */
+function countingTables() {
+  const asked = { facts: 0, counts: 0, failure: undefined as Error | undefined }
+  const tables: ReadTables = {
+    rows: async (sql) => {
+      if (asked.failure !== undefined) throw asked.failure
+      if (sql.includes('title_latest')) {
+        asked.counts += 1
+        return [{ titleId: '00000001', countedAtMs: asked.counts }]
+      }
+      asked.facts += 1
+      return [{ titleId: '00000001', field: 'name', value: `Name ${asked.facts}`, nameKey: `name ${asked.facts}` }]
+    },
+    json: async () => new Uint8Array()
+  }
+  return { asked, tables }
+}
+
+test('the tables are asked again only for the part that changed, and once for all who wait', async (t) => {
+  const { asked, tables } = countingTables()
+  const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
+  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  const all = await Promise.all([keeper.newest(), keeper.newest(), keeper.held()])
+  t.same([asked.facts, asked.counts], [1, 1])
+  t.equal(new Set(all).size, 1)
+  versions['title-latest'] = 2
+  t.equal((await keeper.newest()).named('00000001').name, 'Name 1')
+  t.same([asked.facts, asked.counts], [1, 2])
+  versions.title = 3
+  t.equal((await keeper.newest()).named('00000001').name, 'Name 2')
+  t.same([asked.facts, asked.counts], [2, 2])
+})
+
+test('while the tables refuse, the catalog before resolves names but is not given as the newest', async (t) => {
+  const { asked, tables } = countingTables()
+  const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
+  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  asked.failure = new Refusal('engine_away')
+  await t.rejects(keeper.held(), { code: 'engine_away' }, 'there is none yet')
+  asked.failure = undefined
+  const first = await keeper.newest()
+  versions.title = 2
+  asked.failure = new Refusal('engine_busy')
+  t.equal(await keeper.held(), first)
+  await t.rejects(keeper.newest(), { code: 'engine_busy' })
+  asked.failure = new Error('a defect')
+  await t.rejects(keeper.held(), { message: 'a defect' }, 'a defect is not hidden')
+  asked.failure = undefined
+  t.equal((await keeper.newest()).named('00000001').name, 'Name 2', 'and it recovers')
+})

@@ -1,0 +1,202 @@
+import { deepStrictEqual } from 'node:assert'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { compareNames } from '../src/queries/catalog.js'
+import { activitySummary } from '../src/routes/network-count.js'
+import { onlineUsers, titleOnlineHistory, topGames } from '../src/routes/title-count.js'
+import { ask } from './ask.js'
+import { DAY_MS, type Fact, foldOf, HOUR_MS, MINUTE_MS, rollupsOf, rounded, seriesOf, within } from './plain-counts.js'
+import { catalogNaming, openReadModel, time } from './read-model.js'
+import { factsOf, iso, NOW_MS, resolutions, windowMs } from './samples.js'
+
+const ALPHA = '4d530001'
+const BETA = '4d530002'
+const SAME = '4d530003'
+const NAMELESS = '000000aa'
+const IDS = [ALPHA, BETA, SAME, NAMELESS]
+const catalog = catalogNaming({ [ALPHA]: 'Älpha & Co', [BETA]: 'beta', [SAME]: 'beta' }, IDS)
+const NAMES: Record<string, string> = { [ALPHA]: 'Älpha & Co', [BETA]: 'beta', [SAME]: 'beta', [NAMELESS]: NAMELESS }
+const anyFacts = factsOf(...IDS)
+const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
+const isoShort = (ms: number) => iso(ms).replace('.000Z', 'Z')
+
+/** The games of a window as row 26b gives them. */
+function gamesOf(samples: readonly Fact[]) {
+  return rollupsOf(samples, Number.MAX_SAFE_INTEGER)
+    .map(({ key, max, maxAtMs, sum, samples: count, activeHours }) => ({
+      titleId: key,
+      name: NAMES[key] ?? '',
+      peak: max,
+      peakAt: isoShort(maxAtMs),
+      average: rounded(sum, BigInt(count), 1),
+      activeHours
+    }))
+    .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || (a.titleId < b.titleId ? -1 : 1))
+}
+
+test('players of a title over any window are the samples, or the peak of each bucket', async (t) => {
+  const model = await openReadModel(t)
+  await fc.assert(
+    fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
+      await model.clear()
+      await model.storeTitles(facts)
+      const given = { titleId: ALPHA.toUpperCase(), from: iso(fromMs), to: iso(toMs), resolution }
+      const { body, headers } = await ask(titleOnlineHistory, given, {
+        tables: model.clickhouse.readers,
+        nowMs: NOW_MS,
+        catalog
+      })
+      const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === ALPHA)
+      deepStrictEqual(
+        body,
+        seriesOf(samples, Number(headers['X-Resolution-Seconds'])).map(([recorded_at, online_count]) => ({
+          recorded_at,
+          online_count
+        }))
+      )
+      if (resolution !== undefined) {
+        deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
+      }
+    }),
+    { numRuns: 30 }
+  )
+  t.pass()
+})
+
+test('the last hours of a title start at the floored minute, 48 when nothing is said', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const facts = [-49 * 60, -48 * 60 - 1, -48 * 60, -24 * 60, -60, 0].map((minutes, i) => ({
+    key: ALPHA,
+    ms: minuteNow + minutes * MINUTE_MS,
+    value: i
+  }))
+  await model.storeTitles(facts)
+  const counts = async (given: Record<string, string>) => {
+    const { body, headers } = await ask(titleOnlineHistory, { titleId: ALPHA, ...given }, needs)
+    return [headers['X-Resolution-Seconds'], ...(body as { online_count: number }[]).map((point) => point.online_count)]
+  }
+  t.same(await counts({}), ['300', 2, 3, 4, 5])
+  t.same(await counts({ hours: '24' }), ['0', 3, 4, 5])
+  t.same(await counts({ hours: '25' }), ['300', 3, 4, 5])
+  t.same(await counts({ hours: '1', resolution: '3600' }), ['3600', 4, 5])
+  t.same(
+    await counts({ hours: '8760' }),
+    ['21600', 1, 2, 3, 5],
+    'peaks of six hours; the last bucket holds two samples'
+  )
+})
+
+test('a title that nobody has heard of is unknown, one without samples in the window is empty', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  t.same((await ask(titleOnlineHistory, { titleId: NAMELESS }, needs)).body, [])
+  await t.rejects(ask(titleOnlineHistory, { titleId: '4D53FFFF' }, needs), { status: 404, message: /4d53ffff/ })
+  for (const titleId of ['', '4d5300', '4d53000g', '4d5300011', 'beta', '4d530001\0']) {
+    await t.rejects(
+      ask(titleOnlineHistory, { titleId }, needs),
+      { status: 400, message: /titleId/ },
+      JSON.stringify(titleId)
+    )
+  }
+  for (const hours of ['0', '8761', '1.0', '1e1', '0x1', '-1', '', ' 1', '+1', '01']) {
+    await t.rejects(
+      ask(titleOnlineHistory, { titleId: ALPHA, hours }, needs),
+      { status: 400, message: /hours/ },
+      JSON.stringify(hours)
+    )
+  }
+})
+
+test('top games of any window have peak, first instant of it, mean and active hours, highest peak first', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const limits = fc.constantFrom(undefined, 1, 2, 500)
+  await fc.assert(
+    fc.asyncProperty(
+      anyFacts,
+      fc.oneof(windowMs, fc.constantFrom(1, 3, 30, 365)),
+      limits,
+      async (facts, asked, limit) => {
+        await model.clear()
+        await model.storeTitles(facts)
+        const isLast = typeof asked === 'number'
+        const fromMs = isLast ? minuteNow - asked * DAY_MS : asked.fromMs
+        const toMs = isLast ? minuteNow + MINUTE_MS : asked.toMs
+        const given = isLast ? { days: String(asked) } : { from: iso(fromMs), to: iso(toMs) }
+        const { body } = await ask(topGames, { ...given, limit: limit?.toString() }, needs)
+        deepStrictEqual(body, gamesOf(within(foldOf(facts), fromMs, toMs)).slice(0, limit))
+      }
+    ),
+    { numRuns: 20 }
+  )
+  t.pass()
+})
+
+test('the most played game of the summary has the highest peak, of equal ones the first by name', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  await fc.assert(
+    fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d'), async (facts, period) => {
+      await model.clear()
+      await model.storeTitles(facts)
+      const fromMs = minuteNow - (period === '7d' ? 168 : 24) * HOUR_MS
+      const games = gamesOf(within(foldOf(facts), fromMs, minuteNow + MINUTE_MS))
+      const [most] = games
+      const { body } = await ask(activitySummary, { period }, needs)
+      const { mostPlayedGame, gamesWithActivityCount, totalSnapshotCount } = body as Record<string, unknown>
+      deepStrictEqual(
+        mostPlayedGame,
+        most === undefined ? null : { name: most.name, titleId: most.titleId, peak: most.peak }
+      )
+      deepStrictEqual(gamesWithActivityCount, games.filter(({ peak }) => peak > 0).length)
+      deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are no counts of the network')
+    }),
+    { numRuns: 20 }
+  )
+  await model.clear()
+  await model.storeTitles([SAME, BETA, ALPHA].map((key, i) => ({ key, ms: minuteNow - i * HOUR_MS, value: 7 })))
+  const { body } = await ask(activitySummary, {}, needs)
+  t.match(body, { mostPlayedGame: { name: 'Älpha & Co', titleId: ALPHA, peak: 7 }, gamesWithActivityCount: 3 })
+})
+
+test('online users are the titles of the newest scrape, zero counts too, keyed by names that nobody shares', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const columns = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version']
+  t.same((await ask(onlineUsers, {}, needs)).body, {}, 'nothing yet')
+  await model.insert('title_latest', columns, [
+    [ALPHA, time(minuteNow - MINUTE_MS), 9, 1, 2, '1'],
+    [BETA, time(minuteNow - MINUTE_MS), 9, 1, 2, '2'],
+    ['4d530009', time(minuteNow - MINUTE_MS), 9, null, null, '3']
+  ])
+  await model.insert('title_latest', columns, [
+    [ALPHA, time(minuteNow), 0, null, null, '4'],
+    [BETA, time(minuteNow), 8, 3, 5, '5'],
+    [SAME, time(minuteNow), 4, 0, 0, '6'],
+    [NAMELESS, time(minuteNow), 1, 1, null, '7']
+  ])
+  await model.insert('title_latest', columns, [[BETA, time(minuteNow), 7, 3, 5, '8']])
+  const rest = { image: '', publisher: '', lobbyHostNames: [] }
+  const lobbies = (n: number, players: number) => ({
+    activeLobbies: n,
+    sessionCount: n,
+    activeLobbyPlayers: players,
+    hasActiveSession: n > 0
+  })
+  const { body } = await ask(onlineUsers, {}, needs)
+  t.same(body, {
+    [NAMELESS]: { name: NAMELESS, online: 1, titleId: NAMELESS, ...rest, ...lobbies(1, 0) },
+    'Älpha & Co': { name: 'Älpha & Co', online: 0, titleId: ALPHA, ...rest, ...lobbies(0, 0) },
+    beta: { name: 'beta', online: 7, titleId: BETA, ...rest, ...lobbies(3, 5) },
+    [`beta [${SAME}]`]: { name: 'beta', online: 4, titleId: SAME, ...rest, ...lobbies(0, 0) }
+  })
+})
+
+test('a game may be called __proto__', async (t) => {
+  const model = await openReadModel(t)
+  await model.insert('title_latest', ['title_id', 'ts', 'online', 'version'], [[ALPHA, time(minuteNow), 3, '1']])
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog: catalogNaming({ [ALPHA]: '__proto__' }) }
+  const { body } = await ask(onlineUsers, {}, needs)
+  t.same(Object.keys(body as object), ['__proto__'])
+})

@@ -9,7 +9,8 @@ import type { AddressInfo } from 'node:net'
 import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { createBrotliDecompress, createGunzip, createGzip, createInflate, constants as zlib } from 'node:zlib'
-import { drainPending, Session } from 'chdb'
+import { drainPending } from 'chdb'
+import { CleanSession } from '../clickhouse/clean-session.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../clickhouse/parameters.js'
 import { type Slots, settled, slotsOf } from '../clickhouse/slots.js'
 import { statusOf } from './status.js'
@@ -31,7 +32,7 @@ const HEADER_BYTES_MAX = 1024 * 1024
 const BODY_BYTES_MAX = 1024 * 1024 * 1024
 
 export const openFront = async (options: FrontOptions): Promise<Front> => {
-  const open = (): Session => new Session(options.path, { connectionArgs: ['--async_load_databases=0'] })
+  const open = (): CleanSession => new CleanSession(options.path, ['--async_load_databases=0'])
   const sessions = Array.from({ length: SESSIONS }, open)
   const killer = open()
   const engine: Engine = {
@@ -55,7 +56,7 @@ export const openFront = async (options: FrontOptions): Promise<Front> => {
   }
 }
 
-type Engine = { readonly slots: Slots<Session>; readonly killer: Slots<Session>; readonly breaksOff: boolean }
+type Engine = { readonly slots: Slots<CleanSession>; readonly killer: Slots<CleanSession>; readonly breaksOff: boolean }
 
 const listen = (server: Server, port: number): Promise<void> =>
   new Promise((resolve, reject) => {
@@ -127,7 +128,7 @@ const bodyOf = async (request: IncomingMessage): Promise<Buffer> => {
   return await buffer(request.pipe(DECODERS[encoding as keyof typeof DECODERS]()))
 }
 
-const respond = async (engine: Engine, session: Session, call: Call, response: ServerResponse): Promise<void> => {
+const respond = async (engine: Engine, session: CleanSession, call: Call, response: ServerResponse): Promise<void> => {
   await bind(session, call.parameters)
   const insert = INSERT_WITH_DATA.exec(call.sql)
   if (insert !== null) {
@@ -135,29 +136,31 @@ const respond = async (engine: Engine, session: Session, call: Call, response: S
     response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8', 'X-ClickHouse-Summary': SUMMARY }).end()
     return
   }
-  // The process gives ids of its own, so the one asked for stands in front of the text, where it can be found again.
-  const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, `startsWith(query, '/*$1*/')`)
+  // The process gives ids of its own, so the one asked for stands in front of the text, where it can be found again. A
+  // text with parameters is written anew without it; there the caller's log_comment, the same as its id, tells.
+  const isIt = `(startsWith(query, '/*$1*/') OR Settings['log_comment'] = '$1')`
+  const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, isIt)
   const text = `/*${call.queryId}*/ ${sql}`
   if (/^[\s(]*(SELECT|WITH)\b/i.test(codeOf(sql))) {
     await stream(engine, session, text, call.gzip, response)
     return
   }
-  const result = await session.queryAsync(text, { format: 'TabSeparated' })
+  const result = await session.query(text, 'TabSeparated')
   response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8', 'X-ClickHouse-Summary': SUMMARY })
   response.end(result.bytes())
 }
 
 const SUMMARY = JSON.stringify({ read_rows: '0', read_bytes: '0', written_rows: '0', written_bytes: '0' })
 
-const bind = async (session: Session, parameters: Readonly<Record<string, string>>): Promise<void> => {
+const bind = async (session: CleanSession, parameters: Readonly<Record<string, string>>): Promise<void> => {
   const assignments = Object.entries(parameters).map(([name, text]) => `param_${name} = ${stringLiteral(text)}`)
-  if (assignments.length > 0) await session.queryAsync(`SET ${assignments.join(', ')}`)
+  if (assignments.length > 0) await session.query(`SET ${assignments.join(', ')}`, 'TabSeparated')
 }
 
 const INSERT_WITH_DATA =
   /^\s*INSERT\s+INTO\s+(?<table>[\w.]+)\s*\((?<columns>[^)]*)\)\s*(?:SETTINGS\s+(?<settings>.*?)\s+)?FORMAT\s+(?<format>JSONCompactEachRow|JSONEachRow)\s*$/is
 
-const store = async (session: Session, insert: RegExpExecArray, data: Buffer): Promise<void> => {
+const store = async (session: CleanSession, insert: RegExpExecArray, data: Buffer): Promise<void> => {
   const { table = '', columns = '', settings = '', format } = insert.groups ?? {}
   const pairs = [...settings.matchAll(/(\w+)\s*=\s*(?:'([^']*)'|(\S+?))\s*(?:,|$)/g)]
   await session.insert({
@@ -172,12 +175,12 @@ const store = async (session: Session, insert: RegExpExecArray, data: Buffer): P
 /** Streams the answer; what fails before the first chunk has a status, what fails later stands in the body. */
 const stream = async (
   engine: Engine,
-  session: Session,
+  session: CleanSession,
   sql: string,
   gzip: boolean,
   response: ServerResponse
 ): Promise<void> => {
-  const chunks = session.queryStream(sql, { format: 'TabSeparated' })[Symbol.asyncIterator]()
+  const chunks = session.stream(sql, 'TabSeparated')
   const isArray = /\boutput_format_json_array_of_rows\s*=\s*1\b/.test(sql)
   const tag = randomBytes(8).toString('hex')
   let next = await chunks.next()
@@ -193,7 +196,7 @@ const stream = async (
   let isFirst = true
   try {
     while (next.done !== true && !response.destroyed) {
-      const rows = isArray ? rowsOf(next.value.raw()) : next.value.raw()
+      const rows = isArray ? rowsOf(next.value) : next.value
       if (isArray && rows.length > 0) await write(out, Buffer.from(isFirst ? '[\n' : ',\n'))
       await write(out, rows)
       isFirst &&= rows.length === 0
@@ -211,7 +214,7 @@ const stream = async (
       return
     }
   } finally {
-    await chunks.return?.()
+    await chunks.return(undefined)
   }
   out.end()
 }

@@ -1,6 +1,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { totalmem } from 'node:os'
-import { drainPending, Session } from 'chdb'
+import { drainPending } from 'chdb'
+import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import { type Connection, engineError, laneOf, running, type Statement } from './lane.js'
@@ -44,7 +45,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
   warnOfFewThreads(options, readers + LANE_NAMES.length - 1)
   checkDirectory(options.path)
-  const sessions: Session[] = []
+  const sessions: CleanSession[] = []
   const open = (): Connection => {
     const session = openSession(options.path, options.memoryBytes ?? Math.min(MEMORY_BYTES_MAX, totalmem() / 2))
     sessions.push(session)
@@ -74,7 +75,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
 }
 
 /** Statements that still run after the wait are killed; the directory is released when none is left. */
-const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessions: readonly Session[]) => {
+const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessions: readonly CleanSession[]) => {
   const working = LANE_NAMES.filter((name) => name !== 'control').map((name) => slots[name])
   const allIdle = Promise.all(working.map((lane) => lane.idle()))
   if (!(await settlesWithin(allIdle, CLOSE_WAIT_MS))) {
@@ -123,9 +124,9 @@ const codeOfError = (cause: unknown): string =>
 
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
-const openSession = (path: string, memoryBytes: number): Session => {
+const openSession = (path: string, memoryBytes: number): CleanSession => {
   try {
-    return new Session(path, { connectionArgs: connectionArgs(memoryBytes) })
+    return new CleanSession(path, connectionArgs(memoryBytes))
   } catch (cause) {
     throw new ClickHouseError(openFailure(path, messageOf(cause)), { cause })
   }
@@ -155,10 +156,10 @@ const connectionArgs = (memoryBytes: number): string[] => [
   `--max_query_size=${64 * MIB}`
 ]
 
-const connectionOf = (session: Session): Connection => ({
+const connectionOf = (session: CleanSession): Connection => ({
   run: async (statement) => {
     try {
-      return (await session.queryAsync(bound(statement), { format: 'JSONEachRow' })).bytes()
+      return (await session.query(bound(statement), 'JSONEachRow')).bytes()
     } catch (cause) {
       throw engineError(messageOf(cause), statement.text, cause)
     }

@@ -1,0 +1,55 @@
+import { type ChdbResult, type RawInsertParams, Session } from 'chdb'
+import { ClickHouseError } from './clickhouse.js'
+
+const CLEANINGS_MAX = 3
+
+/**
+ * A connection of chDB that does not mix up answers. What a statement had written when it failed (a timeout, a kill, an
+ * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next statement's answer. So the
+ * statement after a failure is always one of ours, whose answer is thrown away until nothing stands in front of it.
+ */
+export class CleanSession {
+  readonly #session: Session
+  #isSuspect = false
+
+  constructor(path: string, connectionArgs: readonly string[]) {
+    this.#session = new Session(path, { connectionArgs })
+  }
+
+  /** One statement at a time; rejects with the package's errors. */
+  async query(sql: string, format: string): Promise<ChdbResult> {
+    return await this.#guarded((session) => session.queryAsync(sql, { format }))
+  }
+
+  async insert(params: RawInsertParams): Promise<void> {
+    await this.#guarded((session) => session.insert(params))
+  }
+
+  /** The chunks of an answer; a stream that is left early is cancelled. */
+  async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
+    if (this.#isSuspect) await this.#clean()
+    this.#isSuspect = true
+    for await (const chunk of this.#session.queryStream(sql, { format })) yield chunk.raw()
+    this.#isSuspect = false
+  }
+
+  close(): void {
+    this.#session.close()
+  }
+
+  async #guarded<Answer>(work: (session: Session) => Promise<Answer>): Promise<Answer> {
+    if (this.#isSuspect) await this.#clean()
+    this.#isSuspect = true
+    const answer = await work(this.#session)
+    this.#isSuspect = false
+    return answer
+  }
+
+  async #clean(): Promise<void> {
+    for (let attempt = 0; attempt < CLEANINGS_MAX; attempt += 1) {
+      const answer = await this.#session.queryAsync(`SELECT 'clean'`, { format: 'TabSeparated' })
+      if (answer.text() === 'clean\n') return
+    }
+    throw new ClickHouseError('A connection of chDB keeps the remains of a failed statement; restart the service.')
+  }
+}

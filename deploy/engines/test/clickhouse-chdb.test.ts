@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { openChdb } from '../src/index.js'
+import { clickhouseContract } from './clickhouse-contract.js'
+
+clickhouseContract('chDB', async (t, options = {}) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse'), ...options })
+  t.teardown(() => clickhouse.close())
+  return clickhouse
+})
+
+test('what was stored is there after closing and opening again', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const first = await openChdb({ path })
+  await first.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  await first.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n'))
+  await first.close()
+  const second = await openChdb({ path })
+  t.teardown(() => second.close())
+  t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
+})
+
+test('a directory that another process holds is refused in one sentence', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const clickhouse = await openChdb({ path })
+  t.teardown(() => clickhouse.close())
+  const index = fileURLToPath(new URL('../src/index.js', import.meta.url))
+  const program = `import { openChdb } from ${JSON.stringify(index)}
+    await openChdb({ path: ${JSON.stringify(path)} }).then(() => console.log('opened'), (error) => console.log(error.message))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+  t.match(stdout, /^The ClickHouse directory .* is in use by another process; .*\.\n$/)
+  t.same(await clickhouse.readers.rows('SELECT 1 AS n'), [{ n: 1 }], 'the holder is unharmed')
+})
+
+test('a second directory in one process, and a path that is no directory, are refused in one sentence', async (t) => {
+  const dir = t.testdir()
+  const clickhouse = await openChdb({ path: join(dir, 'first') })
+  t.teardown(() => clickhouse.close())
+  await t.rejects(openChdb({ path: join(dir, 'second') }), { message: /one process can have only one\.$/ })
+  writeFileSync(join(dir, 'file'), '')
+  await t.rejects(openChdb({ path: join(dir, 'file') }), { message: /cannot be written \(EEXIST\)/ })
+})
+
+test('too few threads are told, enough are not', async (t) => {
+  const warnings: string[] = []
+  const open = async (threadPoolSize: number): Promise<void> => {
+    const path = join(t.testdir(), String(threadPoolSize))
+    const clickhouse = await openChdb({ path, threadPoolSize, warn: (sentence) => warnings.push(sentence) })
+    await clickhouse.close()
+  }
+  await open(16)
+  t.same(warnings, [])
+  await open(4)
+  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 11/])
+})

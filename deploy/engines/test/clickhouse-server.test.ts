@@ -1,0 +1,133 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { streamedException } from '../src/clickhouse/streamed-exception.js'
+import { openClickHouseServer } from '../src/index.js'
+import { type FrontProcess, startClickHouseFront } from '../src/testing.js'
+import { clickhouseContract } from './clickhouse-contract.js'
+
+/** One front serves the contract; it ends with the last test of the file. */
+let front: Promise<FrontProcess> | undefined
+test('a front to speak to', async (t) => {
+  front = startClickHouseFront({ path: join(t.testdir({}), '..', `clickhouse-front-${process.pid}`) })
+  t.match((await front).url, /^http:\/\/127\.0\.0\.1:\d+$/)
+})
+
+clickhouseContract('HTTP', async (t, options = {}) => {
+  const clickhouse = openClickHouseServer({ url: (await front)?.url ?? '', ...options })
+  t.teardown(() => clickhouse.close())
+  return clickhouse
+})
+
+test('without compression the answers are the same', async (t) => {
+  const clickhouse = openClickHouseServer({ url: (await front)?.url ?? '', compression: false })
+  t.teardown(() => clickhouse.close())
+  t.equal((await clickhouse.readers.rows('SELECT number AS n FROM numbers(100000)')).length, 100_000)
+  const broken = clickhouse.readers.rows('SELECT throwIf(number = 400000) FROM numbers(600000)')
+  await t.rejects(broken, { name: 'ClickHouseError', code: 395 })
+})
+
+test('the front stops', async () => {
+  await (await front)?.stop()
+})
+
+test('a connection that breaks off behind the exception still tells the exception', async (t) => {
+  const breaking = await startClickHouseFront({ path: join(t.testdir(), 'clickhouse'), breaksOff: true })
+  t.teardown(() => breaking.stop())
+  for (const compression of [true, false]) {
+    const clickhouse = openClickHouseServer({ url: breaking.url, compression })
+    t.teardown(() => clickhouse.close())
+    const broken = clickhouse.readers.rows('SELECT throwIf(number = 400000) FROM numbers(600000)')
+    await t.rejects(broken, { name: 'ClickHouseError', code: 395 }, `compression ${compression}`)
+    t.same(await clickhouse.readers.rows('SELECT 1 AS n'), [{ n: 1 }])
+  }
+})
+
+const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
+
+test('a server that is away is refused as such, and is found again when it is back', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const first = await startClickHouseFront({ path })
+  const clickhouse = openClickHouseServer({ url: first.url })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  const unfinished = clickhouse.readers.rows('SELECT sum(cityHash64(number)) FROM system.numbers')
+  await first.kill()
+  await t.rejects(unfinished, away, 'what was under way')
+  await t.rejects(clickhouse.readers.rows('SELECT 1'), away)
+  await t.rejects(clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n')), away)
+  const second = await startClickHouseFront({ path, port: Number(new URL(first.url).port) })
+  t.teardown(() => second.stop())
+  await clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n'))
+  t.same(await clickhouse.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
+})
+
+test('a server may come later than the service', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const port = await closedPort()
+  const clickhouse = openClickHouseServer({ url: `http://127.0.0.1:${port}` })
+  t.teardown(() => clickhouse.close())
+  await t.rejects(clickhouse.version(), away)
+  const late = await startClickHouseFront({ path, port })
+  t.teardown(() => late.stop())
+  t.match(await clickhouse.version(), /^\d+\.\d+/)
+})
+
+const served = async (t: Test, answer: (respond: import('node:http').ServerResponse) => void): Promise<string> => {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => answer(response))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.closeAllConnections())
+  t.teardown(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const closedPort = async (): Promise<number> => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
+
+test('a silent server, one that hangs up, and one that is no ClickHouse are away', async (t) => {
+  const silent = await served(t, () => undefined)
+  const hanging = await served(t, (response) => response.destroy())
+  const other = await served(t, (response) => response.writeHead(502).end('<html>Bad Gateway</html>'))
+  for (const url of [silent, hanging, other]) {
+    const clickhouse = openClickHouseServer({ url, requestTimeoutMs: 300 })
+    t.teardown(() => clickhouse.close())
+    await t.rejects(clickhouse.readers.rows('SELECT 1'), away, url)
+  }
+})
+
+test('an answer that ends early is an error, never a shorter answer', async (t) => {
+  const known = 'max_threads\n'
+  let calls = 0
+  const url = await served(t, (response) => {
+    calls += 1
+    response.end(calls === 1 ? known : '[\n{"n":1},\n{"n":2}')
+  })
+  const clickhouse = openClickHouseServer({ url })
+  t.teardown(() => clickhouse.close())
+  await t.rejects(clickhouse.readers.json('SELECT 1'), { name: 'ClickHouseError', message: /ends early/ })
+})
+
+test('an exception in a body is found in the forms of old and new servers, and nowhere else', async (t) => {
+  const rows = '[\n{"a":"x"}'
+  const message = "Code: 395. DB::Exception: It's broken. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO) (version 26.7)"
+  const tag = 'rwzhvnamhqcfyfbh'
+  const framed = `${rows}\r\n__exception__\r\n${tag}\r\n${message}\n${message.length + 1} ${tag}\r\n__exception__\r\n`
+  const find = (text: string, of?: string): string | undefined => streamedException(Buffer.from(text), of)
+  t.equal(find(framed, tag), message)
+  t.equal(find(framed.slice(0, -30), tag), message, 'cut off behind the message')
+  t.equal(find(`${rows}\n__exception__\n${message}\n`), message)
+  t.equal(find(`${rows}\n${message}\n`), message)
+  const quoted = `[\n${JSON.stringify({ a: framed })}\n]\n`
+  t.equal(find(quoted, tag), undefined)
+  t.equal(find(quoted), undefined)
+  t.equal(find('[\n\n]\n', tag), undefined)
+  t.equal(find('', undefined), undefined)
+})

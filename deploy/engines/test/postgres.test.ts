@@ -1,0 +1,122 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { openPglite, openPostgres, type Postgres } from '../src/index.js'
+import { type PostgresProcess, postgresPrograms, startPostgres } from '../src/testing.js'
+
+const postgresContract = (name: string, options: object, open: (t: Test) => Promise<Postgres>): void => {
+  test(`${name}: values are bound, and rows come as objects`, options, async (t) => {
+    const postgres = await open(t)
+    const text = `'; DROP TABLE x; -- 😀 \\`
+    t.same(
+      await postgres.query(`SELECT $1::text AS s, $2::bigint AS i, $3::int AS n, 1.50::numeric AS d, $4::jsonb AS j`, [
+        text,
+        (2n ** 63n - 1n).toString(),
+        null,
+        JSON.stringify({ a: [1] })
+      ]),
+      [{ s: text, i: '9223372036854775807', n: null, d: '1.50', j: { a: [1] } }]
+    )
+    t.same(await postgres.query(`SELECT '2020-02-29T00:00:00Z'::timestamptz AS at`), [
+      { at: new Date('2020-02-29T00:00:00Z') }
+    ])
+    t.same(await postgres.query('SELECT 1 AS n WHERE false'), [])
+  })
+
+  test(`${name}: a transaction is kept whole or not at all`, options, async (t) => {
+    const postgres = await open(t)
+    await postgres.query('DROP TABLE IF EXISTS kept')
+    await postgres.query('CREATE TABLE kept (n integer PRIMARY KEY)')
+    const stored = await postgres.transaction(async (transaction) => {
+      await transaction.query('INSERT INTO kept VALUES (1)')
+      return await transaction.query('SELECT n FROM kept')
+    })
+    t.same(stored, [{ n: 1 }])
+    const failing = postgres.transaction(async (transaction) => {
+      await transaction.query('INSERT INTO kept VALUES (2)')
+      await transaction.query('INSERT INTO kept VALUES (1)')
+    })
+    await t.rejects(failing, { code: '23505' })
+    const thrown = postgres.transaction(async (transaction) => {
+      await transaction.query('INSERT INTO kept VALUES (3)')
+      throw new Error('changed my mind')
+    })
+    await t.rejects(thrown, { message: 'changed my mind' })
+    t.same(await postgres.query('SELECT n FROM kept'), [{ n: 1 }])
+  })
+
+  test(`${name}: an error has its SQLSTATE, and the next statement is unharmed`, options, async (t) => {
+    const postgres = await open(t)
+    await t.rejects(postgres.query('SELEC 1'), { code: '42601' })
+    await t.rejects(postgres.query('SELECT 1 FROM no_such_table'), { code: '42P01' })
+    await postgres.check()
+    t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])
+  })
+}
+
+let embedded: Promise<Postgres> | undefined
+test('PGlite opens', async (t) => {
+  embedded = openPglite({ dir: join(t.testdir({}), '..', `postgres-${process.pid}`) })
+  await (await embedded).check()
+})
+postgresContract('PGlite', {}, async () => {
+  if (embedded === undefined) throw new Error('PGlite was not opened.')
+  return await embedded
+})
+test('PGlite keeps what was stored, and closes once', async (t) => {
+  await (await embedded)?.close()
+  await (await embedded)?.close()
+  const again = await openPglite({ dir: join(t.testdir({}), '..', `postgres-${process.pid}`) })
+  t.teardown(() => again.close())
+  t.same(await again.query('SELECT n FROM kept'), [{ n: 1 }])
+})
+test('a path that is no directory is refused in one sentence', async (t) => {
+  const dir = t.testdir()
+  writeFileSync(join(dir, 'file'), '')
+  await t.rejects(openPglite({ dir: join(dir, 'file') }), {
+    message: /^The PostgreSQL directory .* cannot be opened: /
+  })
+})
+
+const programs = postgresPrograms()
+const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql); the server engine stays untested'
+const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
+let server: PostgresProcess | undefined
+
+test('a PostgreSQL server starts', { skip }, async (t) => {
+  if (programs === undefined) throw new Error(missing)
+  server = await startPostgres(programs)
+  t.match(server.url, /^postgres:/)
+})
+const openServer = async (t: Test): Promise<Postgres> => {
+  const postgres = openPostgres({ url: server?.url ?? '' })
+  t.teardown(() => postgres.close())
+  return postgres
+}
+postgresContract('a server', { skip }, openServer)
+
+test('a server that is away is refused as such, and is found again when it is back', { skip }, async (t) => {
+  const postgres = await openServer(t)
+  await postgres.check()
+  const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
+  let reached = (): void => undefined
+  const inside = new Promise<void>((resolve) => {
+    reached = resolve
+  })
+  const cut = postgres.transaction(async (transaction) => {
+    await transaction.query('SELECT 1')
+    reached()
+    await transaction.query('SELECT pg_sleep(60)')
+  })
+  await Promise.all([t.rejects(cut, away, 'a transaction under way'), inside.then(() => server?.kill())])
+  await t.rejects(postgres.check(), away)
+  await t.rejects(
+    postgres.transaction(async () => undefined),
+    away
+  )
+  await server?.start()
+  await postgres.check()
+})
+test('the PostgreSQL server stops', { skip }, async () => {
+  await server?.stop()
+})

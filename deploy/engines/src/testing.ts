@@ -1,2 +1,3 @@
 export { type FrontProcess, startClickHouseFront } from './clickhouse-front/start.js'
+export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './log/kafka-broker.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres/start.js'

@@ -192,7 +192,11 @@ export function readTexts(reader: ByteReader, count: number): string[] {
   const lengths = readNumbers(reader, count)
   const all = reader.text()
   let position = 0
-  return lengths.map((length) => all.slice(position, (position += length)))
+  return lengths.map((length) => {
+    const from = position
+    position += length
+    return all.slice(from, position)
+  })
 }
 
 function varintBytes(value: number): number {

@@ -141,7 +141,14 @@ function openStore(options: EmbeddedLogOptions): Store {
   try {
     // With overlapping sync a commit is answered before it is flushed; with event-turn batching lmdb makes a promise
     // of its own that nobody can catch, and a full disk would end the process.
-    root = open({ path, maxDbs: 4, overlappingSync: false, eventTurnBatching: false, encoding: 'binary' })
+    root = open({
+      path,
+      noSubdir: false,
+      maxDbs: 4,
+      overlappingSync: false,
+      eventTurnBatching: false,
+      encoding: 'binary'
+    })
   } catch (error) {
     throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
   }

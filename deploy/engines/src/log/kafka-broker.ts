@@ -1,0 +1,154 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { createHash, randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const START_MS = 60_000
+const FETCH_JARS_MS = 240_000
+const OUTPUT_CHARACTERS_MAX = 20_000
+
+/** A real Apache Kafka, one node, on this machine's loopback. */
+export type KafkaBroker = {
+  /** `host:port`, for `brokers`. */
+  readonly address: string
+  /** Ends it as a crash of the machine would: SIGKILL. */
+  kill(): Promise<void>
+  /** Starts it again on the same port and data. */
+  restart(): Promise<void>
+  /** Ends it and deletes its data. */
+  stop(): Promise<void>
+}
+
+/** Why no Kafka can be started here; undefined when it can. */
+export async function kafkaBrokerMissing(): Promise<string | undefined> {
+  const missing: string[] = []
+  for (const tool of ['java', 'mvn']) {
+    await run(tool, ['-version']).catch(() => missing.push(tool))
+  }
+  return missing.length === 0 ? undefined : `a real Kafka cannot be started without ${missing.join(' and ')}`
+}
+
+/** Starts a broker with its own data and free ports. The first start on a machine fetches its jars, 54 MB. */
+export async function startKafkaBroker(): Promise<KafkaBroker> {
+  const jars = await kafkaJars()
+  const directory = await mkdtemp(join(tmpdir(), 'gamenet-kafka-'))
+  const [port, controllerPort] = await Promise.all([freePort(), freePort()])
+  const config = join(directory, 'server.properties')
+  await writeFile(config, properties(directory, port, controllerPort))
+  const classPath = join(jars, '*')
+  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
+  await run('java', ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  let child = await startServer(classPath, config)
+  const killAtExit = (): void => {
+    child.kill('SIGKILL')
+  }
+  process.once('exit', killAtExit)
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.ref()
+    child.kill('SIGKILL')
+    await exited
+  }
+  return {
+    address: `127.0.0.1:${port}`,
+    kill,
+    async restart() {
+      await kill()
+      child = await startServer(classPath, config)
+    },
+    async stop() {
+      process.removeListener('exit', killAtExit)
+      await kill()
+      await rm(directory, { recursive: true, force: true })
+    }
+  }
+}
+
+/** The folder with Kafka's jars, made once and shared by all tests of this checkout. */
+async function kafkaJars(): Promise<string> {
+  const pom = join(import.meta.dirname, '../../../test/kafka/pom.xml')
+  const version = createHash('sha256')
+    .update(await readFile(pom))
+    .digest('hex')
+    .slice(0, 12)
+  const cache = join(import.meta.dirname, '../../../../../node_modules/.cache/gamenet-kafka')
+  const jars = join(cache, version)
+  const isThere = await access(jars).then(
+    () => true,
+    () => false
+  )
+  if (isThere) return jars
+  await mkdir(cache, { recursive: true })
+  const making = await mkdtemp(join(cache, 'making-'))
+  const goal = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${making}`]
+  await run('mvn', goal, { cwd: dirname(pom), timeout: FETCH_JARS_MS })
+  // Another test may have been faster; then its folder is as good.
+  await rename(making, jars).catch(() => rm(making, { recursive: true, force: true }))
+  return jars
+}
+
+function properties(directory: string, port: number, controllerPort: number): string {
+  return `process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:${controllerPort}
+listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}
+advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+controller.listener.names=CONTROLLER
+log.dirs=${join(directory, 'data')}
+auto.create.topics.enable=false
+offsets.topic.num.partitions=4
+offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+group.initial.rebalance.delay.ms=0
+log.retention.check.interval.ms=1000
+log.segment.delete.delay.ms=0
+`
+}
+
+async function startServer(classPath: string, config: string): Promise<ChildProcess> {
+  const args = ['-Xmx768m', '-cp', classPath, 'kafka.Kafka', config]
+  const child = spawn('java', args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  await new Promise<void>((resolve, reject) => {
+    const fail = (why: string): void => {
+      child.kill('SIGKILL')
+      reject(new Error(`Kafka did not start: ${why}\n${output}`))
+    }
+    const timer = setTimeout(() => fail(`not up after ${START_MS} ms`), START_MS)
+    const read = (chunk: Buffer): void => {
+      output = (output + chunk.toString('utf8')).slice(-OUTPUT_CHARACTERS_MAX)
+      if (!/Kafka Server started/.test(output)) return
+      clearTimeout(timer)
+      resolve()
+    }
+    child.stdout.on('data', read)
+    child.stderr.on('data', read)
+    child.once('error', (error) => fail(error.message))
+    child.once('exit', (code) => {
+      clearTimeout(timer)
+      fail(`it ended with ${code}`)
+    })
+  })
+  // Neither the broker nor its output keeps the tests' process alive; it dies with them.
+  child.unref()
+  for (const stream of [child.stdout, child.stderr]) (stream as unknown as Socket).unref()
+  return child
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('the system gave no free port')
+  return address.port
+}

@@ -1,0 +1,56 @@
+import { createRequire } from 'node:module'
+import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs'
+
+/*
+ * kafkajs is no longer maintained. What we know of its faults is kept in this folder; nobody else imports it.
+ */
+
+/** A client of kafkajs with bounded waits, silent: what goes wrong is told by errors. */
+export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl' | 'sasl'>): Kafka {
+  quietIdleQueues()
+  return new kafkajs.Kafka({
+    ...config,
+    logLevel: kafkajs.logLevel.NOTHING,
+    connectionTimeout: 5000,
+    authenticationTimeout: 10_000,
+    requestTimeout: 20_000,
+    // 0.2 s, doubled each time, 5 s at most: gives up after about 20 s, longer than a killed broker takes to return.
+    retry: { initialRetryTime: 200, maxRetryTime: 5000, factor: 0.2, multiplier: 2, retries: 8 }
+  })
+}
+
+/** The innermost cause in a sentence: the outer errors of kafkajs only say that it gave up. */
+export function kafkaReason(error: unknown): string {
+  let innermost = error
+  while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
+  return innermost instanceof Error ? innermost.message : String(innermost)
+}
+
+/** Kafka's own name of an error, such as `UNKNOWN_TOPIC_OR_PARTITION`, from the error or any of its causes. */
+export function kafkaErrorType(error: unknown): string | undefined {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    if ('type' in at && typeof at.type === 'string') return at.type
+  }
+  return undefined
+}
+
+type RequestQueue = { readonly pending: readonly unknown[]; scheduleCheckPendingRequests(): void }
+
+let isQuiet = false
+
+/**
+ * A connection of kafkajs 2.2.4 without pending requests sets itself a timer of 1 ms again and again, about 58 ms of
+ * CPU a second each. A check without anything pending does nothing, so it need not be planned: the next request that
+ * has to wait plans it.
+ */
+function quietIdleQueues(): void {
+  if (isQuiet) return
+  isQuiet = true
+  const queue: unknown = createRequire(import.meta.url)('kafkajs/src/network/requestQueue')
+  if (typeof queue !== 'function') return
+  const prototype = queue.prototype as RequestQueue
+  const schedule = prototype.scheduleCheckPendingRequests
+  prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
+    if (this.pending.length > 0) schedule.call(this)
+  }
+}

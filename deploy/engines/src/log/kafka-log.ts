@@ -1,0 +1,314 @@
+import type { LogBatch, LogMessage, PartitionExtent } from '@gamenet/schemas'
+import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs'
+import { kafkaClient, kafkaErrorType, kafkaReason } from './kafka-client.js'
+import { type KafkaReader, openKafkaReader, positionNumber } from './kafka-reader.js'
+import { assertTopicName } from './partition.js'
+
+/** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
+const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+const WAITING_APPENDS_MAX = 10_000
+/** How much is sent at once, before compression; a single append may be larger. */
+const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
+const SEND_MESSAGES_MAX = 20_000
+
+export type KafkaLogOptions = {
+  /** `host:port` of brokers to begin with. */
+  readonly brokers: readonly string[]
+  readonly clientId: string
+  /** The consumer group whose members share the partitions. */
+  readonly groupId: string
+  /** Part of the positions that reading gives; raised by the operator when topics are made anew or get partitions. */
+  readonly epoch: number
+  /** Put in front of every topic's name in Kafka. */
+  readonly topicPrefix?: string
+  /** Partitions of topics that {@link KafkaLog.ensureTopics} makes. */
+  readonly partitions: number
+  readonly replicationFactor: number
+  readonly ssl?: NonNullable<KafkaConfig['ssl']>
+  readonly sasl?: NonNullable<KafkaConfig['sasl']>
+  /** Further settings of topics that are made, such as `retention.ms`. Everything is kept unless given. */
+  readonly configEntries?: Readonly<Record<string, string>>
+  /** Told when the consumer failed or stood still and is built anew. */
+  readonly onCrash?: (error: Error) => void
+}
+
+/** A log in a Kafka cluster. */
+export type KafkaLog = {
+  /** Makes the topics that are missing and leaves the others as they are. */
+  ensureTopics(topics: readonly string[]): Promise<void>
+  /**
+   * Resolves when all in-sync replicas have the messages. Calls keep their order; those that wait at the same time
+   * are sent together. Gives up after about 20 seconds of retries; some of the messages may have been written then.
+   */
+  append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  /** Extents of all partitions; none for a topic that does not exist. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  /**
+   * Delivers the partitions that the group gives to this process, from `startAt` on, whatever the group has committed.
+   * A start of 0 means the oldest that is held; any other that is no longer, or not yet, held rejects. A consumer that
+   * crashes or stands still is built anew. Topics that are missing are made.
+   */
+  consume(options: {
+    readonly topics: readonly string[]
+    startAt(topic: string, epoch: number, partition: number): Promise<number>
+    deliver(batch: LogBatch): Promise<void>
+    readonly signal: AbortSignal
+  }): Promise<void>
+  /** Commits for the group, upward only. Never rejects for what Kafka answers: the next commit makes up for it. */
+  commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
+  /** Ends all `consume` calls, waits for appends under way, disconnects. Later calls reject. */
+  close(): Promise<void>
+}
+
+/** Opens a log in a Kafka cluster. Connects at the first use. */
+export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
+  const { brokers, clientId, ssl, sasl, topicPrefix = '', epoch } = options
+  if (brokers.length === 0) throw new Error('brokers is empty, expected at least one host:port')
+  const kafka = kafkaClient({
+    brokers: [...brokers],
+    clientId,
+    ...(ssl === undefined ? {} : { ssl }),
+    ...(sasl === undefined ? {} : { sasl })
+  })
+  const closing = new AbortController()
+  const admin = openAdmin(kafka, brokers)
+  const appender = openAppender(kafka, brokers, topicPrefix)
+  const readers = new Map<KafkaReader, Promise<void>>()
+  const refuseWhenClosed = (): void => {
+    if (closing.signal.aborted) throw new Error(`the log on Kafka at ${brokers.join(',')} is closed`)
+  }
+  const extents = async (topic: string): Promise<readonly PartitionExtent[]> => {
+    const offsets = await admin.offsets(topicPrefix + topic)
+    return offsets.map((offset) => ({ epoch, ...offset }))
+  }
+  const ensureTopics = (topics: readonly string[]): Promise<void> => admin.ensureTopics(topics, options)
+  return {
+    async ensureTopics(topics) {
+      refuseWhenClosed()
+      await ensureTopics(topics)
+    },
+    async append(topic, messages) {
+      refuseWhenClosed()
+      await appender.append(topic, messages)
+    },
+    async extents(topic) {
+      refuseWhenClosed()
+      return extents(topic)
+    },
+    async consume({ signal, ...request }) {
+      refuseWhenClosed()
+      await ensureTopics(request.topics)
+      const stop = AbortSignal.any([signal, closing.signal])
+      const reader = openKafkaReader({ kafka, options, extents }, { ...request, signal: stop })
+      readers.set(reader, reader.done)
+      await reader.done.finally(() => readers.delete(reader))
+    },
+    async commit(topic, { epoch: of, partition, next }) {
+      refuseWhenClosed()
+      if (of !== epoch) return
+      await Promise.all([...readers.keys()].map((reader) => reader.commit(topic, partition, next)))
+    },
+    async close() {
+      if (closing.signal.aborted) return
+      closing.abort()
+      await Promise.allSettled(readers.values())
+      await appender.close()
+      await admin.close()
+    }
+  }
+}
+
+type TopicAdmin = {
+  ensureTopics(topics: readonly string[], options: KafkaLogOptions): Promise<void>
+  offsets(topic: string): Promise<{ partition: number; first: number; next: number }[]>
+  close(): Promise<void>
+}
+
+function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
+  let connected: Promise<Admin> | undefined
+  const known = new Set<string>()
+  const connect = async (): Promise<Admin> => {
+    const admin = kafka.admin()
+    try {
+      await admin.connect()
+    } catch (error) {
+      await admin.disconnect().catch(() => {
+        // It never was connected.
+      })
+      throw new Error(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
+    }
+    return admin
+  }
+  const use = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
+    connected ??= connect().catch((error: unknown) => {
+      connected = undefined
+      throw error
+    })
+    return await ask(await connected)
+  }
+  /** kafkajs asks for 14 seconds again and again for the offsets of a topic that does not exist. */
+  const exists = async (topic: string): Promise<boolean> => {
+    if (!known.has(topic)) for (const name of await use((admin) => admin.listTopics())) known.add(name)
+    return known.has(topic)
+  }
+  return {
+    async ensureTopics(topics, { partitions, replicationFactor, topicPrefix = '', configEntries = {} }) {
+      for (const topic of topics) assertTopicName(topicPrefix + topic)
+      const present = new Set(await use((admin) => admin.listTopics()))
+      const missing = [...new Set(topics)].map((topic) => topicPrefix + topic).filter((topic) => !present.has(topic))
+      if (missing.length === 0) return
+      const entries = { 'retention.ms': '-1', 'max.message.bytes': String(MESSAGE_BYTES_MAX), ...configEntries }
+      const config = Object.entries(entries).map(([name, value]) => ({ name, value }))
+      try {
+        await use((admin) =>
+          admin.createTopics({
+            waitForLeaders: true,
+            topics: missing.map((topic) => ({
+              topic,
+              numPartitions: partitions,
+              replicationFactor,
+              configEntries: config
+            }))
+          })
+        )
+      } catch (error) {
+        throw new Error(`the topics ${missing.join(', ')} cannot be made: ${createReason(error)}`, { cause: error })
+      }
+    },
+    async offsets(topic) {
+      try {
+        if (!(await exists(topic))) return []
+        const offsets = await use((admin) => admin.fetchTopicOffsets(topic))
+        return offsets
+          .map(({ partition, low, high }) => ({ partition, first: positionNumber(low), next: positionNumber(high) }))
+          .sort((a, b) => a.partition - b.partition)
+      } catch (error) {
+        known.delete(topic)
+        throw new Error(`the extents of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
+      }
+    },
+    async close() {
+      const admin = await connected?.catch(() => undefined)
+      await admin?.disconnect()
+    }
+  }
+}
+
+function createReason(error: unknown): string {
+  if (!(error instanceof Error && 'errors' in error && Array.isArray(error.errors))) return kafkaReason(error)
+  return error.errors.map(kafkaReason).join('; ')
+}
+
+type WaitingAppend = {
+  readonly topic: string
+  readonly messages: readonly LogMessage[]
+  resolve(): void
+  reject(error: Error): void
+}
+
+type Appender = { append(topic: string, messages: readonly LogMessage[]): Promise<void>; close(): Promise<void> }
+
+/** One request at a time, so that calls keep their order whatever kafkajs retries. */
+function openAppender(kafka: Kafka, brokers: readonly string[], topicPrefix: string): Appender {
+  const waiting: WaitingAppend[] = []
+  let sending: Promise<void> | undefined
+  let producer: Producer | undefined
+
+  const connected = async (): Promise<Producer> => {
+    if (producer !== undefined) return producer
+    const fresh = kafka.producer({
+      idempotent: true,
+      maxInFlightRequests: 1,
+      allowAutoTopicCreation: false,
+      createPartitioner: kafkajs.Partitioners.DefaultPartitioner
+    })
+    await fresh.connect()
+    producer = fresh
+    return fresh
+  }
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const group = nextGroup(waiting)
+      try {
+        const sender = await connected()
+        await sender.sendBatch({
+          acks: -1,
+          compression: kafkajs.CompressionTypes.GZIP,
+          topicMessages: topicMessages(group, topicPrefix)
+        })
+        for (const append of group) append.resolve()
+      } catch (error) {
+        // A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one.
+        const failed = producer
+        producer = undefined
+        failed?.disconnect().catch(() => {
+          // Its connection is gone with it.
+        })
+        for (const append of group) append.reject(appendFailure(error, append.topic, brokers))
+      }
+    }
+  }
+  const startSending = (): void => {
+    sending ??= sendAll().finally(() => {
+      sending = undefined
+      if (waiting.length > 0) startSending()
+    })
+  }
+  return {
+    async append(topic, messages) {
+      assertTopicName(topic)
+      if (messages.length === 0) return
+      if (waiting.length >= WAITING_APPENDS_MAX) {
+        throw new Error(`${WAITING_APPENDS_MAX} appends wait for Kafka at ${brokers.join(',')}: append more slowly`)
+      }
+      await new Promise<void>((resolve, reject) => {
+        waiting.push({ topic, messages, resolve, reject })
+        startSending()
+      })
+    },
+    async close() {
+      while (sending !== undefined) await sending
+      await producer?.disconnect()
+    }
+  }
+}
+
+/** Appends from the front that fit into one request; at least one. */
+function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
+  let characters = 0
+  let messages = 0
+  let count = 0
+  for (const append of waiting) {
+    for (const message of append.messages) characters += message.key.length + message.value.length
+    messages += append.messages.length
+    if (count > 0 && (characters > SEND_CHARACTERS_MAX || messages > SEND_MESSAGES_MAX)) break
+    count += 1
+  }
+  return waiting.splice(0, count)
+}
+
+function topicMessages(
+  group: readonly WaitingAppend[],
+  topicPrefix: string
+): { topic: string; messages: LogMessage[] }[] {
+  const byTopic = new Map<string, LogMessage[]>()
+  for (const { topic, messages } of group) {
+    const before = byTopic.get(topic)
+    if (before === undefined) byTopic.set(topic, [...messages])
+    else for (const message of messages) before.push(message)
+  }
+  return [...byTopic].map(([topic, messages]) => ({ topic: topicPrefix + topic, messages }))
+}
+
+function appendFailure(error: unknown, topic: string, brokers: readonly string[]): Error {
+  const type = kafkaErrorType(error)
+  const wayOut =
+    type === 'UNKNOWN_TOPIC_OR_PARTITION'
+      ? ' (the topic has to be made first)'
+      : type === 'MESSAGE_TOO_LARGE'
+        ? ` (raise max.message.bytes of the topic; topics made by this program allow ${MESSAGE_BYTES_MAX})`
+        : ''
+  return new Error(`Kafka at ${brokers.join(',')} did not take an append to ${topic}: ${kafkaReason(error)}${wayOut}`, {
+    cause: error
+  })
+}

@@ -1,0 +1,344 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LogRecord, PartitionExtent } from '@gamenet/schemas'
+import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
+import { kafkaReason } from './kafka-client.js'
+import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
+
+const SESSION_MS = 30_000
+const HEARTBEAT_MS = 3000
+/** How long a fetch waits at the head; also how long an abort or a paused start takes at most. */
+const FETCH_WAIT_MS = 250
+const FETCH_BYTES_PER_PARTITION = 2 * 1024 * 1024
+const PARTITIONS_AT_ONCE = 16
+const WATCH_MS = 10_000
+/** A partition that has records to read and none delivered for so long stands still; kafkajs does not notice. */
+const STALLED_MS = 30_000
+const RESTART_MS_MAX = 30_000
+const OFFSETS_END = 2 ** 48
+
+/** One `consume` call on a Kafka log. */
+export type KafkaReader = {
+  /** Settles when the reading has ended. */
+  readonly done: Promise<void>
+  /** Commits for the group when this reader holds the partition. */
+  commit(topic: string, partition: number, next: number): Promise<void>
+}
+
+type ReaderNeeds = {
+  readonly kafka: Kafka
+  readonly options: KafkaLogOptions
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+}
+
+type ConsumeRequest = Parameters<KafkaLog['consume']>[0]
+
+/** What is known of one partition while this process holds it. */
+type Holding = {
+  readonly topic: string
+  readonly partition: number
+  /** The next offset to deliver; undefined until `startAt` has answered. */
+  next: number | undefined
+  /** Where the consumer was last sent to. */
+  sought: number | undefined
+  committed: number
+  progressAtMs: number
+  isDelivering: boolean
+}
+
+/** Thrown to end a reading for a reason that a new consumer would meet again. */
+class ReadingEnded extends Error {
+  constructor(readonly reason: unknown) {
+    super('the reading has ended')
+  }
+}
+
+/** Starts to read. Consumers of kafkajs come and go; what was delivered is kept in mind over all of them. */
+export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): KafkaReader {
+  let session: Session | undefined
+  const read = async (): Promise<void> => {
+    for (let restarts = 0; !request.signal.aborted; restarts += 1) {
+      session = new Session(needs, request)
+      const startedMs = Date.now()
+      try {
+        await session.run()
+      } catch (error) {
+        if (error instanceof ReadingEnded) throw error.reason
+        needs.options.onCrash?.(error instanceof Error ? error : new Error(String(error)))
+      }
+      if (Date.now() - startedMs > RESTART_MS_MAX) restarts = 0
+      const pauseMs = Math.min(RESTART_MS_MAX, 500 * 2 ** Math.min(restarts, 6))
+      await delay(pauseMs, undefined, { signal: request.signal }).catch(() => {
+        // Aborted: the loop ends.
+      })
+    }
+  }
+  return {
+    done: read(),
+    async commit(topic, partition, next) {
+      await session?.commit(topic, partition, next)
+    }
+  }
+}
+
+/** One consumer of kafkajs, from its start until it is told to stop, crashes or stands still. */
+class Session {
+  readonly #needs: ReaderNeeds
+  readonly #request: ConsumeRequest
+  readonly #consumer: Consumer
+  readonly #prefix: string
+  #holdings = new Map<string, Holding>()
+  /** Deliveries and starts under way, one at a time for a partition, also over rebalances. */
+  readonly #busy = new Map<string, Promise<void>>()
+  #end: (error?: unknown) => void = () => {}
+  #isEnding = false
+
+  constructor(needs: ReaderNeeds, request: ConsumeRequest) {
+    this.#needs = needs
+    this.#request = request
+    this.#prefix = needs.options.topicPrefix ?? ''
+    this.#consumer = needs.kafka.consumer({
+      groupId: needs.options.groupId,
+      sessionTimeout: SESSION_MS,
+      rebalanceTimeout: 60_000,
+      heartbeatInterval: HEARTBEAT_MS,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      maxBytesPerPartition: FETCH_BYTES_PER_PARTITION,
+      allowAutoTopicCreation: false,
+      retry: { restartOnFailure: async () => false }
+    })
+  }
+
+  async run(): Promise<void> {
+    const { signal, topics } = this.#request
+    const ended = new Promise<void>((resolve, reject) => {
+      this.#end = (error) => {
+        this.#isEnding = true
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+    })
+    ended.catch(() => {
+      // Awaited below, after the consumer has started.
+    })
+    const onAbort = (): void => this.#end()
+    signal.addEventListener('abort', onAbort)
+    const watch = setInterval(() => void this.#watch(), WATCH_MS).unref()
+    try {
+      if (signal.aborted) return
+      this.#consumer.on('consumer.crash', ({ payload }) => this.#end(payload.error))
+      this.#consumer.on('consumer.group_join', ({ payload }) => this.#assigned(payload.memberAssignment))
+      await this.#consumer.connect()
+      await this.#consumer.subscribe({ topics: topics.map((topic) => this.#prefix + topic), fromBeginning: true })
+      await this.#consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
+        eachBatch: (payload) => this.#take(payload)
+      })
+      await ended
+    } finally {
+      this.#isEnding = true
+      clearInterval(watch)
+      signal.removeEventListener('abort', onAbort)
+      await Promise.allSettled(this.#busy.values())
+      await this.#consumer.disconnect().catch(() => {
+        // A crashed consumer has disconnected itself.
+      })
+    }
+  }
+
+  async commit(topic: string, partition: number, next: number): Promise<void> {
+    const holding = this.#holdings.get(nameOf(topic, partition))
+    if (holding === undefined || this.#isEnding || next <= holding.committed) return
+    holding.committed = next
+    try {
+      await this.#consumer.commitOffsets([{ topic: this.#prefix + topic, partition, offset: String(next) }])
+    } catch {
+      // A rebalance, or a coordinator that is loading: only lag figures lag, and the next commit is higher.
+    }
+  }
+
+  /** The group gave partitions to this process: each waits until it is known where its reading goes on. */
+  #assigned(assignment: Readonly<Record<string, number[]>>): void {
+    const before = this.#holdings
+    this.#holdings = new Map()
+    for (const [name, partitions] of Object.entries(assignment)) {
+      const topic = name.slice(this.#prefix.length)
+      for (const partition of partitions) {
+        const key = nameOf(topic, partition)
+        const holding = before.get(key) ?? fresh(topic, partition)
+        this.#holdings.set(key, holding)
+        this.#consumer.pause([{ topic: name, partitions: [partition] }])
+        void this.#inTurn(key, () => this.#start(holding))
+      }
+    }
+  }
+
+  async #start(holding: Holding): Promise<void> {
+    const { topic, partition } = holding
+    if (!this.#holds(holding)) return
+    if (holding.next === undefined) {
+      const wanted = await this.#request
+        .startAt(topic, this.#needs.options.epoch, partition)
+        .catch((error: unknown) => Promise.reject(new ReadingEnded(error)))
+      holding.next = await this.#heldStart(topic, partition, wanted)
+    }
+    if (!this.#holds(holding)) return
+    holding.progressAtMs = Date.now()
+    this.#seek(holding, holding.next)
+    this.#consumer.resume([{ topic: this.#prefix + topic, partitions: [partition] }])
+  }
+
+  async #heldStart(topic: string, partition: number, wanted: number): Promise<number> {
+    const extents = await this.#needs.extents(topic)
+    const extent = extents.find((held) => held.partition === partition)
+    const name = `${topic}, epoch ${this.#needs.options.epoch}, partition ${partition}`
+    if (extent === undefined) throw new Error(`${name} is not in Kafka`)
+    if (wanted > extent.next) {
+      throw new ReadingEnded(
+        new Error(
+          `${name} in Kafka ends before offset ${extent.next}, wanted was ${wanted}: ` +
+            'the topic is older than what was read from it; raise the epoch'
+        )
+      )
+    }
+    if (wanted === 0 || wanted >= extent.first) return Math.max(wanted, extent.first)
+    throw new ReadingEnded(lost(name, wanted, extent.first))
+  }
+
+  /** One batch of one partition, as kafkajs hands it over. Rejects only with errors of kafkajs, which it understands. */
+  async #take({ batch, resolveOffset, heartbeat }: EachBatchPayload): Promise<void> {
+    const topic = batch.topic.slice(this.#prefix.length)
+    const key = nameOf(topic, batch.partition)
+    let beatFailure: unknown
+    const beating = setInterval(() => {
+      heartbeat().catch((error: unknown) => {
+        beatFailure = error
+      })
+    }, HEARTBEAT_MS)
+    try {
+      await this.#inTurn(key, async () => {
+        const holding = this.#holdings.get(key)
+        if (holding === undefined || holding.next === undefined || this.#isEnding) return
+        const isTaken = await this.#deliver(holding, batch.messages)
+        if (isTaken) resolveOffset(batch.lastOffset())
+      })
+    } finally {
+      clearInterval(beating)
+    }
+    if (beatFailure !== undefined) throw beatFailure
+    if (!this.#isEnding) await heartbeat()
+  }
+
+  /** False when the batch does not begin where the reading stands: then the consumer is sent there. */
+  async #deliver(holding: Holding, messages: readonly KafkaMessage[]): Promise<boolean> {
+    const { topic, partition } = holding
+    const next = holding.next ?? 0
+    const records = messages.map(recordOf).filter(({ offset }) => offset >= next)
+    const [first] = records
+    if (first === undefined) return true
+    if (first.offset > next) {
+      if (holding.sought !== next) {
+        this.#seek(holding, next)
+        return false
+      }
+      await this.#refuseGap(holding, next, first.offset)
+    }
+    holding.isDelivering = true
+    try {
+      await this.#request.deliver({ topic, epoch: this.#needs.options.epoch, partition, records })
+    } catch (error) {
+      throw new ReadingEnded(error)
+    } finally {
+      holding.isDelivering = false
+    }
+    holding.next = (records.at(-1)?.offset ?? next) + 1
+    holding.progressAtMs = Date.now()
+    return true
+  }
+
+  /** Gaps are made by transactions and by compaction, but also by a retention that overtook the reading. */
+  async #refuseGap({ topic, partition }: Holding, next: number, found: number): Promise<void> {
+    const extent = (await this.#needs.extents(topic)).find((held) => held.partition === partition)
+    if (extent === undefined || extent.first <= next) return
+    const name = `${topic}, epoch ${this.#needs.options.epoch}, partition ${partition}`
+    throw new ReadingEnded(lost(name, next, Math.min(found, extent.first)))
+  }
+
+  #seek(holding: Holding, offset: number): void {
+    holding.sought = offset
+    this.#consumer.seek({ topic: this.#prefix + holding.topic, partition: holding.partition, offset: String(offset) })
+  }
+
+  #holds(holding: Holding): boolean {
+    return !this.#isEnding && this.#holdings.get(nameOf(holding.topic, holding.partition)) === holding
+  }
+
+  /** Runs after what is under way for the same partition. A failure ends the session. */
+  async #inTurn(key: string, work: () => Promise<void>): Promise<void> {
+    const turn = (this.#busy.get(key) ?? Promise.resolve()).then(work).catch((error: unknown) => this.#end(error))
+    this.#busy.set(key, turn)
+    await turn
+    if (this.#busy.get(key) === turn) this.#busy.delete(key)
+  }
+
+  /** Ends the session when a partition stands still although it has more to read. */
+  async #watch(): Promise<void> {
+    try {
+      for (const holding of this.#holdings.values()) {
+        if (holding.isDelivering || holding.next === undefined) continue
+        if (Date.now() - holding.progressAtMs < STALLED_MS) continue
+        const extent = (await this.#needs.extents(holding.topic)).find((held) => held.partition === holding.partition)
+        if (extent === undefined || extent.next <= (holding.next ?? 0)) holding.progressAtMs = Date.now()
+        else if (!holding.isDelivering && Date.now() - holding.progressAtMs >= STALLED_MS) {
+          const name = `${holding.topic}, partition ${holding.partition}`
+          this.#end(new Error(`${name} stood still at offset ${holding.next} of ${extent.next} for ${STALLED_MS} ms`))
+        }
+      }
+    } catch (error) {
+      // Kafka is away, and the consumer will notice that on its own.
+      void kafkaReason(error)
+    }
+  }
+}
+
+function fresh(topic: string, partition: number): Holding {
+  return {
+    topic,
+    partition,
+    next: undefined,
+    sought: undefined,
+    committed: 0,
+    progressAtMs: Date.now(),
+    isDelivering: false
+  }
+}
+
+function nameOf(topic: string, partition: number): string {
+  return `${topic}/${partition}`
+}
+
+function lost(name: string, wanted: number, first: number): Error {
+  return new Error(`offsets ${wanted} to ${first - 1} of ${name} are no longer in Kafka: its retention passed them`)
+}
+
+/** An offset of Kafka, a decimal text, as a number. Throws beyond 2^48, which positions cannot hold. */
+export function positionNumber(offset: string): number {
+  const value = Number(offset)
+  if (Number.isSafeInteger(value) && value >= 0 && value < OFFSETS_END) return value
+  throw new Error(`Kafka gave the offset ${offset}, expected 0 to 2^48 - 1`)
+}
+
+function recordOf(message: KafkaMessage): LogRecord {
+  const headers: Record<string, string> = {}
+  for (const [name, value] of Object.entries(message.headers ?? {})) {
+    const last = Array.isArray(value) ? value.at(-1) : value
+    if (last !== undefined) headers[name] = typeof last === 'string' ? last : last.toString('utf8')
+  }
+  return {
+    offset: positionNumber(message.offset),
+    key: message.key === null ? null : message.key.toString('utf8'),
+    headers,
+    value: message.value
+  }
+}

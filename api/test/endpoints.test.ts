@@ -1,0 +1,219 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { gunzipSync } from 'node:zlib'
+import { nameKey } from '@gamenet/schemas'
+import { test } from 'tap'
+import { DataVersions } from '../src/answers/data-versions.js'
+import { catalogKeeper, compareNames } from '../src/queries/catalog.js'
+import { endpoints } from '../src/routes/endpoints.js'
+import { MINUTE_MS } from './plain-counts.js'
+import { openReadModel, type ReadModel, time } from './read-model.js'
+import { type Teardown, testApp } from './support/test-app.js'
+
+const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
+const SHARED_DATA = new URL('../../../../shared/data/', import.meta.url)
+
+type Described = {
+  titleId: string
+  name: string
+  title?: string | null
+  publisher?: string | null
+  releaseDate?: string | null
+}
+
+/** The whole API on a real engine; `changed` tells it that tables were filled. */
+async function openApi(t: Teardown & { testdir(): string }) {
+  const model = await openReadModel(t)
+  const tables = model.clickhouse.readers
+  const versions = new DataVersions({ tables })
+  const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
+  const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => NOW_MS })
+  let version = 0
+  const changed = async (...projections: string[]) => {
+    version += 1
+    const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
+    await model.insert(
+      'data_change',
+      columns,
+      projections.map((name) => [String(version), name, '*', '0', String(Date.UTC(2106, 0, 1))])
+    )
+    await versions.refresh()
+  }
+  const get = async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers })
+  return { model, changed, get }
+}
+
+async function storeDescribed(model: ReadModel, titles: readonly Described[], version = 1): Promise<void> {
+  const rows = titles.flatMap(({ titleId, name, title, publisher, releaseDate }) => [
+    [titleId, 'name', name, nameKey(name), String(version)],
+    ...Object.entries({ title, publisher, release_date: releaseDate }).flatMap(([field, value]) =>
+      value === undefined || value === null ? [] : [[titleId, field, value, '', String(version)]]
+    )
+  ])
+  await model.insert('title', ['title_id', 'field', 'value', 'name_key', 'version'], rows)
+}
+
+test('every endpoint is described, and its example is an answer that it could give', async (t) => {
+  t.equal(new Set(endpoints.map(({ operationId }) => operationId)).size, endpoints.length)
+  t.equal(new Set(endpoints.map(({ path }) => path)).size, endpoints.length)
+  for (const { path, summary, response, example } of endpoints) {
+    t.ok(summary.length > 0 && response.meta()?.description, path)
+    t.equal(response.safeParse(example).success, true, path)
+  }
+})
+
+test('every parameter says by name what is wrong with it', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  await storeDescribed(model, [{ titleId: '4d530001', name: 'Halo' }])
+  await changed('title')
+  const bad = [
+    '',
+    '-1',
+    '0',
+    '1.5',
+    '1e1',
+    '0x1',
+    '01',
+    ' 1',
+    '1'.repeat(10_000),
+    '%00',
+    '%F0%9F%91%BE',
+    'NaN',
+    '99999999999999999999'
+  ]
+  const parameters: Record<string, string[]> = {
+    '/api/network-stats/registered-users': ['days'],
+    '/api/network-stats/online-24h': ['days', 'from', 'to', 'resolution'],
+    '/api/network-stats/lobbies-24h': ['days', 'from', 'to', 'resolution'],
+    '/api/network-stats/activity-summary': ['period'],
+    '/api/network-stats/daily-online': ['days', 'from', 'to'],
+    '/api/network-stats/top-games': ['days', 'from', 'to', 'limit'],
+    '/api/title/4d530001/online-users/history': ['hours', 'from', 'to', 'resolution']
+  }
+  for (const [path, names] of Object.entries(parameters)) {
+    t.equal((await get(path)).statusCode, 200, path)
+    t.equal((await get(`${path}?unknown=1&unknown=2`)).statusCode, 200, `${path} ignores what it does not know`)
+    const wrong: string[] = []
+    for (const name of names) {
+      for (const query of [...bad.map((value) => `${name}=${value}`), `${name}=7&${name}=7`]) {
+        const answer = await get(`${path}?${query}`)
+        const { error, ...more } = answer.json<Record<string, string>>()
+        const isSaid = error?.includes(name) === true && error.length < 400 && Object.keys(more).length === 0
+        // A URL that is too long is refused as such, before anybody reads its parameters.
+        if (!(answer.statusCode === 400 && isSaid) && !(answer.statusCode === 414 && query.length > 9000))
+          wrong.push(`${query.slice(0, 60)}: ${answer.statusCode} ${error}`)
+      }
+    }
+    t.same(wrong, [], path)
+  }
+  for (const id of ['4d53', '4d5300011', 'zzzzzzzz', '%00', '%F0%9F%91%BE', 'x'.repeat(3000)]) {
+    const answer = await get(`/api/title/${id}/online-users/history`)
+    t.match([answer.statusCode, answer.json().error], [400, /titleId/], id.slice(0, 20))
+  }
+})
+
+test('a series says its width in a header, with HEAD, from memory and on 304 too', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
+  await model.storeNetwork([{ key: 'online', ms: minuteNow - 5 * MINUTE_MS, value: 11 }])
+  await changed('network-count', 'network-count-hour')
+  const url = '/api/network-stats/online-24h'
+  const first = await get(url)
+  t.same(first.json(), [{ recorded_at: '2026-03-14 19:55:00', online_count: 11 }])
+  t.equal(first.headers['x-resolution-seconds'], '0')
+  t.equal((await get(`${url}?days=7`)).headers['x-resolution-seconds'], '900')
+  const etag = String(first.headers.etag)
+  const again = await get(url, { 'if-none-match': etag })
+  t.same([again.statusCode, again.headers['x-resolution-seconds']], [304, '0'])
+  await model.storeNetwork([{ key: 'online', ms: minuteNow - 5 * MINUTE_MS, value: 12 }])
+  await changed('network-count')
+  const corrected = await get(url, { 'if-none-match': etag })
+  t.equal(corrected.statusCode, 200, 'a correction is seen at once')
+})
+
+test('a game is found by id and by name however it is spelt, and its names are listed', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  t.same((await get('/api/games')).json(), [])
+  const names = [
+    'Tom & Jerry: War',
+    'F#ck / Off',
+    "Who's + There?",
+    '100 %',
+    'Ärger 🎮',
+    'a.b..c',
+    '..',
+    'Same',
+    'Same',
+    '[x]'
+  ]
+  const titles = names.map((name, i) => ({ titleId: `4d5300${10 + i}`, name }))
+  await storeDescribed(model, titles)
+  await model.insert(
+    'title_latest',
+    ['title_id', 'ts', 'online', 'version'],
+    [
+      ['4d530018', time(NOW_MS), 1, '1'],
+      ['000000aa', time(NOW_MS), 1, '1']
+    ]
+  )
+  await changed('title', 'title-latest')
+  const listed = (await get('/api/games')).json<string[]>()
+  t.same(listed, [...names.filter((_, i) => i !== 7), 'Same [4d530017]'].sort(compareNames))
+  for (const name of listed) {
+    // A path of dots alone is a path to somewhere else for every client; such a game is asked for by id.
+    if (name === '..') continue
+    const answer = await get(`/api/game/${encodeURIComponent(name.toUpperCase())}`)
+    t.equal(answer.statusCode, 200, name)
+    t.equal(answer.json().name, name.replace(' [4d530017]', ''), name)
+  }
+  t.same((await get('/api/game/4D530010')).json(), {
+    titleId: '4d530010',
+    name: names[0],
+    title: '',
+    image: '',
+    publisher: '',
+    releaseDate: ''
+  })
+  t.equal((await get('/api/game/same')).json().titleId, '4d530018', 'the one that was counted has the bare name')
+  t.equal((await get('/api/game/000000aa')).statusCode, 404, 'a title that is only counted is not described')
+  t.same((await get('/api/title/000000aa/online-users/history')).json(), [], 'but it has a history')
+  t.match((await get('/api/game/No%00pe')).json().error, /game/)
+  for (const unknown of ['Nobody', '4d53ffff', '%F0%9F%91%BE', 'a%2Fb%2F']) {
+    const answer = await get(`/api/game/${unknown}`)
+    t.match([answer.statusCode, answer.json().error], [404, /^No game ".*" is known\.$/], unknown)
+  }
+  await storeDescribed(model, [{ titleId: '4d530010', name: 'Renamed', publisher: 'Somebody' }], 2)
+  await changed('title')
+  t.match((await get('/api/game/renamed')).json(), { titleId: '4d530010', name: 'Renamed', publisher: 'Somebody' })
+  t.equal(
+    (await get(`/api/game/${encodeURIComponent('Tom & Jerry: War')}`)).statusCode,
+    404,
+    'the old name is nobody’s'
+  )
+})
+
+test('every title of real catalogues is found by the name that it is listed under', async (t) => {
+  const file = new URL('titles.jsonl.gz', SHARED_DATA)
+  if (!existsSync(file)) {
+    t.comment('SKIPPED: ../shared/data is absent, so no real catalogue was read; the test above has made-up names')
+    t.pass()
+    return
+  }
+  const { model, changed, get } = await openApi(t)
+  const titles = gunzipSync(await readFile(file))
+    .toString('utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Described)
+  await storeDescribed(
+    model,
+    titles.map((title) => ({ ...title, titleId: title.titleId.toLowerCase() }))
+  )
+  await changed('title')
+  const listed = (await get('/api/games')).json<string[]>()
+  t.equal(listed.length, titles.length)
+  t.equal(new Set(listed).size, titles.length, 'no two are listed under one name')
+  const found = new Set<string>()
+  for (const name of listed) found.add((await get(`/api/game/${encodeURIComponent(name)}`)).json().titleId)
+  t.equal(found.size, titles.length)
+})

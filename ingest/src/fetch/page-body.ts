@@ -24,6 +24,7 @@ export async function readPageBody(
   }
   const chunks: Buffer[] = []
   let bytes = 0
+  let isTooLarge = false
   try {
     await pipeline(
       body,
@@ -31,24 +32,24 @@ export async function readPageBody(
       async (decoded: AsyncIterable<Buffer>) => {
         for await (const chunk of decoded) {
           bytes += chunk.length
-          if (bytes > options.bytesMax) throw new PageTooLarge()
+          isTooLarge = bytes > options.bytesMax
+          if (isTooLarge) return
           chunks.push(chunk)
         }
       },
       { signal: options.signal }
     )
   } catch (error) {
-    if (error instanceof PageTooLarge) return { ok: false, reason: `the page is larger than ${options.bytesMax} bytes` }
-    throw error
+    // Leaving the loop early ends the pipeline with an error of its own.
+    if (!isTooLarge) throw error
   }
+  if (isTooLarge) return { ok: false, reason: `the page is larger than ${options.bytesMax} bytes` }
   try {
     return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)) }
   } catch {
     return { ok: false, reason: 'the page is not valid UTF-8' }
   }
 }
-
-class PageTooLarge extends Error {}
 
 function decoderOf(encoding: string | undefined): Transform | undefined {
   switch ((encoding ?? 'identity').trim().toLowerCase()) {

@@ -1,0 +1,249 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { type Test, test } from 'tap'
+import { createPageFetcher, type PageFetcherOptions } from '../../src/fetch/page-fetcher.js'
+import { retryAfterMs } from '../../src/fetch/retry-after.js'
+import { type Answer, sendHtml, startPageServer } from '../page-server.js'
+
+const PAGE = '<html><body>Pokémon</body></html>'
+
+async function given(t: Test, answer: Answer, options: Partial<PageFetcherOptions> = {}) {
+  const server = await startPageServer(t, answer)
+  const fetcher = createPageFetcher({
+    upstreamUrl: server.url,
+    userAgent: 'gamenet-stats/test (+http://localhost)',
+    requestsPerSecond: 1000,
+    attemptTimeoutMs: 5000,
+    retriesMax: 0,
+    backoffMs: 1,
+    ...options
+  })
+  t.teardown(() => fetcher.close())
+  return { server, fetcher }
+}
+
+async function reasonOf(t: Test, answer: Answer, options: Partial<PageFetcherOptions> = {}): Promise<string> {
+  const { fetcher } = await given(t, answer, options)
+  const fetched = await fetcher.fetch('/')
+  return fetched.ok ? 'a page' : fetched.reason
+}
+
+test('a page comes with its address, its validators and the instant of its headers', async (t) => {
+  const { server, fetcher } = await given(t, (_, response) => sendHtml(response, PAGE, { etag: '"1"' }), {
+    now: () => 1_700_000_000_123
+  })
+  t.same(await fetcher.fetch('/games'), {
+    ok: true,
+    changed: true,
+    html: PAGE,
+    address: `${server.url}/games`,
+    validators: { etag: '"1"' },
+    answeredAtMs: 1_700_000_000_123
+  })
+  t.equal(server.requests[0]?.headers['user-agent'], 'gamenet-stats/test (+http://localhost)')
+})
+
+test('compressed pages are unpacked, and one that unpacks to too much is refused', async (t) => {
+  for (const [encoding, bytes] of [
+    ['gzip', gzipSync(PAGE)],
+    ['br', brotliCompressSync(PAGE)]
+  ] as const) {
+    const { fetcher } = await given(t, (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/html', 'content-encoding': encoding }).end(bytes)
+    })
+    t.match(await fetcher.fetch('/'), { ok: true, html: PAGE }, encoding)
+  }
+  const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+  t.ok(bomb.length < 100_000)
+  const reason = await reasonOf(t, (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' }).end(bomb)
+  })
+  t.match(reason, /larger than 8388608 bytes/)
+  const cut = await reasonOf(t, (_, response) => {
+    const half = gzipSync(PAGE.repeat(1000)).subarray(0, 60)
+    response.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' }).end(half)
+  })
+  t.match(cut, /unexpected end of file/)
+})
+
+test('a page that is unchanged is said to be so, and only when it was asked for that way', async (t) => {
+  const { fetcher } = await given(t, (request, response) => {
+    if (request.headers['if-none-match'] === '"1"') response.writeHead(304).end()
+    else sendHtml(response, PAGE, { etag: '"1"' })
+  })
+  t.match(await fetcher.fetch('/'), { ok: true, changed: true })
+  t.match(await fetcher.fetch('/', { validators: { etag: '"1"' } }), { ok: true, changed: false })
+  t.match(await reasonOf(t, (_, response) => response.writeHead(304).end()), /status 304/)
+})
+
+test('what is no page is a reason', async (t) => {
+  const html = { 'content-type': 'text/html' }
+  const faults: [RegExp, Answer][] = [
+    [
+      /content type is "application\/json"/,
+      (_, r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+    ],
+    [/content type is missing/, (_, r) => r.writeHead(200).end(PAGE)],
+    [
+      /charset is iso-8859-1/,
+      (_, r) => r.writeHead(200, { 'content-type': 'text/html; charset=iso-8859-1' }).end(PAGE)
+    ],
+    [/not valid UTF-8/, (_, r) => r.writeHead(200, html).end(Buffer.from([0x3c, 0xff, 0xfe]))],
+    [/content encoding is zstd/, (_, r) => r.writeHead(200, { ...html, 'content-encoding': 'zstd' }).end('x')],
+    [/status 500/, (_, r) => r.writeHead(500).end('broken')],
+    [/status 404/, (_, r) => r.writeHead(404).end()],
+    [
+      /another origin, http:\/\/elsewhere.example/,
+      (_, r) => r.writeHead(302, { location: 'http://elsewhere.example/' }).end()
+    ],
+    [/without a valid Location/, (_, r) => r.writeHead(302).end()],
+    [/more than 3 redirects/, (_, r) => r.writeHead(302, { location: '/again' }).end()],
+    [/closed|terminated|reset/i, (_, r) => r.socket?.destroy()],
+    [
+      /closed|terminated|aborted|content-length/i,
+      (_, r) => {
+        r.writeHead(200, { ...html, 'content-length': '1000' }).write(PAGE)
+        setImmediate(() => r.socket?.end())
+      }
+    ]
+  ]
+  for (const [expected, answer] of faults) t.match(await reasonOf(t, answer), expected)
+})
+
+test('an address where nobody listens is a reason', async (t) => {
+  const fetcher = createPageFetcher({
+    upstreamUrl: 'http://127.0.0.1:1',
+    userAgent: 'test',
+    requestsPerSecond: 1000,
+    retriesMax: 0
+  })
+  t.teardown(() => fetcher.close())
+  const fetched = await fetcher.fetch('/')
+  t.match(fetched, { ok: false, reason: /ECONNREFUSED/ })
+})
+
+test('headers that do not come, a body that stands still and one without end are cut', async (t) => {
+  const limits = { attemptTimeoutMs: 200, bytesMax: 100_000 }
+  t.match(await reasonOf(t, () => {}, limits), /no whole page within 200 ms/)
+  const still: Answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).write('<html>')
+  t.match(await reasonOf(t, still, limits), /no whole page within 200 ms/)
+  const endless: Answer = (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' })
+    const more = () => {
+      while (!response.destroyed && response.write('x'.repeat(10_000)));
+      if (!response.destroyed) response.once('drain', more)
+    }
+    more()
+  }
+  t.match(await reasonOf(t, endless, { ...limits, attemptTimeoutMs: 5000 }), /larger than 100000 bytes/)
+})
+
+test('redirects within the origin are followed, and the page has the address where it stood', async (t) => {
+  const { server, fetcher } = await given(t, (request, response) => {
+    if (request.url === '/') response.writeHead(301, { location: '/home' }).end()
+    else sendHtml(response, PAGE)
+  })
+  t.match(await fetcher.fetch('/'), { ok: true, address: `${server.url}/home` })
+})
+
+test('what may pass is tried again, what would be the same again is not', async (t) => {
+  for (const [status, attempts] of [
+    [500, 3],
+    [503, 3],
+    [404, 1],
+    [403, 1]
+  ] as const) {
+    const { server, fetcher } = await given(t, (_, response) => response.writeHead(status).end(), { retriesMax: 2 })
+    t.match(await fetcher.fetch('/'), { ok: false })
+    t.equal(server.requests.length, attempts, `status ${status}`)
+  }
+  let failures = 2
+  const { fetcher } = await given(
+    t,
+    (_, response) => {
+      failures -= 1
+      if (failures === 1) response.socket?.destroy()
+      else if (failures === 0) response.writeHead(503, { 'retry-after': '0' }).end()
+      else sendHtml(response, PAGE)
+    },
+    { retriesMax: 2 }
+  )
+  t.match(await fetcher.fetch('/'), { ok: true, html: PAGE })
+})
+
+test('an upstream that asks for a long pause is left alone until it is over', async (t) => {
+  let nowMs = 1_700_000_000_000
+  let busy = true
+  const { server, fetcher } = await given(
+    t,
+    (_, response) => {
+      if (busy) response.writeHead(503, { 'retry-after': '120' }).end()
+      else sendHtml(response, PAGE)
+    },
+    { retriesMax: 2, now: () => nowMs }
+  )
+  t.match(await fetcher.fetch('/'), { ok: false, reason: /status 503/ })
+  busy = false
+  nowMs += 119_000
+  t.match(await fetcher.fetch('/'), { ok: false, reason: /another 1 s/ })
+  t.equal(server.requests.length, 1)
+  nowMs += 1_000
+  t.match(await fetcher.fetch('/'), { ok: true })
+})
+
+test('requests run one at a time', async (t) => {
+  const { server, fetcher } = await given(t, (_, response) => {
+    setTimeout(() => sendHtml(response, PAGE), 10)
+  })
+  const pages = await Promise.all(Array.from({ length: 5 }, (_, at) => fetcher.fetch(`/${at}`)))
+  t.ok(pages.every((page) => page.ok))
+  t.same(
+    server.requests.map(({ url }) => url),
+    ['/0', '/1', '/2', '/3', '/4']
+  )
+  t.equal(server.atOnceMax(), 1)
+})
+
+test('closing and aborting end what is in flight and what waits', async (t) => {
+  const { server, fetcher } = await given(t, () => {}, { attemptTimeoutMs: 60_000 })
+  const abort = new AbortController()
+  const fetches = [fetcher.fetch('/'), fetcher.fetch('/games', { signal: abort.signal })]
+  while (server.requests.length === 0) await new Promise(setImmediate)
+  abort.abort()
+  t.match(await fetches[1], { ok: false, reason: 'the service is stopping' })
+  await fetcher.close()
+  t.match(await fetches[0], { ok: false, reason: 'the service is stopping' })
+  t.match(await fetcher.fetch('/'), { ok: false })
+})
+
+test('the home page is the upstream address itself, the other pages lie below it', async (t) => {
+  const { server } = await given(t, (_, response) => sendHtml(response, PAGE))
+  const options = { userAgent: 'test', requestsPerSecond: 1000 }
+  const below = createPageFetcher({ ...options, upstreamUrl: `${server.url}/net/index.html?x=1` })
+  t.teardown(() => below.close())
+  await below.fetch('/')
+  const folder = createPageFetcher({ ...options, upstreamUrl: `${server.url}/net` })
+  t.teardown(() => folder.close())
+  await folder.fetch('/games')
+  t.same(
+    server.requests.map(({ url }) => url),
+    ['/net/index.html?x=1', '/net/games']
+  )
+})
+
+test('an upstream address that cannot work is refused at once', async (t) => {
+  const options = { userAgent: 'test', requestsPerSecond: 1 }
+  for (const upstreamUrl of ['', 'upstream.example', 'ftp://upstream.example', 'http://user:secret@upstream.example']) {
+    t.throws(() => createPageFetcher({ ...options, upstreamUrl }), /The upstream address must/, upstreamUrl)
+  }
+  t.throws(() => createPageFetcher({ ...options, requestsPerSecond: 0, upstreamUrl: 'http://a' }), RangeError)
+})
+
+test('Retry-After is read as seconds or as a date, an hour at most', async (t) => {
+  const now = Date.parse('2026-03-14T20:00:00Z')
+  t.equal(retryAfterMs('5', now), 5000)
+  t.equal(retryAfterMs('Sat, 14 Mar 2026 20:00:30 GMT', now), 30_000)
+  t.equal(retryAfterMs('Sat, 14 Mar 2026 19:00:00 GMT', now), 0)
+  t.equal(retryAfterMs('999999', now), 3_600_000)
+  t.equal(retryAfterMs('soon', now), undefined)
+  t.equal(retryAfterMs(undefined, now), undefined)
+})

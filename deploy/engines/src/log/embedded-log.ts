@@ -1,5 +1,6 @@
-import { mkdirSync, realpathSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readSync, realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
@@ -25,6 +26,9 @@ const TRIM_BATCHES_MAX = 1000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
+const META_PAGE_BYTES = 4096
+const LMDB_MAGIC_AT = 24
+const LMDB_MAGIC = 0xbeef_c0de
 const FULL_BYTES = 16 * 1024 * 1024
 
 export type EmbeddedLogOptions = {
@@ -137,6 +141,7 @@ function openStore(options: EmbeddedLogOptions): Store {
   assertWithin('partitions', partitions, 1, PARTITIONS_MAX)
   mkdirSync(options.path, { recursive: true })
   const path = realpathSync(options.path)
+  assertLmdbFile(path)
   let root: RootDatabase
   try {
     // With overlapping sync a commit is answered before it is flushed; with event-turn batching lmdb makes a promise
@@ -161,6 +166,22 @@ function openStore(options: EmbeddedLogOptions): Store {
     void root.close()
     throw error
   }
+}
+
+/** LMDB ends the process when its file is another one, so its first page is looked at before. */
+function assertLmdbFile(path: string): void {
+  const page = Buffer.alloc(META_PAGE_BYTES)
+  let bytes: number
+  try {
+    const file = openSync(join(path, 'data.mdb'), 'r')
+    bytes = readSync(file, page)
+    closeSync(file)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return
+    throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
+  }
+  if (bytes === 0 || (bytes === META_PAGE_BYTES && page.readUInt32LE(LMDB_MAGIC_AT) === LMDB_MAGIC)) return
+  throw new Error(`${path} holds no log that can be opened: data.mdb is not a file of LMDB, or cut off`)
 }
 
 /** Reads what the directory says of itself, refuses what does not fit, and adds this epoch when it is new. */

@@ -1,0 +1,293 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Worker } from 'node:worker_threads'
+import { openEmbeddedLog } from '@gamenet/engines'
+import { encodeEvent, instantOf, type LogMessage, titleCountTopic } from '@gamenet/schemas'
+import { open } from 'lmdb'
+import { type Test, test } from 'tap'
+import { asAppended, message, messages, readAll } from './log-contract.js'
+
+const engines = new URL('../src/index.js', import.meta.url).href
+const contract = new URL('./log-contract.js', import.meta.url).href
+
+function openLog(t: Test, options: Parameters<typeof openEmbeddedLog>[0]): ReturnType<typeof openEmbeddedLog> {
+  const log = openEmbeddedLog(options)
+  t.teardown(() => log.close())
+  return log
+}
+
+function scrapeOf200(minute: number): LogMessage[] {
+  return Array.from({ length: 200 }, (_, i) => {
+    const titleId = (0x4d53_0000 + ((i * 7919) % 65_536)).toString(16)
+    const observedAt = instantOf(Date.UTC(2026, 0, 1) + minute * 60_000)
+    const online = (i * 31 + minute * 17) % 977
+    return encodeEvent(
+      titleCountTopic,
+      { titleId, observedAt, online, sessions: online >> 4, lobbyPlayers: online >> 2 },
+      { source: '/scrape/network' }
+    )
+  })
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.kill('SIGKILL')
+  await exited
+}
+
+void test('what append answered is there after the process was killed', async (t) => {
+  const path = t.testdir()
+  const program = `
+    import { openEmbeddedLog } from ${JSON.stringify(engines)}
+    import { message } from ${JSON.stringify(contract)}
+    const log = openEmbeddedLog({ path: ${JSON.stringify(path)} })
+    for (let n = 0; ; n += 1) {
+      await log.append('thing', [message(n * 2), message(n * 2 + 1)])
+      process.stdout.write(n + '\\n')
+    }`
+  let held = 0
+  for (let round = 0; round < 3; round += 1) {
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    let answered = 0
+    for await (const line of createInterface({ input: child.stdout })) {
+      answered = Number(line) + 1
+      if (answered >= 20 + round * 7) break
+    }
+    await killed(child)
+    const log = openLog(t, { path })
+    const [extent] = await log.extents('thing')
+    const next = extent?.next ?? 0
+    t.ok(next - held >= answered * 2, `${next - held} records are there, ${answered * 2} were answered`)
+    t.equal(next % 2, 0, 'an append is there as a whole')
+    const read = await readAll(log, 'thing', next - held, () => held)
+    t.same((read.get(0) ?? []).map(asAppended), messages(next - held))
+    held = next
+    await log.close()
+  }
+})
+
+void test('a worker thread that opens the same directory reads along', async (t) => {
+  const path = t.testdir()
+  const log = openLog(t, { path })
+  await log.append('thing', messages(5))
+  const worker = new Worker(
+    `
+    const { parentPort } = require('node:worker_threads')
+    const enough = new AbortController()
+    import(${JSON.stringify(engines)}).then(async ({ openEmbeddedLog }) => {
+      const log = openEmbeddedLog({ path: ${JSON.stringify(path)} })
+      let total = 0
+      parentPort.on('message', () => enough.abort())
+      await log.consume({
+        topics: ['thing'],
+        startAt: async () => 0,
+        deliver: async ({ records }) => {
+          total += records.length
+          parentPort.postMessage({ total, last: records.at(-1) })
+        },
+        signal: enough.signal
+      })
+      const extents = await log.extents('thing')
+      await log.close()
+      parentPort.postMessage({ extents })
+      parentPort.close()
+    })`,
+    { eval: true }
+  )
+  const said: { total?: number; last?: { value: string }; extents?: unknown }[] = []
+  const until = async (isSaid: () => boolean): Promise<void> => {
+    while (!isSaid()) said.push((await once(worker, 'message'))[0])
+  }
+  await until(() => said.at(-1)?.total === 5)
+  for (let round = 1; round <= 20; round += 1) {
+    await log.append('thing', messages(5, round * 5))
+    await until(() => said.at(-1)?.total === 5 + round * 5)
+    t.equal(said.at(-1)?.last?.value, message(round * 5 + 4).value)
+  }
+  worker.postMessage('stop')
+  await until(() => said.at(-1)?.extents !== undefined)
+  t.same(said.at(-1)?.extents, await log.extents('thing'))
+  await log.append('thing', messages(1))
+  t.pass('the log goes on after the worker closed its own')
+})
+
+void test('an idle reader keeps no process alive', async (t) => {
+  const program = `
+    import { openEmbeddedLog } from ${JSON.stringify(engines)}
+    const log = openEmbeddedLog({ path: ${JSON.stringify(t.testdir())} })
+    log.consume({ topics: ['thing'], startAt: async () => 0, deliver: async () => {}, signal: new AbortController().signal })`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: 'inherit' })
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0)
+})
+
+void test('an event of a scrape of 200 titles takes at most 40 bytes on disk', async (t) => {
+  const path = t.testdir()
+  const log = openLog(t, { path })
+  for (let minute = 0; minute < 250; minute += 1) await log.append('title-count', scrapeOf200(minute))
+  const bytes = statSync(join(path, 'data.mdb')).size / 50_000
+  t.ok(bytes <= 40, `${bytes.toFixed(1)} bytes`)
+})
+
+void test('a directory of a newer format is refused', async (t) => {
+  const path = t.testdir()
+  await openEmbeddedLog({ path }).close()
+  const root = open({ path, noSubdir: false, maxDbs: 4, overlappingSync: false, encoding: 'binary' })
+  await root.openDB<string, string>({ name: 'meta', encoding: 'string' }).put('format', '2')
+  await root.close()
+  t.throws(() => openEmbeddedLog({ path }), /has format 2, this program reads 1/)
+})
+
+void test('a directory that holds something else is refused', async (t) => {
+  const path = t.testdir({ 'data.mdb': 'x'.repeat(10_000) })
+  t.throws(() => openEmbeddedLog({ path }), /holds no log that can be opened/)
+})
+
+void test('other partitions in the same epoch, and an older epoch, are refused', async (t) => {
+  const path = t.testdir()
+  await openEmbeddedLog({ path, epoch: 2, partitions: 3 }).close()
+  t.throws(
+    () => openEmbeddedLog({ path, epoch: 2, partitions: 4 }),
+    /has 3 partitions in epoch 2, asked for were 4: raise the epoch/
+  )
+  t.throws(() => openEmbeddedLog({ path, epoch: 1, partitions: 3 }), /is at epoch 2, asked for was the older epoch 1/)
+  t.throws(() => openEmbeddedLog({ path, epoch: 70_000 }), /epoch is 70000, expected a whole number from 0 to 65535/)
+})
+
+void test('after the epoch rose, older records are read before newer ones', async (t) => {
+  const path = t.testdir()
+  const before = openEmbeddedLog({ path, epoch: 1, partitions: 1 })
+  await before.append('thing', messages(10))
+  await before.close()
+  const log = openLog(t, { path, epoch: 2, partitions: 2 })
+  await log.append('thing', messages(10, 10))
+  const read: string[] = []
+  const enough = new AbortController()
+  await log.consume({
+    topics: ['thing'],
+    startAt: async () => 0,
+    deliver: async ({ epoch, records }) => {
+      read.push(...records.map(({ value }) => `${epoch} ${JSON.parse(String(value)).n >= 10}`))
+      if (read.length >= 20) enough.abort()
+    },
+    signal: enough.signal
+  })
+  t.same(read, [...Array(10).fill('1 false'), ...Array(10).fill('2 true')])
+  t.same(
+    (await log.extents('thing')).map(({ epoch }) => epoch),
+    [1, 2, 2]
+  )
+})
+
+void test('retention by age deletes whole old batches, keeps the newest, and moves the first offset', async (t) => {
+  let nowMs = 1_000_000
+  const log = openLog(t, { path: t.testdir(), retentionMs: 60_000, now: () => nowMs })
+  for (let i = 0; i < 10; i += 1) {
+    await log.append('thing', messages(10, i * 10))
+    nowMs += 10_000
+  }
+  await log.trim()
+  t.same(await log.extents('thing'), [{ epoch: 1, partition: 0, first: 40, next: 100 }])
+  await t.rejects(
+    readAll(log, 'thing', 1, () => 5),
+    /offsets 5 to 39 of thing, epoch 1, partition 0 are no longer in the log/
+  )
+  const read = await readAll(log, 'thing', 60)
+  t.same((read.get(0) ?? []).map(asAppended), messages(60, 40))
+  nowMs += 10_000_000
+  await log.trim()
+  t.same(await log.extents('thing'), [{ epoch: 1, partition: 0, first: 90, next: 100 }])
+})
+
+void test('retention by size bounds a partition', async (t) => {
+  const log = openLog(t, { path: t.testdir(), retentionBytes: 20_000 })
+  const noise = (n: number): string =>
+    Array.from({ length: 2000 }, (_, i) => ((i * 7919 + n * 104_729) % 9973).toString(36)).join('')
+  for (let n = 0; n < 40; n += 1) await log.append('thing', [{ ...message(n), value: noise(n) }])
+  await log.trim()
+  const [extent] = await log.extents('thing')
+  t.ok((extent?.first ?? 0) > 20, `the first offset is ${extent?.first}`)
+  t.equal(extent?.next, 40)
+})
+
+void test('a write that fails is told, leaves nothing behind, and later appends work', async (t) => {
+  const path = t.testdir()
+  const log = openLog(t, { path })
+  await log.append('thing', messages(10))
+  // The process may not make a file larger than this: the write fails as on a full disk.
+  const program = `
+    import { openEmbeddedLog } from ${JSON.stringify(engines)}
+    import { message } from ${JSON.stringify(contract)}
+    const log = openEmbeddedLog({ path: ${JSON.stringify(path)} })
+    process.on('SIGXFSZ', () => {})
+    const noise = () => Array.from({ length: 50000 }, () => Math.random().toString(36)).join('')
+    const outcomes = []
+    for (let n = 0; n < 3; n += 1) {
+      outcomes.push(await log.append('thing', [{ key: 'k', headers: {}, value: noise() }]).then(() => 'written', (e) => e.message))
+    }
+    outcomes.push(await log.append('thing', [message(10)]).then(() => 'written', (e) => e.message))
+    await log.close()
+    console.log(JSON.stringify(outcomes))`
+  await log.close()
+  const shell = 'ulimit -f 400; exec "$0" --input-type=module -e "$1"'
+  const child = spawn('bash', ['-c', shell, process.execPath, program], { stdio: ['ignore', 'pipe', 'ignore'] })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  const [code] = await once(child, 'exit')
+  t.equal(code, 0, 'the process lives on')
+  const outcomes: string[] = JSON.parse(output)
+  t.match(outcomes[0], /^nothing was written to the log at .*: /)
+  t.equal(outcomes.at(-1), 'written', 'a small append still fits')
+  const reopened = openLog(t, { path })
+  const read = await readAll(reopened, 'thing', 11)
+  t.same((read.get(0) ?? []).map(asAppended), messages(11))
+})
+
+void test('the size of one message, and the name of a topic, are bounded', async (t) => {
+  const log = openLog(t, { path: t.testdir() })
+  await t.rejects(
+    log.append('thing', [{ key: 'k', headers: {}, value: 'x'.repeat(17_000_000) }]),
+    /the log takes up to 16777216/
+  )
+  await t.rejects(log.append('no/topic', [message(1)]), /the topic "no\/topic" cannot be/)
+  await log.append('thing', [message(1)])
+  t.same((await log.extents('thing'))[0]?.next, 1)
+})
+
+void test('two readers of one log each get everything', async (t) => {
+  const path = t.testdir()
+  const log = openLog(t, { path })
+  const other = openLog(t, { path })
+  await log.append('thing', messages(500))
+  const [one, two] = await Promise.all([readAll(log, 'thing', 500), readAll(other, 'thing', 500)])
+  t.same((one.get(0) ?? []).map(asAppended), messages(500))
+  t.same(two, one)
+})
+
+void test('a batch of the first format is still read', async (t) => {
+  const { unpackBatch } = await import('../src/log/batch-codec.js')
+  const { STORED_BATCH } = await import('./log-stored-batch.js')
+  const records = await unpackBatch(Buffer.from(STORED_BATCH, 'base64'), 0)
+  t.same(records.map(asAppended), [
+    ...scrapeOf200(0).slice(0, 3),
+    message(1),
+    { key: 'k', headers: {}, value: 'no JSON' }
+  ])
+})
+
+// A folder that cannot be made is the caller's fault, and says so.
+void test('a path that is a file is refused', async (t) => {
+  const path = join(t.testdir(), 'file')
+  writeFileSync(path, 'x')
+  t.throws(() => openEmbeddedLog({ path }))
+  rmSync(path)
+  mkdirSync(path)
+  await openEmbeddedLog({ path }).close()
+})

@@ -450,8 +450,8 @@ test('no file makes an import fail otherwise than by a refusal, or publish what 
 })
 
 test('wherever the log fails, importing again completes the import, and goes on behind what is known', async (t) => {
-  const filler = 'f'.repeat(300)
-  const events = Array.from({ length: 6000 }, (_, n) => ({
+  const filler = 'f'.repeat(600)
+  const events = Array.from({ length: 3000 }, (_, n) => ({
     observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
     online: n
   }))
@@ -475,20 +475,20 @@ test('wherever the log fails, importing again completes the import, and goes on 
       t.ok(failure instanceof ImportCutOff && failure.rowsRead > 0)
       const { result } = await importBytes(t, content, { now }, log)
       if (result.skipped > 0 && !result.alreadyDone) resumed += 1
-      t.match(result, { rowsRead: 6000, published: 6000, rejected: 0, missing: 0 }, `append ${at}, ${isWritten}`)
-      t.same(log.distinct('network-count'), events)
+      t.match(result, { rowsRead: 3000, published: 3000, rejected: 0, missing: 0 }, `append ${at}, ${isWritten}`)
+      deepEqual(log.distinct('network-count'), events)
     }
   }
   t.ok(resumed > 4, `${resumed} runs went on behind what was known`)
 })
 
 test('an import stops with the reason of its signal, at any append, and can be taken up again', async (t) => {
-  const events = Array.from({ length: 9000 }, (_, n) => ({
+  const events = Array.from({ length: 5000 }, (_, n) => ({
     observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
     online: n
   }))
   const content = [HEADER, ...events.map((e) => `${e.observedAt},${e.online}`)].join('\n')
-  for (let at = 0; at < 6; at += 1) {
+  for (let at = 0; at < 4; at += 1) {
     const log = memoryLog()
     const abort = new AbortController()
     const stopping = {
@@ -502,8 +502,8 @@ test('an import stops with the reason of its signal, at any append, and can be t
     }
     await t.rejects(importBytes(t, content, { signal: abort.signal }, stopping), /the service stops/, `append ${at}`)
     const { result } = await importBytes(t, content, {}, log)
-    t.equal(result.published, 9000)
-    t.same(log.distinct('network-count'), events)
+    t.equal(result.published, 5000)
+    deepEqual(log.distinct('network-count'), events)
   }
   await t.rejects(importBytes(t, content, { signal: AbortSignal.abort(new Error('early')) }), /early/)
 })

@@ -1,3 +1,4 @@
+import { deepStrictEqual as deepEqual } from 'node:assert'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
@@ -8,7 +9,7 @@ import { importInWorker, runImport } from '../src/index.js'
 import { inPieces } from './import-files.js'
 import { memoryLog } from './import-log.js'
 
-const events = Array.from({ length: 12_000 }, (_, n) => ({
+const events = Array.from({ length: 6000 }, (_, n) => ({
   observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
   online: n
 }))
@@ -21,10 +22,11 @@ test('messages are the same after they were packed for the way between threads',
     fc.property(fc.array(event), fc.webUrl(), fc.option(fc.string(), { nil: undefined }), (many, source, importId) => {
       const provenance = importId === undefined ? { source } : { source, importId }
       const messages = many.map((one) => encodeEvent(titleCountTopic, one, provenance))
-      t.same(unpackMessages(structuredClone(packMessages(messages))), messages)
+      deepEqual(unpackMessages(structuredClone(packMessages(messages))), messages)
     }),
     { numRuns: 50 }
   )
+  t.pass('the same')
 })
 
 test('an import in a thread of its own gives the same events and the same result', async (t) => {
@@ -41,11 +43,11 @@ test('an import in a thread of its own gives the same events and the same result
     onProgress: ({ phase, rowsRead }) => progress.push(`${phase} ${rowsRead}`)
   })
   t.same(result, expected)
-  t.match(result.faults, [{ line: 12_002, reason: /observedAt is "never"/ }])
+  t.match(result.faults, [{ line: 6002, reason: /observedAt is "never"/ }])
   t.same(there.of('network-count'), here.of('network-count'))
   t.equal(there.mostUnderWay(), 1, 'one append at a time')
-  t.ok(progress.includes('publishing 12001'), progress.join())
-  t.match(await importInWorker(request, { log: there, known: there.known }), { alreadyDone: true, published: 12_000 })
+  t.ok(progress.includes('publishing 6001'), progress.join())
+  t.match(await importInWorker(request, { log: there, known: there.known }), { alreadyDone: true, published: 6000 })
 })
 
 test('what is piped in is imported in the thread, and its copy is removed', async (t) => {
@@ -56,7 +58,7 @@ test('what is piped in is imported in the thread, and its copy is removed', asyn
     { topic: 'network-count', input, fileName: '-', spoolDirectory },
     { log, known: log.known }
   )
-  t.match(result, { file: '-', published: 12_000 })
+  t.match(result, { file: '-', published: 6000 })
   t.same(await readdir(spoolDirectory), [])
 })
 
@@ -88,7 +90,7 @@ test('a failure of the log ends the thread with what failed as the cause, and th
     message: /counts.csv was cut off when \d+ rows had been read: the disk is full/,
     cause: { message: 'the disk is full' }
   })
-  t.match(await importInWorker(request, { log, known: log.known }), { published: 12_000, rejected: 1 })
+  t.match(await importInWorker(request, { log, known: log.known }), { published: 6000, rejected: 1 })
   t.same(log.distinct('network-count'), events)
   const lost = { log, known: () => Promise.reject(new Error('the tables are away')) }
   await t.rejects(importInWorker(request, lost), /the tables are away/)

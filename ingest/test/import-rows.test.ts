@@ -53,6 +53,17 @@ test('a broken quote costs its own line and no other', async (t) => {
   }
 })
 
+test('among thousands of quoted rows in one block each broken one is found by its line', async (t) => {
+  const lines = Array.from({ length: 5000 }, (_, n) => (n % 997 === 13 ? `"${n}"x,"broken"` : `"${n}","a ""b"" c"`))
+  const rows = await csv(lines.join('\n'))
+  t.equal(rows.length, lines.length)
+  deepEqual(
+    rows.flatMap((row) => ('fault' in row ? [row.line] : [])),
+    lines.flatMap((_, n) => (n % 997 === 13 ? [n + 1] : []))
+  )
+  deepEqual(rows[4999], { line: 5000, cells: ['4999', 'a "b" c'] })
+})
+
 test('a quote that never closes is given up after 65,536 characters, and the rows behind it are read', async (t) => {
   const good = Array.from({ length: 20_000 }, (_, n) => `${n},good`)
   const blocks = [`0,"never\n`, ...good.map((row) => `${row}\n`)]

@@ -61,7 +61,7 @@ function row(text: string, from: number, newline: number): Cut {
 
 /**
  * The cells of rows. Without a quote a row is its text between commas; rows with quotes are given to the parser
- * together (365,000 rows a second against 17,000 one by one), and one by one only where one of them is broken.
+ * together (365,000 rows a second against 17,000 one by one), and in halves of halves where one of them is broken.
  */
 export function cellsOf(rows: readonly Row[]): readonly Cells[] {
   const quoted = rows.filter((row) => row.fault === undefined && row.text.includes('"'))
@@ -77,15 +77,13 @@ function parseQuoted(rows: readonly Row[]): Map<Row, Cells> {
   if (!('fault' in together) && together.records.length === rows.length) {
     return new Map(rows.map((row, n) => [row, { line: row.line, cells: together.records[n] ?? [] }]))
   }
-  return new Map(rows.map((row) => [row, parseAlone(row)]))
-}
-
-function parseAlone(row: Row): Cells {
-  const alone = parseText(row.text)
-  if ('fault' in alone) return { line: row.line, fault: alone.fault }
-  const [cells] = alone.records
-  if (cells === undefined || alone.records.length > 1) return { line: row.line, fault: 'the quotes do not pair' }
-  return { line: row.line, cells }
+  const [only] = rows
+  if (only !== undefined && rows.length === 1) {
+    const fault = 'fault' in together ? together.fault : 'the row is not valid CSV: its quotes do not pair'
+    return new Map([[only, { line: only.line, fault }]])
+  }
+  const middle = Math.ceil(rows.length / 2)
+  return new Map([...parseQuoted(rows.slice(0, middle)), ...parseQuoted(rows.slice(middle))])
 }
 
 function parseText(text: string): { readonly records: string[][] } | { readonly fault: string } {

@@ -18,6 +18,7 @@ export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export { type Migration, migrate, readMigrations } from './migrate.js'
 export type { Projection } from './projection.js'
+export { readProgress, waitForProgress } from './progress.js'
 export { projections } from './projections.js'
 export {
   createProjector,

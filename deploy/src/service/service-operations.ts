@@ -1,5 +1,5 @@
 import { ImportCutOff, ImportRefused, type Ingest, importInWorker, type KnownImport } from '@gamenet/ingest'
-import { migrate, type Projector } from '@gamenet/projector'
+import { migrate, type Projector, readProgress, waitForProgress } from '@gamenet/projector'
 import { instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -24,11 +24,11 @@ type Needs = {
 
 /** What operators may ask, answered by this process's own parts and, for what other processes do, by the tables. */
 export function serviceOperations(needs: Needs): Operations {
-  const { engines, projector, ingest } = needs
+  const { engines, ingest } = needs
   const startedAt = instantOf(Date.now())
   return {
     status: async () => ({ ...(await statusOf(needs)), startedAt }),
-    settled: async (timeoutMs) => settled(projector, timeoutMs),
+    settled: (timeoutMs) => settled(needs, timeoutMs),
     scrape: (source) => {
       if (ingest === undefined)
         throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
@@ -48,21 +48,54 @@ function isSource(name: string): name is ScrapeSource {
   return SCRAPE_SOURCES.some((source) => source === name)
 }
 
-async function settled(projector: Projector | undefined, timeoutMs: number): Promise<SettledReport> {
-  if (projector === undefined)
-    throw new UsageError('This process does not load the log; ask one that does (gamenet start or projector).')
+/** A projector knows what stands still and why; any other process asks the tables. */
+async function settled({ engines, projector }: Needs, timeoutMs: number): Promise<SettledReport> {
   const begun = performance.now()
-  const waitedMs = () => Math.round(performance.now() - begun)
-  try {
-    await projector.settled({ signal: AbortSignal.timeout(Math.max(1, timeoutMs)), standstillMs: timeoutMs })
-    return { settled: true, waitedMs: waitedMs(), behind: [] }
-  } catch (error) {
-    return { settled: false, waitedMs: waitedMs(), behind: [error instanceof Error ? error.message : String(error)] }
+  const signal = AbortSignal.timeout(Math.max(1, timeoutMs))
+  const behind =
+    projector === undefined
+      ? await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal)
+      : await projector.settled({ signal, standstillMs: timeoutMs }).then(
+          () => [],
+          (error: unknown) => [error instanceof Error ? error.message : String(error)]
+        )
+  return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
+}
+
+async function progressOf({ engines, projector }: Needs): Promise<Pick<Status, 'topics' | 'projections' | 'trouble'>> {
+  if (projector === undefined) {
+    const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
+    return {
+      topics: progress.topics.flatMap(({ topic, partitions }) =>
+        partitions.map((each) => ({ topic, ...each, parked: 0 }))
+      ),
+      projections: progress.projections.map(({ projection, lag }) => ({
+        projection,
+        state: 'elsewhere',
+        lagEvents: lag,
+        reason: null
+      })),
+      trouble: null
+    }
+  }
+  const status = await projector.status()
+  return {
+    topics: status.topics.flatMap(({ topic, partitions, parked }) =>
+      partitions.map((each) => ({ topic, ...each, parked }))
+    ),
+    projections: status.projections.map(({ projection, state, lag, reason }) => ({
+      projection,
+      state,
+      lagEvents: lag,
+      reason
+    })),
+    trouble: status.loaderTrouble
   }
 }
 
-async function statusOf({ engines, projector, ingest, demo }: Needs): Promise<Omit<Status, 'startedAt'>> {
-  const [runs, progress] = await Promise.all([newestRuns(engines), projector?.status()])
+async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
+  const { engines, ingest, demo } = needs
+  const [runs, progress] = await Promise.all([newestRuns(engines), progressOf(needs)])
   return {
     version: VERSION,
     engines: { ...engines.names },
@@ -71,16 +104,7 @@ async function statusOf({ engines, projector, ingest, demo }: Needs): Promise<Om
       periodSeconds: ingest?.status().find((each) => each.source === source)?.periodSeconds ?? 0,
       lastRun: runs.get(source) ?? null
     })),
-    topics: (progress?.topics ?? []).flatMap(({ topic, partitions, parked }) =>
-      partitions.map(({ epoch, partition, head, loaded }) => ({ topic, epoch, partition, head, loaded, parked }))
-    ),
-    projections: (progress?.projections ?? []).map(({ projection, state, lag, reason }) => ({
-      projection,
-      state,
-      lagEvents: lag,
-      reason
-    })),
-    trouble: progress?.loaderTrouble ?? null,
+    ...progress,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
   }
 }
@@ -117,10 +141,13 @@ const Known = z.object({
   finished: z.boolean()
 })
 
+const KNOWN_WITHIN_MS = 60_000
+
 /** How far an import has come, once everything that the log says of imports is in the tables. */
-async function knownImport({ engines, projector }: Needs, importId: string): Promise<KnownImport | undefined> {
-  await projector?.settled()
-  const [row] = await engines.clickhouse.control.rows(
+async function knownImport(needs: Needs, importId: string): Promise<KnownImport | undefined> {
+  const { settled: isSettled, behind } = await settled(needs, KNOWN_WITHIN_MS)
+  if (!isSettled) throw new FailureError(`Whether this was imported before cannot be known: ${behind.join('; ')}.`)
+  const [row] = await needs.engines.clickhouse.control.rows(
     `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished
      FROM import_run AS i FINAL WHERE i.import_id = {importId: String}`,
     { importId }

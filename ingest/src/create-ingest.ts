@@ -2,6 +2,7 @@ import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, typ
 import type { Registry } from 'prom-client'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import type { Log } from './log.js'
+import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
 import { countingLog, publish } from './publish.js'
 import { gamesSource } from './scrape/games.js'
 import { networkSource } from './scrape/network.js'
@@ -11,7 +12,7 @@ import { type Schedule, schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 
 /** How each source is made; a new source is one more line. */
-const SOURCES: Readonly<Record<ScrapeSource, () => Source>> = {
+const SOURCES: Readonly<Record<ScrapeSource, (parsing: PageParsing) => Source>> = {
   network: networkSource,
   games: gamesSource
 }
@@ -68,13 +69,14 @@ export function createIngest(options: IngestOptions): Ingest {
   const { logger, registry, now = Date.now } = options
   const scheduled = SCRAPE_SOURCES.filter((source) => options.periods[source] > 0)
   const fetcher = createPageFetcher({ ...options, now })
+  const parsing = createPageParsing()
   const metrics = createScrapeMetrics(registry, scheduled, now)
   const log = countingLog(options.log, metrics.published)
   const stopping = new AbortController()
   const runners = new Map(
     SCRAPE_SOURCES.map((name) => {
       const needs = { log, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(name) }
-      const source = SOURCES[name]()
+      const source = SOURCES[name](parsing)
       const run = async () => {
         const ran = await runSource(needs, source, stopping.signal)
         metrics.ran(ran, now())
@@ -111,7 +113,7 @@ export function createIngest(options: IngestOptions): Ingest {
       stopping.abort()
       const ended = await endedInTime([...runners.values()].map((runner) => runner.idle()))
       if (!ended) logger.warn({ waitedMs: STOP_TIMEOUT_MS }, 'a scrape still waits for the log; stopping without it')
-      await fetcher.close()
+      await Promise.all([fetcher.close(), parsing.close()])
     }
   }
 }

@@ -6,9 +6,6 @@ export type ParsedPage<Page> =
   | { readonly ok: true; readonly page: Page }
   | { readonly ok: false; readonly reason: string }
 
-/** Reads a page's text. `address` is the page's own absolute address, against which relative ones resolve. */
-export type PageParser<Page> = (html: string, address: string) => ParsedPage<Page>
-
 /**
  * Deepest nesting of elements. A browser's own limit; a real page has about ten levels, and the parser's work grows
  * with the square of them: 100,000 nested tables, 1.1 MB of text, held the process for 54 s.

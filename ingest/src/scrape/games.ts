@@ -1,13 +1,13 @@
 import { titleTopic } from '@gamenet/schemas'
-import { parseGamesPage } from '../pages/games-page.js'
+import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
 /** The page of all supported games: what its rows say about the titles. */
-export function gamesSource(): Source {
-  const readPage = createPageReader('/games', parseGamesPage)
+export function gamesSource(parsing: PageParsing): Source {
+  const readPage = createPageReader('/games', (html, address) => parsing.parse('games', html, address))
   const published = createPublishedTitles()
   return {
     name: 'games',

@@ -1,5 +1,6 @@
 import { networkCountTopic, titleCountTopic, titleTopic } from '@gamenet/schemas'
-import { type HomePage, parseHomePage } from '../pages/home-page.js'
+import type { HomePage } from '../pages/home-page.js'
+import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish.js'
 import { networkCountOf } from '../sources/network-count.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
@@ -8,8 +9,8 @@ import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
 /** The home page: the network's counts, every title's counts, and what its rows say about the titles. */
-export function networkSource(): Source {
-  const readPage = createPageReader('/', parseHomePage)
+export function networkSource(parsing: PageParsing): Source {
+  const readPage = createPageReader('/', (html, address) => parsing.parse('home', html, address))
   const published = createPublishedTitles()
   const missingRows = createMissingRows()
   return {

@@ -1,6 +1,6 @@
 import { instantOf } from '@gamenet/schemas'
 import type { PageFetcher, Validators } from '../fetch/page-fetcher.js'
-import type { PageParser } from '../pages/parsed-page.js'
+import type { ParsedPage } from '../pages/parsed-page.js'
 
 /** A page as it is now. */
 export type ReadPage<Page> =
@@ -19,7 +19,7 @@ export type ReadPage<Page> =
  */
 export function createPageReader<Page>(
   path: string,
-  parse: PageParser<Page>
+  parse: (html: string, address: string) => Promise<ParsedPage<Page>>
 ): (fetcher: PageFetcher, signal: AbortSignal) => Promise<ReadPage<Page>> {
   let last: { page: Page; validators: Validators } | undefined
   return async (fetcher, signal) => {
@@ -32,7 +32,7 @@ export function createPageReader<Page>(
         ? { ok: false, reason: `${path}: said to be unchanged, but it was never read` }
         : { ok: true, page: remembered.page, observedAt }
     }
-    const parsed = parse(fetched.html, fetched.address)
+    const parsed = await parse(fetched.html, fetched.address)
     last = parsed.ok ? { page: parsed.page, validators: fetched.validators } : undefined
     return parsed.ok
       ? { ok: true, page: parsed.page, observedAt }

@@ -7,7 +7,7 @@ import { countIn, lobbiesIn } from '../../src/pages/page-text.js'
 const ADDRESS = 'https://upstream.example/home'
 
 function savedPage(name: string): string {
-  return readFileSync(new URL(`../../../test/saved-pages/${name}.html`, import.meta.url), 'utf8')
+  return readFileSync(new URL(`../../../test/saved-pages/${name}.html.txt`, import.meta.url), 'utf8')
 }
 
 test('the least that is a home page is read, whatever the order of its numbers', async (t) => {

@@ -1,0 +1,9 @@
+import { parseGamesPage } from './games-page.js'
+import { parseHomePage } from './home-page.js'
+
+/** The parser of each kind of page. */
+export const pageParsers = { home: parseHomePage, games: parseGamesPage } as const
+export type PageKind = keyof typeof pageParsers
+
+/** What the parsing thread is asked. */
+export type ParseRequest = { readonly kind: PageKind; readonly html: string; readonly address: string }

@@ -1,0 +1,90 @@
+import { Worker } from 'node:worker_threads'
+import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
+import { unreadablePage } from './parsed-page.js'
+
+/** Parses pages away from the thread that answers requests. */
+export type PageParsing = {
+  /** Never rejects; a page that takes too long is one that cannot be read. Pages wait for one another. */
+  parse<Kind extends PageKind>(
+    kind: Kind,
+    html: string,
+    address: string
+  ): Promise<ReturnType<(typeof pageParsers)[Kind]>>
+  close(): Promise<void>
+}
+
+/** A real page takes 0.05 s; some 400 KB of hostile markup take half a minute. */
+const PARSE_TIMEOUT_MS = 10_000
+const HEAP_MAX_MB = 512
+
+/**
+ * Starts its thread with the first page. A home page of 200 titles is 40 to 100 ms of work, which would hold up
+ * everything else in a process that serves answers too; and only a thread can be stopped when a page is made to
+ * take for ever. The next page gets a new thread then.
+ */
+export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): PageParsing {
+  let thread: Worker | undefined
+  let last: Promise<unknown> = Promise.resolve()
+  let closed = false
+  const end = async () => {
+    const ended = thread
+    thread = undefined
+    await ended?.terminate()
+  }
+  const ask = async (request: ParseRequest): Promise<unknown> => {
+    if (closed) return unreadablePage('the service is stopping')
+    thread ??= startThread()
+    const answer = await answerOf(thread, request, timeoutMs)
+    if (answer.ok) return answer.page
+    await end()
+    return unreadablePage(answer.reason)
+  }
+  return {
+    async parse<Kind extends PageKind>(kind: Kind, html: string, address: string) {
+      const parsed = last.then(() => ask({ kind, html, address }))
+      last = parsed
+      return (await parsed) as ReturnType<(typeof pageParsers)[Kind]>
+    },
+    async close() {
+      closed = true
+      await end()
+    }
+  }
+}
+
+function startThread(): Worker {
+  const thread = new Worker(new URL('./parse-thread.js', import.meta.url), {
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB }
+  })
+  // Unheard between two pages it would end the process; during a page `answerOf` hears it too.
+  thread.on('error', () => {})
+  return thread
+}
+
+type ThreadAnswer = { ok: true; page: unknown } | { ok: false; reason: string }
+
+/** The thread keeps the process alive only while it works. */
+async function answerOf(thread: Worker, request: ParseRequest, timeoutMs: number): Promise<ThreadAnswer> {
+  let timer: NodeJS.Timeout | undefined
+  let settle: (answer: ThreadAnswer) => void = () => {}
+  const answer = new Promise<ThreadAnswer>((resolve) => {
+    settle = resolve
+  })
+  const onMessage = (page: unknown) => settle({ ok: true, page })
+  const onError = (error: Error) => settle({ ok: false, reason: `the page broke the parser: ${error.message}` })
+  const onExit = () => settle({ ok: false, reason: 'the parsing of the page was stopped' })
+  thread.ref()
+  thread.on('message', onMessage).on('error', onError).on('exit', onExit)
+  timer = setTimeout(
+    () => settle({ ok: false, reason: `the page took longer than ${timeoutMs} ms to parse` }),
+    timeoutMs
+  )
+  thread.postMessage(request)
+  try {
+    return await answer
+  } finally {
+    clearTimeout(timer)
+    thread.off('message', onMessage).off('error', onError).off('exit', onExit)
+    thread.unref()
+  }
+}

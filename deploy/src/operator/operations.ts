@@ -75,6 +75,7 @@ export const ImportReport = z.object({
   importId: z.string(),
   /** Rows of the file that were dealt with, by this run and those before it. */
   rowsRead: z.int(),
+  /** By this run and, of an interrupted import, those before it; 0 when all was imported before. */
   published: z.int(),
   rejected: z.int(),
   /** Rows without a measured value. */

@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises'
 import {
   type ClickHouse,
   openChdb,
@@ -49,7 +50,11 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
   try {
     const isEmbedded = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const directory = isEmbedded || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
-    if (directory !== undefined) closers.push(() => directory.release())
+    if (directory !== undefined) {
+      closers.push(() => directory.release())
+      // What a killed process left half received.
+      await rm(directory.part('uploads'), { recursive: true, force: true })
+    }
     const part = (name: string) => directory?.part(name) ?? name
     const logChoice = choiceOf(config, part('log'))
     const log = opened(await openLog(logChoice, role))

@@ -1,3 +1,4 @@
+import { mkdir } from 'node:fs/promises'
 import { ImportCutOff, ImportRefused, type Ingest, importInWorker, type KnownImport } from '@gamenet/ingest'
 import { migrate, type Projector, readProgress, waitForProgress } from '@gamenet/projector'
 import { instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
@@ -163,13 +164,22 @@ async function runImport(
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict } = request
   try {
-    return await importInWorker(
-      { topic, input: content, fileName: file, columns, set, strict },
+    const result = await importInWorker(
+      { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
       { log: needs.engines.log, known: (importId) => knownImport(needs, importId), onProgress }
     )
+    return { ...result, published: result.alreadyDone ? 0 : result.published }
   } catch (error) {
     if (error instanceof ImportRefused) throw new UsageError(error.message)
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
     throw error
   }
+}
+
+/** Uploads are kept on the disk that the engines use, so that one look at free space speaks for all. */
+async function spoolOf({ directory }: Engines): Promise<{ spoolDirectory?: string }> {
+  if (directory === undefined) return {}
+  const spoolDirectory = directory.part('uploads')
+  await mkdir(spoolDirectory, { recursive: true })
+  return { spoolDirectory }
 }

@@ -199,6 +199,25 @@ test('versions stay known while the tables are away, and are said not to be curr
   await versions.stop()
 })
 
+test('a refresh that failed is made up for without being asked again', async (t) => {
+  const tables = new TestTables()
+  let isRetried: () => void = () => undefined
+  const retried = new Promise<void>((resolve) => {
+    isRetried = resolve
+  })
+  const versions = new DataVersions({ tables, onFailure: isRetried })
+  t.teardown(() => versions.stop())
+  tables.changes.push({ projection: 'a', version: 7, fromMs: START, toMs: START + HOUR })
+  tables.away = new Error('away')
+  await t.rejects(versions.refresh(), /away/)
+  const holdOpen = setInterval(() => undefined, 1000)
+  await retried
+  tables.away = undefined
+  while (!versions.isCurrent) await new Promise(setImmediate)
+  clearInterval(holdOpen)
+  t.equal(versions.versionOf({ projection: 'a' }), 7)
+})
+
 test('a version beyond what a number holds is refused rather than rounded', async (t) => {
   const tables = new TestTables()
   tables.changes.push({ projection: 'a', version: 2 ** 53, fromMs: START, toMs: START + HOUR })

@@ -17,6 +17,8 @@ const MINUTE_MS = 60_000
  * change can become visible after one with a higher version. Reading a change twice makes no difference.
  */
 const OVERLAP = 60_000_000
+/** After a refresh that failed. Where a callback tells of changes, nothing else would ask again before the next one. */
+const RETRY_MS = 250
 
 /** One row of `data_change`. */
 type Change = Stretch & { readonly projection: string; readonly key: string; readonly version: number }
@@ -37,6 +39,8 @@ export class DataVersions {
   #isCurrent = false
   #running: Promise<void> | undefined
   #next: Promise<void> | undefined
+  #retry: NodeJS.Timeout | undefined
+  #isStopped = false
   #poll: { timer: NodeJS.Timeout | undefined } | undefined
 
   constructor(needs: { tables: ReadTables; onFailure?: (error: unknown) => void }) {
@@ -66,7 +70,8 @@ export class DataVersions {
 
   /**
    * Learns what has changed. Resolves when everything that stood in the table at the call is known; calls that come
-   * while one runs share the next one. Rejects when the tables cannot be asked; what is known stays.
+   * while one runs share the next one. Rejects when the tables cannot be asked; what is known stays, and it is tried
+   * again by itself until `stop`.
    */
   refresh(): Promise<void> {
     if (this.#running === undefined) {
@@ -97,8 +102,10 @@ export class DataVersions {
     await turn()
   }
 
-  /** Ends the refreshing that `start` began; one that is under way is waited for. */
+  /** Ends all refreshing by itself; one that is under way is waited for. */
   async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#retry)
     clearTimeout(this.#poll?.timer)
     this.#poll = undefined
     await this.#running?.catch(() => undefined)
@@ -116,8 +123,16 @@ export class DataVersions {
       this.#isCurrent = true
     } catch (error) {
       this.#isCurrent = false
+      this.#tryAgainLater()
       throw error
     }
+  }
+
+  #tryAgainLater(): void {
+    clearTimeout(this.#retry)
+    if (this.#isStopped || this.#poll !== undefined) return
+    this.#retry = setTimeout(() => void this.refresh().catch((error) => this.#onFailure(error)), RETRY_MS)
+    this.#retry.unref()
   }
 
   /** Before the first load: the horizon decides how coarsely older changes may be read. */

@@ -72,7 +72,7 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
   })
   const closing = new AbortController()
   const admin = openAdmin(kafka, brokers)
-  const appender = openAppender(kafka, brokers, topicPrefix)
+  const appender = openAppender(kafka, admin, options)
   const readers = new Map<KafkaReader, Promise<void>>()
   const refuseWhenClosed = (): void => {
     if (closing.signal.aborted) throw new Error(`the log on Kafka at ${brokers.join(',')} is closed`)
@@ -120,6 +120,7 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
 
 type TopicAdmin = {
   ensureTopics(topics: readonly string[], options: KafkaLogOptions): Promise<void>
+  exists(topic: string): Promise<boolean>
   offsets(topic: string): Promise<{ partition: number; first: number; next: number }[]>
   close(): Promise<void>
 }
@@ -152,6 +153,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     return known.has(topic)
   }
   return {
+    exists,
     async ensureTopics(topics, { partitions, replicationFactor, topicPrefix = '', configEntries = {} }) {
       for (const topic of topics) assertTopicName(topicPrefix + topic)
       const present = new Set(await use((admin) => admin.listTopics()))
@@ -209,7 +211,7 @@ type WaitingAppend = {
 type Appender = { append(topic: string, messages: readonly LogMessage[]): Promise<void>; close(): Promise<void> }
 
 /** One request at a time, so that calls keep their order whatever kafkajs retries. */
-function openAppender(kafka: Kafka, brokers: readonly string[], topicPrefix: string): Appender {
+function openAppender(kafka: Kafka, admin: TopicAdmin, { brokers, topicPrefix = '' }: KafkaLogOptions): Appender {
   const waiting: WaitingAppend[] = []
   let sending: Promise<void> | undefined
   let producer: Producer | undefined
@@ -226,17 +228,28 @@ function openAppender(kafka: Kafka, brokers: readonly string[], topicPrefix: str
     producer = fresh
     return fresh
   }
+  /** Those of the group whose topic exists; the others are told so, and hold nobody up. */
+  const sendable = async (group: readonly WaitingAppend[]): Promise<WaitingAppend[]> => {
+    const kept: WaitingAppend[] = []
+    for (const append of group) {
+      if (await admin.exists(topicPrefix + append.topic)) kept.push(append)
+      else append.reject(appendFailure(new Error('the topic has to be made first'), append.topic, brokers))
+    }
+    return kept
+  }
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
       const group = nextGroup(waiting)
       try {
+        const present = await sendable(group)
+        if (present.length === 0) continue
         const sender = await connected()
         await sender.sendBatch({
           acks: -1,
           compression: kafkajs.CompressionTypes.GZIP,
-          topicMessages: topicMessages(group, topicPrefix)
+          topicMessages: topicMessages(present, topicPrefix)
         })
-        for (const append of group) append.resolve()
+        for (const append of present) append.resolve()
       } catch (error) {
         // A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one.
         const failed = producer
@@ -303,11 +316,9 @@ function topicMessages(
 function appendFailure(error: unknown, topic: string, brokers: readonly string[]): Error {
   const type = kafkaErrorType(error)
   const wayOut =
-    type === 'UNKNOWN_TOPIC_OR_PARTITION'
-      ? ' (the topic has to be made first)'
-      : type === 'MESSAGE_TOO_LARGE'
-        ? ` (raise max.message.bytes of the topic; topics made by this program allow ${MESSAGE_BYTES_MAX})`
-        : ''
+    type === 'MESSAGE_TOO_LARGE'
+      ? ` (raise max.message.bytes of the topic; topics made by this program allow ${MESSAGE_BYTES_MAX})`
+      : ''
   return new Error(`Kafka at ${brokers.join(',')} did not take an append to ${topic}: ${kafkaReason(error)}${wayOut}`, {
     cause: error
   })

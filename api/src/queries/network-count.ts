@@ -146,7 +146,8 @@ export const onlineByDay = query({
         sum(h.sum) AS total,
         sum(toUInt64(h.samples)) AS counted,
         count() AS hours,
-        if(day = toDate(fromUnixTimestamp64Milli({now: Int64}, 'UTC')), toHour(fromUnixTimestamp64Milli({now: Int64}, 'UTC')) + 1, 24) AS hours_begun
+        fromUnixTimestamp64Milli({now: Int64}, 'UTC') AS moment,
+        if(day = toDate(moment), toHour(moment) + 1, 24) AS hours_begun
       FROM network_count_hour AS h FINAL
       WHERE h.metric = 'online'
         AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')

@@ -358,6 +358,9 @@ export function testLog(engine: LogUnderTest): void {
         '[1,2',
         '{"t":1.50}'
       ),
+      fc
+        .tuple(fc.constantFrom('2026-01-01T', '2024-02-30T'), fc.nat(25), fc.nat(61), fc.nat(61))
+        .map(([day, ...clock]) => `${day}${clock.map((n) => String(n).padStart(2, '0')).join(':')}Z`),
       fc.nat().map((n) => JSON.stringify({ titleId: '4d530064', observedAt: '2026-01-01T00:00:00Z', online: n }))
     )
     const headerName = fc.oneof(

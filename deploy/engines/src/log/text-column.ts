@@ -285,24 +285,46 @@ function readInstants(reader: ByteReader, count: number): number[] {
   return readNumbers(reader, count).map((value) => value * unit)
 }
 
-/** Rows next to each other mostly share their instant, and making its text costs more than the rest of a row. */
+/** Rows next to each other mostly share their instant or its day, and making a date costs more than the rest of a row. */
 let shownMs = 0
 let shownText = instantOf(0)
+let dayMs = 0
+let dayText = shownText.slice(0, 11)
+
+const DAY_MS = 86_400_000
 
 function instantText(ms: number): string {
-  if (ms !== shownMs) {
+  if (ms === shownMs) return shownText
+  const intoDay = ms - dayMs
+  if (intoDay >= 0 && intoDay < DAY_MS && intoDay % 1000 === 0) {
+    const seconds = intoDay / 1000
+    const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
+    shownText = `${dayText}${TWO_DIGITS[clock[0] ?? 0]}:${TWO_DIGITS[clock[1] ?? 0]}:${TWO_DIGITS[clock[2] ?? 0]}Z`
+  } else {
     shownText = instantOf(ms)
-    shownMs = ms
+    if (shownText.length <= 24) {
+      dayMs = Math.floor(ms / DAY_MS) * DAY_MS
+      dayText = shownText.slice(0, 11)
+    }
   }
+  shownMs = ms
   return shownText
 }
+
+const TWO_DIGITS = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 
 /** Milliseconds of an instant in the one spelling that {@link instantText} gives back, else -1. */
 function instantMs(text: string): number {
   if (text === shownText) return shownMs
   if (text.length !== 20 && text.length !== 24) return -1
-  const ms = Date.parse(text)
-  return ms >= 0 && text.length <= 24 && instantText(ms) === text ? ms : -1
+  const ms = text.length === 20 && text.startsWith(dayText) ? clockMs(text) : Date.parse(text)
+  return ms >= 0 && instantText(ms) === text ? ms : -1
+}
+
+/** The instant of a text on the day in mind; wrong for a text that is none, which the comparison then shows. */
+function clockMs(text: string): number {
+  const pair = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528
+  return dayMs + ((pair(11) * 60 + pair(14)) * 60 + pair(17)) * 1000
 }
 
 /** Where the string ends that goes on at `from`: the first quotation mark that no backslash hides, or -1. */

@@ -17,8 +17,8 @@ export { type LoaderWorkerOptions, runLoaderWorker } from './loader/read-log.js'
 export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export { type Migration, migrate, readMigrations } from './migrate.js'
-export type { Projection } from './projection.js'
 export { readProgress, waitForProgress } from './progress.js'
+export type { Projection } from './projection.js'
 export { projections } from './projections.js'
 export {
   createProjector,

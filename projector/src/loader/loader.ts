@@ -6,7 +6,7 @@ import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
-import { BATCH_ROWS_MAX, PARKED_COLUMNS } from './row-builder.js'
+import { PARKED_COLUMNS } from './row-builder.js'
 
 /** A reading side that was started. */
 export type ReadingSide = {
@@ -42,12 +42,14 @@ export type Loader = {
   /** Where each partition of the topic's log begins and ends now. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   trouble(): LoaderTrouble
-  /** True while whole batches keep coming: there is a backlog. */
+  /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
 }
 
 const STOP_MS = 3000
-const BUSY_MS = 300
+/** Batches of so many rows mean a backlog, for so long after the last of them. */
+const BUSY_ROWS = 8192
+const BUSY_MS = 400
 
 /**
  * The storing side of the loader. Order per batch: rows → parked messages → checkpoint → credit (and the log's commit).
@@ -219,7 +221,7 @@ class Storing {
       return stored !== undefined
     })
     this.#waiting -= 1
-    if (batch.events.rows >= BATCH_ROWS_MAX / 2) this.#fullAt = performance.now()
+    if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
     if (isStored) this.#options.onStored({ topic: batch.topic, parked: batch.parked.rows })
     return isStored
   }

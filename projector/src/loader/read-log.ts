@@ -7,10 +7,12 @@ import { RowBuilder } from './row-builder.js'
 
 /** Batches that may be on their way: one being stored, one behind it. */
 const CREDITS = 2
+/** More rows than one scrape makes: a backlog is being read, and a pause is only the log fetching its next piece. */
+const BACKLOG_ROWS = 2000
 /** Nothing more came for this long: the log has been read to its end, so what there is goes out. */
-const IDLE_MS = 5
+const IDLE_MS = { scrape: 5, backlog: 100 }
 /** A trickle that never pauses: nothing waits longer than this while the storing side is free. */
-const PATIENCE_MS = 250
+const PATIENCE_MS = { scrape: 250, backlog: 1000 }
 
 /** What the reading side of the loader needs. */
 export type LoaderWorkerOptions = {
@@ -132,10 +134,13 @@ class Outbox {
       builder.add(batch.epoch, batch.partition, record)
     }
     this.#pump()
-    this.#timer = setTimeout(() => {
-      this.#isIdle = true
-      this.#pump()
-    }, IDLE_MS)
+    this.#timer = setTimeout(
+      () => {
+        this.#isIdle = true
+        this.#pump()
+      },
+      IDLE_MS[builder.rows < BACKLOG_ROWS ? 'scrape' : 'backlog']
+    )
   }
 
   credit(): void {
@@ -154,7 +159,11 @@ class Outbox {
     }
     const [oldest] = [...this.#builders.values()].filter((each) => !each.isEmpty).sort((a, b) => a.since - b.since)
     if (this.#inFlight > 0 || oldest === undefined) return
-    if (this.#isIdle || performance.now() - oldest.since >= PATIENCE_MS) this.#send(oldest)
+    if (
+      this.#isIdle ||
+      performance.now() - oldest.since >= PATIENCE_MS[oldest.rows < BACKLOG_ROWS ? 'scrape' : 'backlog']
+    )
+      this.#send(oldest)
   }
 
   #send(builder: RowBuilder): void {

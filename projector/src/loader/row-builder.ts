@@ -39,8 +39,12 @@ export class RowBuilder {
     return this.#progress.size === 0
   }
 
+  get rows(): number {
+    return this.#events.length + this.#parked.length
+  }
+
   get isFull(): boolean {
-    return this.#events.length + this.#parked.length >= BATCH_ROWS_MAX || this.#characters >= BATCH_CHARACTERS_MAX
+    return this.rows >= BATCH_ROWS_MAX || this.#characters >= BATCH_CHARACTERS_MAX
   }
 
   /** When the oldest record came in, by the monotonic clock in ms; of an empty builder, never mind. */

@@ -1,6 +1,7 @@
 export type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from './answers/answer.js'
 export { DataVersions } from './answers/data-versions.js'
 export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
+export { addDashboard } from './http/dashboard.js'
 export type { Readiness } from './http/health.js'
 export { catalogKeeper } from './queries/catalog.js'
 export type { Parameters, ReadTables } from './read-tables.js'

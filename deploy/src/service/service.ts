@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, type Ingest } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
 import type { FastifyInstance } from 'fastify'
@@ -197,17 +197,20 @@ async function startApi({
   parts.add(dataVersions, () => dataVersions.stop())
   const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
-  const app = await buildApp({
-    endpoints,
-    tables,
-    dataVersions,
-    catalog,
-    publicUrl: publicUrl(config),
-    version: VERSION,
-    registry,
-    logger,
-    ready
-  })
+  const app = await buildApp(
+    {
+      endpoints,
+      tables,
+      dataVersions,
+      catalog,
+      publicUrl: publicUrl(config),
+      version: VERSION,
+      registry,
+      logger,
+      ready
+    },
+    addDashboard
+  )
   parts.add(app, () => app.close())
   return listen(app, config.HOST, config.PORT, 'PORT')
 }

@@ -1,0 +1,187 @@
+import { count, instant } from './format.js'
+import uPlot from './uplot.js'
+
+/** Below this width (CSS pixels) one axis of counts is enough. */
+const NARROW = 560
+const SERIES_COLOURS = ['--series-1', '--series-2']
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+// uPlot's own are in the twelve-hour clock. Columns: smallest distance of ticks in seconds, text; what is added when
+// the year, month, day, hour, minute or second changes; 1 for "added behind".
+const TICKS = [
+  [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
+  [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
+  [60, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
+  [1, '{HH}:{mm}:{ss}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1]
+]
+
+/**
+ * A chart of counts over time in `element`. `onZoom(fromMs, toMs)` is told of a stretch that was dragged over,
+ * `onBack()` of a double-click.
+ */
+export class Chart {
+  #element
+  #onZoom
+  #onBack
+  #tooltip = document.createElement('div')
+  #plot
+  #drawn
+
+  constructor(element, { onZoom, onBack }) {
+    this.#element = element
+    this.#onZoom = onZoom
+    this.#onBack = onBack
+    element.tabIndex = 0
+    this.#tooltip.className = 'tooltip'
+    this.#tooltip.hidden = true
+    new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(element)
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#plot?.redraw(false, true))
+  }
+
+  /**
+   * Draws series `{name, instants, counts}` over a stretch of time. A null among the counts is a gap.
+   * `describe(seconds)` says in words what a point at that instant stands for.
+   */
+  draw({ series, stretch, describe }) {
+    const names = series.map(({ name }) => name).join()
+    const isOther = this.#plot === undefined || this.#drawn.names !== names
+    this.#drawn = { names, series, stretch, describe }
+    const data = uPlot.join(series.map(({ instants, counts }) => [instants, counts]))
+    if (isOther) {
+      this.clear()
+      this.#drawn = { names, series, stretch, describe }
+      this.#plot = new uPlot(this.#options(), data, this.#element)
+      this.#plot.over.append(this.#tooltip)
+    } else {
+      this.#plot.setData(data)
+    }
+  }
+
+  /** Takes the drawing away. */
+  clear() {
+    this.#plot?.destroy()
+    this.#plot = undefined
+    this.#tooltip.hidden = true
+  }
+
+  /** Moves the cursor by points (negative: to the left), over gaps, and says what is there. */
+  step(by) {
+    const plot = this.#plot
+    if (plot === undefined) return ''
+    const [instants, first] = plot.data
+    let index = plot.cursor.idx ?? (by > 0 ? -1 : instants.length)
+    do index += by
+    while (index > 0 && index < instants.length - 1 && typeof first[index] !== 'number')
+    index = Math.min(instants.length - 1, Math.max(0, index))
+    if (index < 0 || instants[index] === undefined) return ''
+    plot.setCursor({ left: plot.valToPos(instants[index], 'x'), top: plot.over.clientHeight / 2 })
+    return this.#linesAt(index).join(', ')
+  }
+
+  #options() {
+    const { series } = this.#drawn
+    const isWide = this.#element.clientWidth >= NARROW
+    const axis = {
+      stroke: () => colour('--muted'),
+      font: `12px ${getComputedStyle(document.body).fontFamily}`,
+      grid: { stroke: () => colour('--grid'), width: 1 },
+      ticks: { show: false }
+    }
+    const values = (_plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? compact.format(tick) : ''))
+    return {
+      ...this.#size(),
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      legend: { show: false },
+      padding: [12, isWide ? null : 12, 0, 0],
+      cursor: {
+        y: false,
+        drag: { x: true, y: false, setScale: false },
+        points: { size: 7 },
+        bind: { dblclick: () => () => this.#onBack() }
+      },
+      scales: {
+        x: { time: true, range: () => [this.#drawn.stretch.fromMs / 1000, this.#drawn.stretch.toMs / 1000] },
+        'scale-1': { range: (_plot, _min, max) => [0, max > 0 ? max * 1.06 : 1] },
+        // Twice as high as needed: the second line stays below the first one, where both can be followed.
+        'scale-2': { range: (_plot, _min, max) => [0, max > 0 ? max * 2.2 : 1] }
+      },
+      axes: [
+        { ...axis, values: TICKS, space: isWide ? 70 : 56 },
+        { ...axis, scale: 'scale-1', values, size: 48 },
+        ...series
+          .slice(1)
+          .map((_, index) => ({ ...axis, scale: `scale-${index + 2}`, side: 1, show: isWide, values, size: 48 }))
+          .map((each) => ({ ...each, grid: { show: false } }))
+      ],
+      series: [{}, ...series.map(({ name }, index) => lineOf(name, index))],
+      hooks: { setCursor: [() => this.#showTooltip()], setSelect: [() => this.#select()] }
+    }
+  }
+
+  #size() {
+    const width = this.#element.clientWidth
+    return { width, height: Math.round(Math.min(380, Math.max(230, width * 0.42))) }
+  }
+
+  #select() {
+    const plot = this.#plot
+    const { left, width } = plot.select
+    if (width === 0) return
+    plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+    if (width < 5) return
+    this.#onZoom(plot.posToVal(left, 'x') * 1000, plot.posToVal(left + width, 'x') * 1000)
+  }
+
+  #showTooltip() {
+    const plot = this.#plot
+    const { idx, left } = plot?.cursor ?? {}
+    const isShown = typeof idx === 'number' && left >= 0
+    this.#tooltip.hidden = !isShown
+    if (!isShown) return
+    this.#tooltip.replaceChildren(
+      ...this.#linesAt(idx).map((text, index) => {
+        const line = document.createElement('div')
+        line.textContent = text
+        if (index > 0) line.className = `line series-${index}`
+        return line
+      })
+    )
+    const place = plot.valToPos(plot.data[0][idx], 'x')
+    const { offsetWidth } = this.#tooltip
+    const isLeft = place + offsetWidth + 16 > plot.over.clientWidth
+    this.#tooltip.style.left = `${Math.max(0, isLeft ? place - offsetWidth - 12 : place + 12)}px`
+  }
+
+  #linesAt(index) {
+    const [instants, ...counts] = this.#plot.data
+    // Where a gap begins is not an instant of anything.
+    if (counts.every((values) => typeof values[index] !== 'number')) return ['No count here']
+    const lines = this.#drawn.series.map(({ name }, place) => `${name} ${count(counts[place][index])}`)
+    return [this.#drawn.describe(instants[index]), ...lines]
+  }
+}
+
+/** `2026-03-14 20:31 UTC`, or the bucket that begins then. */
+export function describer(resolutionSeconds, width) {
+  if (resolutionSeconds === 0) return (seconds) => instant(seconds * 1000)
+  return (seconds) => `${instant(seconds * 1000)}, peak of ${width}`
+}
+
+function lineOf(label, index) {
+  const name = SERIES_COLOURS[index]
+  return {
+    label,
+    scale: `scale-${index + 1}`,
+    stroke: () => colour(name),
+    ...(index === 0 ? { fill: () => colour('--series-1-fill') } : {}),
+    width: 1.5,
+    spanGaps: false,
+    points: { stroke: () => colour(name), fill: () => colour(name), size: 4 }
+  }
+}
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+}

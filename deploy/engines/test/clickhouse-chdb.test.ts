@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -7,8 +7,11 @@ import { test } from 'tap'
 import { openChdb } from '../src/index.js'
 import { clickhouseContract } from './clickhouse-contract.js'
 
+let lastDirectory = 0
 clickhouseContract('chDB', async (t, options = {}) => {
-  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse'), ...options })
+  lastDirectory += 1
+  if (!existsSync(t.testdirName)) t.testdir()
+  const clickhouse = await openChdb({ path: join(t.testdirName, `clickhouse-${lastDirectory}`), ...options })
   t.teardown(() => clickhouse.close())
   return clickhouse
 })

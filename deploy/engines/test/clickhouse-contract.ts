@@ -410,5 +410,7 @@ const waiting = (name: string, open: Open): void => {
     await until(() => isRunning(clickhouse.control, mark))
     await clickhouse.close()
     t.equal(await outcome, 'rejected')
+    const again = await open(t)
+    await until(async () => !(await isRunning(again.control, mark)))
   })
 }

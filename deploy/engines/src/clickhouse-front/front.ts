@@ -8,7 +8,15 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
-import { createBrotliDecompress, createGunzip, createGzip, createInflate, constants as zlib } from 'node:zlib'
+import { promisify } from 'node:util'
+import {
+  createBrotliDecompress,
+  createGunzip,
+  createGzip,
+  createInflate,
+  gzip as gzipBytes,
+  constants as zlib
+} from 'node:zlib'
 import { drainPending } from 'chdb'
 import { CleanSession } from '../clickhouse/clean-session.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../clickhouse/parameters.js'
@@ -50,6 +58,13 @@ export const openFront = async (options: FrontOptions): Promise<Front> => {
       const closed = new Promise((resolve) => server.close(resolve))
       server.closeAllConnections()
       await closed
+      engine.slots.close()
+      const killAll = `KILL QUERY WHERE query NOT LIKE 'KILL QUERY%'`
+      await engine.killer.run((session) => {
+        const answer = session.query(killAll, 'TabSeparated')
+        return { answer, released: settled(answer) }
+      })
+      await engine.slots.idle()
       for (const session of [...sessions, killer]) session.close()
       await drainPending()
     }
@@ -141,13 +156,34 @@ const respond = async (engine: Engine, session: CleanSession, call: Call, respon
   const isIt = `(startsWith(query, '/*$1*/') OR Settings['log_comment'] = '$1')`
   const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, isIt)
   const text = `/*${call.queryId}*/ ${sql}`
-  if (/^[\s(]*(SELECT|WITH)\b/i.test(codeOf(sql))) {
-    await stream(engine, session, text, call.gzip, response)
-    return
+  const failure = await sendWhole(session, text, call.gzip, response)
+  if (failure === undefined) return
+  // A server has sent the first rows when a later one throws. Streams of chDB do not always end when they are killed,
+  // so only a statement that is known to throw is streamed.
+  if (codeOfException(failure) !== THROWN_BY_THROW_IF) throw failure
+  await stream(engine, session, text, call.gzip, response)
+}
+
+const THROWN_BY_THROW_IF = 395
+
+const codeOfException = (error: unknown): number => Number(/Code: (\d+)/.exec(messageOf(error))?.[1])
+
+/** Sends the whole answer, or gives the reason why there is none. */
+const sendWhole = async (session: CleanSession, sql: string, gzip: boolean, response: ServerResponse) => {
+  let bytes: Uint8Array
+  try {
+    bytes = (await session.query(sql, 'TabSeparated')).bytes()
+  } catch (error) {
+    return error
   }
-  const result = await session.query(text, 'TabSeparated')
-  response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8', 'X-ClickHouse-Summary': SUMMARY })
-  response.end(result.bytes())
+  response.writeHead(200, {
+    'Content-Type': 'text/plain; charset=UTF-8',
+    'X-ClickHouse-Exception-Tag': randomBytes(8).toString('hex'),
+    'X-ClickHouse-Summary': SUMMARY,
+    ...(gzip ? { 'Content-Encoding': 'gzip' } : {})
+  })
+  response.end(gzip ? await promisify(gzipBytes)(bytes, { level: 1 }) : bytes)
+  return undefined
 }
 
 const SUMMARY = JSON.stringify({ read_rows: '0', read_bytes: '0', written_rows: '0', written_bytes: '0' })

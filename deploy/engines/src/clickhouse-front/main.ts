@@ -1,6 +1,8 @@
 import { parseArgs } from 'node:util'
 import { openFront } from './front.js'
 
+const CLOSE_WAIT_MS = 5000
+
 const { values } = parseArgs({
   options: {
     path: { type: 'string' },
@@ -15,6 +17,7 @@ if (values.path === undefined) {
 const front = await openFront({ path: values.path, port: Number(values.port), breaksOff: values['break-off'] })
 process.stdout.write(`${front.url}\n`)
 const stop = (): void => {
+  setTimeout(() => process.exit(1), CLOSE_WAIT_MS).unref()
   void front.close().then(() => process.exit(0))
 }
 process.once('SIGTERM', stop)

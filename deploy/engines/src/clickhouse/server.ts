@@ -35,6 +35,7 @@ const SILENCE_BEYOND_LIMIT_MS = 10_000
 /** Below the 3 s after which the oldest servers in use close an idle connection. */
 const IDLE_SOCKET_MS = 2000
 const CLOSE_WAIT_MS = 3000
+const CLOSE_KILL_WAIT_MS = 1000
 
 /**
  * A ClickHouse server over HTTP. Nothing is asked of it here, so that a service starts before its server does: while it
@@ -44,6 +45,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   const clients: Client[] = []
   const slots = {} as Record<LaneName, LaneSlots>
   const abandon = new AbortController()
+  const underWay = new Set<string>()
   for (const name of LANE_NAMES) {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]
     const client = clientOf(options, options.requestTimeoutMs ?? limits.seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
@@ -51,7 +53,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     const size = name === 'readers' ? (options.readers ?? 8) : name === 'control' ? 2 : 1
     slots[name] = slotsOf(
       name,
-      Array.from({ length: size }, () => connectionOf(client, abandon.signal)),
+      Array.from({ length: size }, () => connectionOf(client, underWay, abandon.signal)),
       {
         queueMax: name === 'readers' ? (options.queueMax ?? 64) : SERIAL_QUEUE_MAX,
         retryAfterSeconds: BUSY_RETRY_SECONDS
@@ -59,12 +61,12 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     )
   }
   const known = knownSettings(slots.control)
-  const kill = (tag: string) => settled(runOn(slots.control, `KILL QUERY WHERE query_id = ${stringLiteral(tag)} ASYNC`))
+  const kill = (tag: string) => killAll(slots.control, [tag])
   return engineOf({
     slots,
     lane: (name) =>
       laneOf({ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name], known, kill }),
-    close: () => closeClients(slots, clients, abandon)
+    close: () => closeClients(slots, clients, underWay, abandon)
   })
 }
 
@@ -84,34 +86,46 @@ const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): C
   })
 }
 
+/** Statements that still run after the wait are killed in the server, and then left alone. */
 const closeClients = async (
   slots: Readonly<Record<LaneName, LaneSlots>>,
   clients: readonly Client[],
+  underWay: ReadonlySet<string>,
   abandon: AbortController
 ): Promise<void> => {
   const idle = Promise.all(LANE_NAMES.map((name) => slots[name].idle()))
-  const timer = setTimeout(
-    () => abandon.abort(new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS })),
-    CLOSE_WAIT_MS
-  )
+  const give = new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS })
+  let abandoning: NodeJS.Timeout | undefined
+  const killing = setTimeout(() => {
+    abandoning = setTimeout(() => abandon.abort(give), CLOSE_KILL_WAIT_MS)
+    void killAll(slots.control, [...underWay])
+  }, CLOSE_WAIT_MS)
   await idle
-  clearTimeout(timer)
+  clearTimeout(killing)
+  clearTimeout(abandoning)
   slots.control.close()
   await Promise.all(clients.map((client) => settled(client.close())))
 }
 
-const connectionOf = (client: Client, abandon: AbortSignal): Connection => ({
+const killAll = (control: LaneSlots, tags: readonly string[]): Promise<void> =>
+  settled(runOn(control, `KILL QUERY WHERE ${tags.map((tag) => `query_id = ${stringLiteral(tag)}`).join(' OR ')}`))
+
+const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSignal): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {
     for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
     const abort_signal = signal === undefined ? abandon : AbortSignal.any([abandon, signal])
     const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
-    return await answerOf(client.exec(query), text, abort_signal)
+    underWay.add(tag)
+    try {
+      return await answerOf(client.exec(query), text, abort_signal)
+    } finally {
+      underWay.delete(tag)
+    }
   },
   put: async (target, body) => {
     const head = insertHead(target.table, target.columns, assignments(target.settings))
     const values = Readable.from([body], { objectMode: false })
-    const query = { query: head, values, query_id: newTag(), abort_signal: abandon }
-    await answerOf(client.exec(query), head, abandon)
+    await answerOf(client.exec({ query: head, values, query_id: newTag(), abort_signal: abandon }), head, abandon)
   }
 })
 
@@ -132,13 +146,7 @@ const answerOf = async (
   try {
     const { stream, response_headers: headers } = await execution
     tag = oneOf(headers['x-clickhouse-exception-tag'])
-    const stop = (): void => void stream.destroy(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    try {
-      for await (const chunk of stream) chunks.push(chunk as Uint8Array)
-    } finally {
-      signal.removeEventListener('abort', stop)
-    }
+    await collect(stream, chunks, signal)
   } catch (cause) {
     if (signal.aborted) throw signal.reason
     const exception = streamedException(Buffer.concat(chunks), tag)
@@ -150,6 +158,22 @@ const answerOf = async (
   if (exception !== undefined) throw engineError(exception, sql)
   return body
 }
+
+/** By events, not by iteration: that drops what has arrived when the connection breaks off behind it. */
+const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const stop = (): void => void stream.destroy(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    stream
+      .on('data', (chunk: Uint8Array) => chunks.push(chunk))
+      .once('end', resolve)
+      .once('error', reject)
+      .once('close', () => {
+        signal.removeEventListener('abort', stop)
+        reject(new Error('The connection was closed before the answer ended.'))
+      })
+    if (signal.aborted) stop()
+  })
 
 const oneOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header

@@ -13,17 +13,21 @@ const EXCEPTION_LENGTH_MAX = 16 * 1024
 /** The message of the exception at the end of a body, or undefined when the body is an answer. */
 export const streamedException = (body: Uint8Array, tag: string | undefined): string | undefined => {
   const tail = Buffer.from(body.buffer, body.byteOffset, body.byteLength).subarray(-EXCEPTION_LENGTH_MAX).toString()
-  return tag === undefined ? untagged(tail) : (tagged(tail, tag) ?? undefined)
+  return tag === undefined ? untagged(tail) : tagged(tail, tag)
 }
 
 const tagged = (tail: string, tag: string): string | undefined => {
   const opening = `__exception__\r\n${tag}\r\n`
   const start = tail.lastIndexOf(opening)
   if (start < 0) return undefined
-  const rest = tail.slice(start + opening.length)
-  const end = rest.search(new RegExp(`\\n\\d+ ${tag.replace(/\W/g, '\\$&')}`))
-  return (end < 0 ? rest : rest.slice(0, end)).trim()
+  return tail
+    .slice(start + opening.length)
+    .replace(CLOSING, '')
+    .trim()
 }
+
+/** `<length> <tag>` and the closing mark, whole or cut off. */
+const CLOSING = /\n\d+(?: \w*(?:\r?\n?\w*\r?\n?)?)?$/
 
 /** A row cannot look like this: strings in JSON hold no raw line break, and an array ends with its bracket. */
 const untagged = (tail: string): string | undefined =>

@@ -1,0 +1,58 @@
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { Worker } from 'node:worker_threads'
+import { openEmbeddedLog } from '@gamenet/engines'
+import { instantOf, titleCountTopic } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import { createProjector, type ReadingSide } from '../src/index.js'
+import { AT_ONCE, message, openTables, QUIET } from './pipeline.js'
+
+const EVENTS = 50_000
+
+test('a reading thread on the embedded log loads everything', { timeout: 60_000 }, async (t) => {
+  const engine = await openTables(t)
+  const path = `${t.testdirName}-log`
+  t.teardown(() => rm(path, { recursive: true, force: true }))
+  const log = openEmbeddedLog({ path })
+  t.teardown(() => log.close())
+  const events = Array.from({ length: EVENTS }, (_, n) =>
+    message(titleCountTopic, {
+      titleId: (n % 200).toString(16).padStart(8, '0'),
+      observedAt: instantOf(60_000 * Math.floor(n / 200)),
+      online: n
+    })
+  )
+  const startReading = async (): Promise<ReadingSide> => {
+    const thread = new Worker(new URL('./loader-thread.js', import.meta.url), { workerData: path, execArgv: [] })
+    return {
+      port: thread,
+      ended: once(thread, 'exit').then(() => undefined),
+      close: async () => {
+        await thread.terminate()
+      }
+    }
+  }
+  const projector = createProjector({
+    tables: engine,
+    startReading,
+    registry: new Registry(),
+    logger: QUIET,
+    onChange: () => {},
+    backoff: AT_ONCE
+  })
+  projector.start()
+  await log.append('title-count', events.slice(0, 1000))
+  await projector.settled()
+  await log.append('title-count', events.slice(1000))
+  await projector.settled()
+  const [counted] = await engine.control.rows(
+    'SELECT count() AS rows, sum(c.online) AS sum FROM title_count AS c FINAL'
+  )
+  t.same(counted, { rows: String(EVENTS), sum: String((EVENTS * (EVENTS - 1)) / 2) })
+  const [hours] = await engine.control.rows('SELECT sum(h.samples) AS samples FROM title_count_hour AS h FINAL')
+  t.same(hours, { samples: String(EVENTS) })
+  await log.append('title-count', events.slice(0, 1))
+  await projector.settled()
+  await projector.stop()
+})

@@ -119,7 +119,7 @@ function run(command, args) {
 /** Format, lint, types, package borders, dead code. */
 function check() {
   const bin = path.join(ROOT, 'node_modules', '.bin')
-  step(path.join(bin, 'biome'), ['ci', '.'])
+  step(path.join(bin, 'biome'), ['ci', '--colors=off', '.'])
   step(path.join(bin, 'turbo'), ['boundaries', '--no-color'])
   step(path.join(bin, 'knip'), [])
   process.stdout.write('Format, lint, types, package borders and dead code: nothing to mend.\n')

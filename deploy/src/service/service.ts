@@ -82,7 +82,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   addEngineMetrics(registry, engines)
   await migrate(engines.clickhouse.control)
   const dataVersions = new DataVersions({
-    tables: engines.clickhouse.readers,
+    tables: engines.clickhouse.control,
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
   })
   const projector = hasProjector(role, config)

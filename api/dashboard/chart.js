@@ -1,4 +1,4 @@
-import { count, instant } from './format.js'
+import { count } from './format.js'
 import uPlot from './uplot.js'
 
 /** Below this width (CSS pixels) one axis of counts is enough. */
@@ -97,6 +97,8 @@ export class Chart {
       padding: [12, isWide ? null : 12, 0, 0],
       cursor: {
         y: false,
+        // A count is shown where it was taken, not the next one that there is.
+        dataIdx: (_plot, _series, index) => index,
         drag: { x: true, y: false, setScale: false },
         points: { size: 7 },
         bind: { dblclick: () => () => this.#onBack() }
@@ -161,12 +163,6 @@ export class Chart {
     const lines = this.#drawn.series.map(({ name }, place) => `${name} ${count(counts[place][index])}`)
     return [this.#drawn.describe(instants[index]), ...lines]
   }
-}
-
-/** `2026-03-14 20:31 UTC`, or the bucket that begins then. */
-export function describer(resolutionSeconds, width) {
-  if (resolutionSeconds === 0) return (seconds) => instant(seconds * 1000)
-  return (seconds) => `${instant(seconds * 1000)}, peak of ${width}`
 }
 
 function lineOf(label, index) {

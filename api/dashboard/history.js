@@ -1,5 +1,5 @@
 import { Away, ask, serverNow } from './ask.js'
-import { Chart, describer } from './chart.js'
+import { Chart } from './chart.js'
 import { count, counted, instant, width } from './format.js'
 import { pointsOf, withGaps } from './series.js'
 import { hashOf, questionsOf, rangesOf, readView, stretchOf, zoomTo } from './view.js'
@@ -85,7 +85,7 @@ export class HistorySection {
     this.#chart.draw({
       series,
       stretch: this.#stretch,
-      describe: describer(resolutionSeconds, width(resolutionSeconds))
+      describe: (seconds) => describe('Peak of', seconds, resolutionSeconds)
     })
     this.#legend(series)
     setText(element('chart-facts'), factsOf(series[0], resolutionSeconds))
@@ -224,6 +224,13 @@ function factsOf({ points, gaps, instants, counts }, resolutionSeconds) {
     resolutionSeconds === 0 ? 'Samples' : `Peak of every ${width(resolutionSeconds)}`,
     counted(points, 'point'),
     gaps === 0 ? 'no gap' : counted(gaps, 'gap'),
-    `highest ${count(counts[highest])} at ${instant(instants[highest] * 1000)}`
+    `highest ${count(counts[highest])} ${describe('in', instants[highest], resolutionSeconds)}`
   ].join(' · ')
+}
+
+/** `2026-03-14 20:31 UTC`, or `Peak of the hour from 2026-03-14 20:00 UTC`. */
+function describe(what, seconds, resolutionSeconds) {
+  const at = instant(seconds * 1000)
+  if (resolutionSeconds > 0) return `${what} the ${width(resolutionSeconds)} from ${at}`
+  return what === 'in' ? `at ${at}` : at
 }

@@ -113,6 +113,7 @@ function headerOf({ titleId }, currentId) {
   header.scope = 'row'
   const link = document.createElement('a')
   link.href = hashOf({ titleId, range: '48h' })
+  link.className = 'title'
   link.dataset.titleId = titleId
   markCurrent(link, currentId)
   for (const name of ['picture', 'name', 'publisher']) {

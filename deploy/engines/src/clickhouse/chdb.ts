@@ -4,7 +4,7 @@ import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, laneOf, running, type Statement } from './lane.js'
+import { type Connection, engineError, KILLABLE, laneOf, running, type Statement } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
 import { ALL_SETTING_NAMES, LANE_LIMITS, type LaneLimits } from './statement.js'
@@ -61,7 +61,8 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
     }
     const names = await knownSettings(slots.control)
     const known = () => Promise.resolve(names)
-    const kill = (tag: string) => killWhere(slots.control, `Settings['log_comment'] = ${stringLiteral(tag)}`)
+    const kill = (tag: string) =>
+      killWhere(slots.control, `Settings['log_comment'] = ${stringLiteral(tag)} AND ${KILLABLE}`)
     return engineOf({
       slots,
       lane: (name) =>

@@ -5,12 +5,13 @@ const CLEANINGS_MAX = 3
 
 /**
  * A connection of chDB that does not mix up answers. What a statement had written when it failed (a timeout, a kill, an
- * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next statement's answer. So the
- * statement after a failure is always one of ours, whose answer is thrown away until nothing stands in front of it.
+ * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next statement's answer; until
+ * then the failed query also stays in system.processes, with its memory. So a failure is always followed by a statement
+ * of ours, whose answer is thrown away until nothing stands in front of it.
  */
 export class CleanSession {
   readonly #session: Session
-  #isSuspect = false
+  #cleaning: Promise<void> | undefined
 
   constructor(path: string, connectionArgs: readonly string[]) {
     this.#session = new Session(path, { connectionArgs })
@@ -27,10 +28,14 @@ export class CleanSession {
 
   /** The chunks of an answer; a stream that is left early is cancelled. */
   async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
-    if (this.#isSuspect) await this.#clean()
-    this.#isSuspect = true
-    for await (const chunk of this.#session.queryStream(sql, { format })) yield chunk.raw()
-    this.#isSuspect = false
+    await this.#cleaning
+    let isWhole = false
+    try {
+      for await (const chunk of this.#session.queryStream(sql, { format })) yield chunk.raw()
+      isWhole = true
+    } finally {
+      if (!isWhole) this.#startCleaning()
+    }
   }
 
   close(): void {
@@ -38,11 +43,19 @@ export class CleanSession {
   }
 
   async #guarded<Answer>(work: (session: Session) => Promise<Answer>): Promise<Answer> {
-    if (this.#isSuspect) await this.#clean()
-    this.#isSuspect = true
-    const answer = await work(this.#session)
-    this.#isSuspect = false
-    return answer
+    await this.#cleaning
+    try {
+      return await work(this.#session)
+    } catch (error) {
+      this.#startCleaning()
+      throw error
+    }
+  }
+
+  /** The caller of the failed statement does not wait for it, the next one does. */
+  #startCleaning(): void {
+    this.#cleaning = this.#clean()
+    this.#cleaning.catch(() => undefined)
   }
 
   async #clean(): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
@@ -95,7 +96,7 @@ const abortable = <Answer>(
   let stopped = Promise.resolve()
   const answer = new Promise<Answer>((resolve, reject) => {
     const abort = (): void => {
-      stopped = stop()
+      stopped = stopUntilOver(work, stop)
       reject(signal.reason)
     }
     signal.addEventListener('abort', abort, { once: true })
@@ -104,6 +105,27 @@ const abortable = <Answer>(
   })
   return { answer, released: settled(work).then(() => stopped) }
 }
+
+const STOP_AGAIN_MS = 50
+const STOP_AGAIN_MS_MAX = 1000
+
+/** A kill that comes before the query executes does nothing, so it is sent until the query is over. */
+const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>): Promise<void> => {
+  let isOver = false
+  const over = settled(work).then(() => {
+    isOver = true
+  })
+  for (let ms = STOP_AGAIN_MS; !isOver; ms = Math.min(ms * 2, STOP_AGAIN_MS_MAX)) {
+    await stop()
+    await Promise.race([over, sleep(ms, undefined, { ref: false })])
+  }
+}
+
+/**
+ * Which of the queries with a tag can be killed. ClickHouse marks one that is still being planned as killed, and then
+ * executes it to its end; one that has read rows, or has run for a while, executes already.
+ */
+export const KILLABLE = '(read_rows > 0 OR elapsed > 0.5)'
 
 const MESSAGE_LENGTH_MAX = 2000
 const TOO_MANY_SIMULTANEOUS_QUERIES = 202

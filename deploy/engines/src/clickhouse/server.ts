@@ -3,7 +3,7 @@ import { ClickHouseError as ClientError, createClient } from '@clickhouse/client
 import { Refusal } from '@gamenet/schemas'
 import { type ClickHouse, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, type KnownSettings, laneOf, newTag, running } from './lane.js'
+import { type Connection, engineError, KILLABLE, type KnownSettings, laneOf, newTag, running } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
 import { ALL_SETTING_NAMES, insertHead, LANE_LIMITS, type LaneLimits, settingsText } from './statement.js'
@@ -108,7 +108,12 @@ const closeClients = async (
 }
 
 const killAll = (control: LaneSlots, tags: readonly string[]): Promise<void> =>
-  settled(runOn(control, `KILL QUERY WHERE ${tags.map((tag) => `query_id = ${stringLiteral(tag)}`).join(' OR ')}`))
+  settled(
+    runOn(
+      control,
+      `KILL QUERY WHERE (${tags.map((tag) => `query_id = ${stringLiteral(tag)}`).join(' OR ')}) AND ${KILLABLE}`
+    )
+  )
 
 const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSignal): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {

@@ -1,7 +1,7 @@
 import { count } from './format.js'
 import uPlot from './uplot.js'
 
-/** Below this width (CSS pixels) one axis of counts is enough. */
+/** Below this width (CSS pixels) axes are narrow. */
 const NARROW = 560
 const SERIES_COLOURS = ['--series-1', '--series-2']
 
@@ -94,7 +94,7 @@ export class Chart {
       ...this.#size(),
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       legend: { show: false },
-      padding: [12, isWide ? null : 12, 0, 0],
+      padding: [12, null, 0, 0],
       cursor: {
         y: false,
         // A count is shown where it was taken, not the next one that there is.
@@ -111,11 +111,15 @@ export class Chart {
       },
       axes: [
         { ...axis, values: TICKS, space: isWide ? 70 : 56 },
-        { ...axis, scale: 'scale-1', values, size: 48 },
-        ...series
-          .slice(1)
-          .map((_, index) => ({ ...axis, scale: `scale-${index + 2}`, side: 1, show: isWide, values, size: 48 }))
-          .map((each) => ({ ...each, grid: { show: false } }))
+        ...series.map((_, index) => ({
+          ...axis,
+          scale: `scale-${index + 1}`,
+          side: index === 0 ? 3 : 1,
+          stroke: () => colour(SERIES_COLOURS[index]),
+          grid: { ...axis.grid, show: index === 0 },
+          values,
+          size: isWide ? 48 : 40
+        }))
       ],
       series: [{}, ...series.map(({ name }, index) => lineOf(name, index))],
       hooks: { setCursor: [() => this.#showTooltip()], setSelect: [() => this.#select()] }

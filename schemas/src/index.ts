@@ -2,20 +2,29 @@
  * event       a fact, in the past tense, about one thing at one instant; never changed
  * topic       a named part of the log, one noun: its schema, ordering key and instant in one value
  * position    (epoch, partition, offset) in a topic; the epoch rises when a topic is made anew
+ * answer      the body of a 200; `OnlineHistory` is what `getOnlineHistory` answers
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
-export { Instant, instantOf, isStorableMs, millisecondsOf } from './instant.js'
+export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
 export { nameKey } from './name-key.js'
-export { NetworkCounted, networkCountTopic } from './network-count.js'
+export {
+  ActivitySummary,
+  DailyOnline,
+  LobbyHistory,
+  NetworkCounted,
+  networkCountTopic,
+  OnlineHistory,
+  RegisteredUsers
+} from './network-count.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
-export { TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
-export { TitleCounted, titleCountTopic } from './title-count.js'
+export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
+export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'
 export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'

@@ -16,6 +16,12 @@ export const Instant = z
   .refine(isCanonical, 'expected an instant between 1970 and 2105 as YYYY-MM-DDTHH:MM:SS[.mmm]Z')
   .meta({ description: 'Instant, ISO 8601 in UTC', example: '2026-03-14T20:00:00Z' })
 
+/** An instant as series of answers show it, floored to the second, UTC. */
+export const RecordedAt = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/)
+  .meta({ description: 'Instant in UTC, `YYYY-MM-DD HH:MM:SS`', example: '2026-03-14 20:00:00' })
+
 /** The canonical text of an instant given in milliseconds since 1970; whole seconds have no fraction. */
 export function instantOf(ms: number): string {
   const text = new Date(ms).toISOString()

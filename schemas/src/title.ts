@@ -33,3 +33,20 @@ export const titleTopic = topic({
   key: (event) => event.titleId,
   instant: (event) => event.observedAt
 })
+
+/** The answer of `getGame`. */
+export const Game = z
+  .object({
+    titleId: z.string(),
+    name: z.string(),
+    title: z.string().meta({ description: 'The longer, official title.' }),
+    image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+    publisher: z.string(),
+    releaseDate: z.string().meta({ description: '`YYYY-MM-DD`, "" when unknown.' })
+  })
+  .meta({ description: 'The game.' })
+export type Game = z.infer<typeof Game>
+
+/** The answer of `getGames`. */
+export const Games = z.array(z.string()).meta({ description: 'Names in alphabetical order.' })
+export type Games = z.infer<typeof Games>

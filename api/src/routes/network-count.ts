@@ -1,4 +1,12 @@
-import { Count, instantOf, Refusal } from '@gamenet/schemas'
+import {
+  ActivitySummary,
+  DailyOnline,
+  instantOf,
+  LobbyHistory,
+  OnlineHistory,
+  Refusal,
+  RegisteredUsers
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { integer, oneOf } from '../http/parameters.js'
@@ -10,7 +18,6 @@ import {
   networkPointCount,
   networkSamples,
   onlineByDay,
-  RecordedAt,
   registeredByDay
 } from '../queries/network-count.js'
 import { jsonOf, rowsOf } from '../queries/query.js'
@@ -35,8 +42,6 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const PERIODS = { today: { hours: 24 }, '7d': { hours: 168 } } as const
 
-const Day = z.iso.date().meta({ description: 'UTC day, `YYYY-MM-DD`', example: '2026-03-14' })
-
 /** Row 11: the last count of registered users of each UTC day. */
 export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = {
   operationId: 'getRegisteredUsers',
@@ -53,9 +58,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
   answer: async ({ fromMs, toMs }, { tables, signal }) => ({
     body: await jsonOf(tables, registeredByDay, { from: fromMs, to: toMs }, { signal })
   }),
-  response: z
-    .array(z.object({ date: Day, registered_count: Count }))
-    .meta({ description: 'One point per UTC day that has a count, oldest first.' }),
+  response: RegisteredUsers,
   example: [
     { date: '2026-03-13', registered_count: 184_201 },
     { date: '2026-03-14', registered_count: 184_260 }
@@ -68,9 +71,7 @@ export const onlineHistory = networkSeries({
   operationId: 'getOnlineHistory',
   path: '/api/network-stats/online-24h',
   summary: 'Users online over time',
-  response: z
-    .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
-    .meta({ description: 'Users online on the whole network, oldest first.' }),
+  response: OnlineHistory,
   example: [
     { recorded_at: '2026-03-14 20:00:00', online_count: 5120 },
     { recorded_at: '2026-03-14 20:01:00', online_count: 5133 }
@@ -83,9 +84,7 @@ export const lobbyHistory = networkSeries({
   operationId: 'getLobbyHistory',
   path: '/api/network-stats/lobbies-24h',
   summary: 'Open lobbies over time',
-  response: z
-    .array(z.object({ recorded_at: RecordedAt, lobby_count: Count }))
-    .meta({ description: 'Open lobbies of all games, oldest first.' }),
+  response: LobbyHistory,
   example: [
     { recorded_at: '2026-03-14 20:00:00', lobby_count: 212 },
     { recorded_at: '2026-03-14 20:01:00', lobby_count: 209 }
@@ -135,18 +134,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
       }
     }
   },
-  response: z
-    .object({
-      period: z.enum(['today', '7d']),
-      peakOnline: Count,
-      peakOnlineAt: z.iso.datetime().nullable(),
-      peakLobbies: Count,
-      peakLobbiesAt: z.iso.datetime().nullable(),
-      mostPlayedGame: z.object({ name: z.string(), titleId: z.string(), peak: Count }).nullable(),
-      gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
-      totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })
-    })
-    .meta({ description: 'The peaks of the period.' }),
+  response: ActivitySummary,
   example: {
     period: 'today',
     peakOnline: 5321,
@@ -184,18 +172,7 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   answer: async ({ fromMs, toMs, hourMs }, { tables, signal }) => ({
     body: await jsonOf(tables, onlineByDay, { from: fromMs, to: toMs, now: hourMs }, { signal })
   }),
-  response: z
-    .array(
-      z.object({
-        date: Day,
-        min_online: Count,
-        max_online: Count,
-        avg_online: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
-        samples: z.int(),
-        coverage: z.number().min(0).max(1).meta({ description: 'Share of the hours with a sample, 3 decimals.' })
-      })
-    )
-    .meta({ description: 'One row per UTC day that has a sample, oldest first.' }),
+  response: DailyOnline,
   example: [{ date: '2026-03-14', min_online: 2104, max_online: 5321, avg_online: 3710.4, samples: 1440, coverage: 1 }],
   refuses: { 400: 'A parameter is malformed or out of range, or `from` or `to` is not the start of a UTC day.' }
 }

@@ -1,10 +1,9 @@
-import { Count, instantOf, Refusal } from '@gamenet/schemas'
+import { instantOf, OnlineUsers, Refusal, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
 import { type WindowInput, window } from '../http/window.js'
 import { compareNames } from '../queries/catalog.js'
-import { RecordedAt } from '../queries/network-count.js'
 import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
@@ -57,23 +56,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { names: string }> = {
     }
     return { body }
   },
-  response: z
-    .record(
-      z.string(),
-      z.object({
-        name: z.string(),
-        online: Count,
-        titleId: z.string(),
-        image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
-        publisher: z.string(),
-        activeLobbies: Count,
-        sessionCount: Count,
-        activeLobbyPlayers: Count,
-        hasActiveSession: z.boolean(),
-        lobbyHostNames: z.array(z.string())
-      })
-    )
-    .meta({ description: 'Games by name.' }),
+  response: OnlineUsers,
   example: {
     'Halo 3': {
       name: 'Halo 3',
@@ -122,9 +105,7 @@ export const titleOnlineHistory: Endpoint<
       }
     })
   }),
-  response: z
-    .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
-    .meta({ description: 'Players of the title, oldest first.' }),
+  response: TitleOnlineHistory,
   example: [
     { recorded_at: '2026-03-14 20:00:00', online_count: 401 },
     { recorded_at: '2026-03-14 20:05:00', online_count: 412 }
@@ -168,18 +149,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
     return { body: limit === null ? games : games.slice(0, limit) }
   },
-  response: z
-    .array(
-      z.object({
-        titleId: z.string(),
-        name: z.string(),
-        peak: Count,
-        peakAt: z.iso.datetime().meta({ description: 'First instant of the peak.' }),
-        average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
-        activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
-      })
-    )
-    .meta({ description: 'Games by peak, highest first.' }),
+  response: TopGames,
   example: [
     {
       titleId: '4d5307e6',

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { Game, Games, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { shown, text } from '../http/parameters.js'
@@ -22,16 +22,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
     const { name, title, image, publisher, releaseDate } = (await catalog()).named(titleId)
     return { body: { titleId, name, title, image, publisher, releaseDate } }
   },
-  response: z
-    .object({
-      titleId: z.string(),
-      name: z.string(),
-      title: z.string().meta({ description: 'The longer, official title.' }),
-      image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
-      publisher: z.string(),
-      releaseDate: z.string().meta({ description: '`YYYY-MM-DD`, "" when unknown.' })
-    })
-    .meta({ description: 'The game.' }),
+  response: Game,
   example: {
     titleId: '4d5307e6',
     name: 'Halo 3',
@@ -58,6 +49,6 @@ export const gameNames: Endpoint<Record<string, never>, { names: string }> = {
   answer: async (_resolved, { catalog }) => ({
     body: (await catalog()).described().map(({ shownName }) => shownName)
   }),
-  response: z.array(z.string()).meta({ description: 'Names in alphabetical order.' }),
+  response: Games,
   example: ['Crackdown', 'Halo 3', 'Halo 3 [4d530800]']
 }

@@ -1,0 +1,37 @@
+/** An answer's text and the name by which the service knows it. */
+export type KeptAnswer = { readonly etag: string; readonly text: string }
+
+/** All kept texts together. A day of samples is about 90,000 characters, so this holds some 90 answers. */
+const CHARACTERS_MAX = 8_000_000
+
+/** The newest answers by address, as texts: each caller gets a value of its own to change. */
+export class AnswerMemory {
+  readonly #kept = new Map<string, KeptAnswer>()
+  #characters = 0
+
+  get(url: string): KeptAnswer | undefined {
+    return this.#kept.get(url)
+  }
+
+  /** Keeps an answer in place of its predecessor; the ones kept longest ago make room. */
+  keep(url: string, answer: KeptAnswer): void {
+    this.#drop(url)
+    this.#kept.set(url, answer)
+    this.#characters += sizeOf(url, answer)
+    for (const oldest of this.#kept.keys()) {
+      if (this.#characters <= CHARACTERS_MAX) return
+      this.#drop(oldest)
+    }
+  }
+
+  #drop(url: string): void {
+    const kept = this.#kept.get(url)
+    if (kept === undefined) return
+    this.#kept.delete(url)
+    this.#characters -= sizeOf(url, kept)
+  }
+}
+
+function sizeOf(url: string, { etag, text }: KeptAnswer): number {
+  return url.length + etag.length + text.length
+}

@@ -1,0 +1,8 @@
+/** Any window of history, half-open. Without `to` it ends now; an ISO text needs `Z` or an offset. */
+export type Window = { readonly from?: Date | string | undefined; readonly to?: Date | string | undefined }
+
+/** The last days up to now, or a window. Not both. */
+export type Days = Window & { readonly days?: number | undefined }
+
+/** How finely a series is shown: `raw` for samples, or the width of a bucket in seconds, 60 to 604800. */
+export type Resolution = { readonly resolution?: 'raw' | number | undefined }

@@ -35,7 +35,7 @@ test('a directory that another process holds is refused in one sentence', async 
   const program = `import { openChdb } from ${JSON.stringify(index)}
     await openChdb({ path: ${JSON.stringify(path)} }).then(() => console.log('opened'), (error) => console.log(error.message))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
-  t.match(stdout, /^The ClickHouse directory .* is in use by another process; .*\.\n$/)
+  t.match(stdout, /^The ClickHouse directory .* is in use by another process \(\d+\); .*\.\n$/)
   t.same(await clickhouse.readers.rows('SELECT 1 AS n'), [{ n: 1 }], 'the holder is unharmed')
 })
 

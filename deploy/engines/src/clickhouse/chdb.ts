@@ -1,5 +1,6 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
+import { join } from 'node:path'
 import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
@@ -133,9 +134,22 @@ const openSession = (path: string, memoryBytes: number): CleanSession => {
   }
 }
 
+/** The engine locks its file `status`, which names the process; why opening failed it tells standard error alone. */
+const holderOf = (path: string): number | undefined => {
+  try {
+    const pid = Number(/^PID: (\d+)$/m.exec(readFileSync(join(path, 'status'), 'utf8'))?.[1])
+    if (pid === process.pid) return undefined
+    process.kill(pid, 0)
+    return pid
+  } catch {
+    return undefined
+  }
+}
+
 const openFailure = (path: string, text: string): string => {
-  if (text.includes('Cannot lock file')) {
-    return `The ClickHouse directory ${path} is in use by another process; stop that one or give another directory.`
+  const holder = holderOf(path)
+  if (holder !== undefined) {
+    return `The ClickHouse directory ${path} is in use by another process (${holder}); stop that one or give another directory.`
   }
   if (text.includes('only one active data directory')) {
     return `ClickHouse does not open ${path}: this process has another directory open, and one process can have only one.`

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
 import { Refusal } from '@gamenet/schemas'
 import { type ClickHouse, LANE_NAMES, type LaneName } from './clickhouse.js'
@@ -61,7 +62,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     )
   }
   const known = knownSettings(slots.control)
-  const kill = (tag: string) => killAll(slots.control, [tag])
+  const kill = (tag: string) => killUntilGone(slots.control, tag)
   return engineOf({
     slots,
     lane: (name) =>
@@ -107,13 +108,31 @@ const closeClients = async (
   await Promise.all(clients.map((client) => settled(client.close())))
 }
 
-const killAll = (control: LaneSlots, tags: readonly string[]): Promise<void> =>
-  settled(
-    runOn(
-      control,
-      `KILL QUERY WHERE (${tags.map((tag) => `query_id = ${stringLiteral(tag)}`).join(' OR ')}) AND ${KILLABLE}`
-    )
-  )
+const GONE_CHECK_MS = 50
+const GONE_CHECK_MS_MAX = 1000
+
+/**
+ * The request of an abandoned query is over at once, the query in the server is not; a kill that comes too early does
+ * nothing. So it is sent until the query is twice not found, or nobody can be asked.
+ */
+const killUntilGone = async (control: LaneSlots, tag: string): Promise<void> => {
+  const condition = `query_id = ${stringLiteral(tag)}`
+  let missing = 0
+  for (let ms = GONE_CHECK_MS; missing < 2; ms = Math.min(ms * 2, GONE_CHECK_MS_MAX)) {
+    try {
+      await runOn(control, `KILL QUERY WHERE ${condition} AND ${KILLABLE}`)
+      const found = await runOn(control, `SELECT count() FROM system.processes WHERE ${condition} FORMAT TSV`)
+      missing = new TextDecoder().decode(found).trim() === '0' ? missing + 1 : 0
+    } catch {
+      return
+    }
+    if (missing < 2) await sleep(missing > 0 ? GONE_CHECK_MS : ms, undefined, { ref: false })
+  }
+}
+
+const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<void> => {
+  await Promise.all(tags.map((tag) => killUntilGone(control, tag)))
+}
 
 const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSignal): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {

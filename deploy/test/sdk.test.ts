@@ -1,0 +1,330 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import {
+  ActivitySummary,
+  DailyOnline,
+  Game,
+  Games,
+  LobbyHistory,
+  OnlineHistory,
+  OnlineUsers,
+  RegisteredUsers,
+  TitleOnlineHistory,
+  TopGames
+} from '@gamenet/schemas'
+import { type GamenetClient, GamenetError, gamenetClient } from '@gamenet/sdk'
+import fc from 'fast-check'
+import { type Test, test } from 'tap'
+import { z } from 'zod'
+import { gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
+import { startUpstream, type UpstreamTitle } from './service/upstream.js'
+
+const halo: UpstreamTitle = {
+  titleId: '4d530064',
+  name: 'Halo 2',
+  subtitle: 'Halo 2',
+  online: 41,
+  lobbies: { players: 16, sessions: 3 }
+}
+const ride: UpstreamTitle = {
+  titleId: '55530036',
+  name: "187 Ride & Die / #1 : it's + 100 %",
+  subtitle: '',
+  online: 5,
+  lobbies: null
+}
+const page = { registered: 21_345, online: 87, titles: [halo, ride] }
+
+/** Every method with every parameter that it takes, also those that the service does not take together. */
+const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetClient) => Promise<unknown> } = {
+  getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
+  getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),
+  getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', resolution: 60 }),
+  getActivitySummary: (client) => client.getActivitySummary({ period: '7d' }),
+  getDailyOnline: (client) => client.getDailyOnline({ days: 2, from: new Date(0), to: 'x' }),
+  getTopGames: (client) => client.getTopGames({ days: 2, from: new Date(0), to: 'x', limit: 3 }),
+  getOnlineUsers: (client) => client.getOnlineUsers(),
+  getTitleOnlineHistory: (client) =>
+    client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', resolution: 60 }),
+  getGame: (client) => client.getGame({ game: 'x' }),
+  getGames: (client) => client.getGames(),
+  getHealth: (client) => client.getHealth(),
+  getReadiness: (client) => client.getReadiness()
+}
+
+const OpenApi = z.object({
+  paths: z.record(
+    z.string(),
+    z.record(
+      z.string(),
+      z.object({
+        operationId: z.string(),
+        parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query']) })).default([]),
+        responses: z.object({ 200: z.object({ content: z.record(z.string(), z.unknown()) }) })
+      })
+    )
+  )
+})
+
+test('the client and a running service understand each other', async (t) => {
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  upstream.show(page)
+  const service = await startGamenet({
+    DATA_DIR: t.testdir(),
+    UPSTREAM_URL: upstream.url,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  })
+  t.teardown(() => service.kill())
+  const baseUrl = z.string().parse(service.apiUrl)
+  const scrape = async () => {
+    await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['scrape', 'all'])
+    await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['status', '--wait', '60'])
+  }
+  await scrape()
+  const client = gamenetClient({ baseUrl: `${baseUrl}/` })
+
+  await t.test(
+    'every JSON operation has a method with its path and parameters, and every method an operation',
+    async (t) => {
+      const { paths } = OpenApi.parse(await (await fetch(`${baseUrl}/openapi.json`)).json())
+      const operations = Object.entries(paths)
+        .flatMap(([path, methods]) =>
+          Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
+        )
+        .filter(({ operation }) => 'application/json' in operation.responses[200].content)
+      t.same(new Set(Object.keys(client)), new Set(operations.map(({ operation }) => operation.operationId)))
+      for (const { path, method, operation } of operations) {
+        const { fetch, requests } = recording(async () => new Response('{}'))
+        await everyMethod[operation.operationId as keyof GamenetClient](gamenetClient({ baseUrl, fetch }))
+        const asked = new URL(requests[0]?.url ?? '')
+        const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
+        t.equal(method, 'get')
+        t.equal(asked.pathname, path.replace(/\{\w+\}/g, 'x'), operation.operationId)
+        t.same(new Set(asked.searchParams.keys()), new Set(inQuery.map(({ name }) => name)), operation.operationId)
+      }
+    }
+  )
+
+  await t.test('every method gives what the service counted, in the shape of the contract', async (t) => {
+    const anHour = { from: new Date(Date.now() - 3_600_000), resolution: 'raw' } as const
+    const answers: [z.ZodType, answer: unknown, expected: unknown][] = [
+      [OnlineUsers, await client.getOnlineUsers(), { 'Halo 2': { online: 41 }, [ride.name]: { online: 5 } }],
+      [Game, await client.getGame({ game: ride.name }), { titleId: '55530036', name: ride.name }],
+      [Games, await client.getGames(), [ride.name, 'Halo 2']],
+      [TitleOnlineHistory, await client.getTitleOnlineHistory({ titleId: '4D530064' }), [{ online_count: 41 }]],
+      [TopGames, await client.getTopGames({ limit: 1 }), [{ name: 'Halo 2', peak: 41 }]],
+      [OnlineHistory, await client.getOnlineHistory(anHour), [{ online_count: 87 }]],
+      [OnlineHistory, await client.getOnlineHistory({ from: anHour.from.toISOString() }), [{ online_count: 87 }]],
+      [LobbyHistory, await client.getLobbyHistory({ days: 2 }), [{ lobby_count: 3 }]],
+      [RegisteredUsers, await client.getRegisteredUsers(), [{ registered_count: 21_345 }]],
+      [DailyOnline, await client.getDailyOnline({ days: 2 }), [{ max_online: 87, samples: 1 }]],
+      [ActivitySummary, await client.getActivitySummary({ period: '7d' }), { period: '7d', peakOnline: 87 }],
+      [z.object({ status: z.literal('ok') }), await client.getHealth(), { status: 'ok' }],
+      [z.object({ status: z.literal('ready') }), await client.getReadiness(), { status: 'ready' }]
+    ]
+    for (const [schema, answer, expected] of answers) {
+      t.match(answer, expected)
+      t.same(schema.parse(answer), answer, 'nothing beyond the contract, nothing missing')
+      if (Array.isArray(answer) && Array.isArray(expected)) t.equal(answer.length, expected.length)
+    }
+  })
+
+  await t.test('an answer that has not changed is not sent again, one that has is', async (t) => {
+    const { fetch, requests } = recording()
+    const client = gamenetClient({ baseUrl, fetch })
+    const first = await client.getOnlineUsers()
+    const second = await client.getOnlineUsers()
+    t.same(second, first)
+    for (const name of Object.keys(second)) delete second[name]
+    t.same(await client.getOnlineUsers(), first, 'what a caller does to an answer stays with the caller')
+    await client.getGames()
+    t.same(
+      requests.map(({ url, status, tag }) => [new URL(url).pathname, status, tag !== null]),
+      [
+        ['/api/online-users', 200, false],
+        ['/api/online-users', 304, true],
+        ['/api/online-users', 304, true],
+        ['/api/games', 200, false]
+      ]
+    )
+    upstream.show({ ...page, titles: [{ ...halo, online: 43 }, ride] })
+    await scrape()
+    t.match(await client.getOnlineUsers(), { 'Halo 2': { online: 43 } })
+    t.equal(requests.at(-1)?.status, 200)
+  })
+
+  await t.test("a refusal is an error with the service's status and sentence", async (t) => {
+    const refusals: [Promise<unknown>, number, RegExp][] = [
+      [client.getGame({ game: 'No / Such # Game' }), 404, /^No game "No \/ Such # Game" is known\.$/],
+      [client.getTitleOnlineHistory({ titleId: 'ffffffff' }), 404, /^No title ffffffff is known\.$/],
+      [
+        client.getTitleOnlineHistory({ titleId: 'a/b?c' }),
+        400,
+        /^titleId must be 8 hexadecimal digits; got "a\/b\?c"\.$/
+      ],
+      [client.getOnlineHistory({ days: 0 }), 400, /^days must be an integer from 1 to 30; got "0"\.$/],
+      [client.getTopGames({ from: '2026-03-01' }), 400, /^from must be an ISO 8601 instant .*; got "2026-03-01"\.$/]
+    ]
+    for (const [answer, status, message] of refusals) {
+      await t.rejects(answer, { name: 'GamenetError', status, message, retryAfterSeconds: undefined })
+    }
+  })
+
+  await t.test('the example of the README runs', async (t) => {
+    const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
+    const example = /```js\n(.*?)```/s.exec(readme)?.[1]?.replace('http://127.0.0.1:8080', baseUrl) ?? ''
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', example], {
+      cwd: fileURLToPath(ROOT)
+    })
+    t.match(
+      stdout,
+      /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\n404 No game "No \/ Such # Game" is known\.\n$/
+    )
+  })
+})
+
+test('a service that does not answer in its own words is an error that says what came', async (t) => {
+  const answers: Record<string, RequestListener> = {
+    '/busy': (_, response) => response.writeHead(503, { 'retry-after': '7' }).end('{"error":"Ask again shortly."}'),
+    '/proxy': (_, response) => response.writeHead(502, { 'retry-after': 'soon' }).end('<h1>Bad gateway</h1>'),
+    '/page': (_, response) => response.end('<h1>Welcome</h1>'),
+    '/cut': (_, response) => response.writeHead(200, { 'content-length': '99' }).write('{"', () => response.destroy()),
+    '/silent': () => undefined
+  }
+  const url = await listening(t, (request, response) => {
+    const first = `/${(request.url ?? '').split('/')[1]}`
+    answers[first]?.(request, response)
+  })
+  const asked = (path: string, timeoutMs?: number) => gamenetClient({ baseUrl: url + path, timeoutMs }).getGames()
+  await t.rejects(asked('/busy'), { status: 503, message: 'Ask again shortly.', retryAfterSeconds: 7 })
+  await t.rejects(asked('/proxy'), {
+    status: 502,
+    message: `${url}/proxy/api/games answered HTTP status 502.`,
+    retryAfterSeconds: undefined
+  })
+  await t.rejects(asked('/page'), { status: 200, message: /\/page\/api\/games answered no JSON; check that baseUrl/ })
+  await t.rejects(asked('/cut'), { status: 0, message: /\/cut\/api\/games cannot be reached: .*; check baseUrl/ })
+  await t.rejects(asked('/silent', 100), {
+    status: 0,
+    message: /\/silent\/api\/games did not answer within 100 ms; check/
+  })
+  const nobody = gamenetClient({ baseUrl: await freeAddress() }).getGames()
+  await t.rejects(nobody, { name: 'GamenetError', status: 0, message: /cannot be reached: .*ECONNREFUSED/ })
+})
+
+test('a signal ends a call with its own reason, before and during the request', async (t) => {
+  const abort = new AbortController()
+  const url = await listening(t, () => abort.abort(new Error('the visitor left')))
+  const client = gamenetClient({ baseUrl: url })
+  await t.rejects(client.getOnlineUsers({ signal: abort.signal }), { message: 'the visitor left' })
+  await t.rejects(client.getTopGames({ days: 7 }, { signal: abort.signal }), { message: 'the visitor left' })
+})
+
+test('any name arrives as one segment of the path, or is refused before anything is sent', async (t) => {
+  const { fetch, requests } = recording(async () => new Response('{}'))
+  const client = gamenetClient({ baseUrl: 'https://stats.example.org/network', fetch })
+  const names = fc.oneof(
+    fc.string({ unit: 'binary' }),
+    fc.string(),
+    fc.constantFrom('', '.', '..', '$&', ':game', '\ud800')
+  )
+  await fc.assert(
+    fc.asyncProperty(names, async (game) => {
+      const before = requests.length
+      const error = await client.getGame({ game }).then(
+        () => undefined,
+        (error: unknown) => error
+      )
+      if (['', '.', '..'].includes(game) || /\p{Cs}/u.test(game)) {
+        t.match(error, { name: 'GamenetError', status: 0, message: /^game cannot be asked for: / })
+        t.equal(requests.length, before)
+        return
+      }
+      const { pathname, search, hash } = new URL(requests.at(-1)?.url ?? '')
+      t.same(pathname.split('/').map(decodeURIComponent), ['', 'network', 'api', 'game', game])
+      t.same({ error, search, hash }, { error: undefined, search: '', hash: '' })
+    })
+  )
+})
+
+test('what cannot be an address or an instant is refused with a sentence', async (t) => {
+  for (const baseUrl of [
+    '',
+    'stats.example.org',
+    'ftp://stats.example.org',
+    'https://',
+    'https://x/?a=b',
+    'http://['
+  ]) {
+    t.throws(() => gamenetClient({ baseUrl }), { name: 'GamenetError', message: /^baseUrl must be an http address/ })
+  }
+  const { fetch, requests } = recording(async () => new Response('[]'))
+  const client = gamenetClient({ baseUrl: 'https://stats.example.org', fetch })
+  await t.rejects(
+    client.getOnlineHistory({ from: new Date('x') }),
+    new GamenetError(0, 'from is an invalid Date; expected an instant.')
+  )
+  t.equal(requests.length, 0)
+  await client.getOnlineHistory({ from: new Date(0), to: undefined })
+  t.equal(requests[0]?.url, 'https://stats.example.org/api/network-stats/online-24h?from=1970-01-01T00%3A00%3A00.000Z')
+})
+
+test('kept answers are bounded: the ones kept longest ago make room', async (t) => {
+  const text = JSON.stringify([`${'x'.repeat(3_000_000)}`])
+  const { fetch, requests } = recording(async (_, init) =>
+    new Headers(init?.headers).has('if-none-match')
+      ? new Response(null, { status: 304 })
+      : new Response(text, { headers: { etag: '"a"' } })
+  )
+  const client = gamenetClient({ baseUrl: 'https://stats.example.org', fetch })
+  for (const days of [1, 2, 2, 3, 3, 2, 1]) await client.getOnlineHistory({ days })
+  t.same(
+    requests.map(({ status }) => status),
+    [200, 200, 304, 200, 304, 304, 200]
+  )
+})
+
+type Recorded = { readonly url: string; readonly tag: string | null; readonly status: number }
+
+/** A fetch that notes what passes, and the answers' status as they come. */
+function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests: Recorded[] } {
+  const requests: Recorded[] = []
+  return {
+    requests,
+    fetch: async (input, init) => {
+      const response = await send(input, init)
+      requests.push({
+        url: String(input),
+        tag: new Headers(init?.headers).get('if-none-match'),
+        status: response.status
+      })
+      return response
+    }
+  }
+}
+
+async function listening(t: Test, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** An address at which nobody listens any more. */
+async function freeAddress(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return `http://127.0.0.1:${port}`
+}

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, type Ingest } from '@gamenet/ingest'
@@ -34,6 +35,7 @@ const REQUESTS_PER_SECOND = 2
 /** The demo network is ours to load. */
 const DEMO_REQUESTS_PER_SECOND = 50
 const POLL_MS = 250
+const READING_CLOSE_MS = 2000
 
 /** What is made on the way, and how each is undone: in the reverse order. */
 class Parts {
@@ -157,7 +159,12 @@ function startProjector({
         worker.on('error', reject)
         worker.on('exit', () => resolve())
       })
-      return { port: worker, ended, close: async () => void (await worker.terminate()) }
+      // Ended from outside in the middle of an LMDB call, a thread can leave a lock behind; so it may end by itself first.
+      const close = async () => {
+        await Promise.race([ended.catch(() => undefined), wait(READING_CLOSE_MS, undefined, { ref: false })])
+        await worker.terminate()
+      }
+      return { port: worker, ended, close }
     },
     registry,
     logger,

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,6 +20,7 @@ import {
 } from '@gamenet/schemas'
 import { type GamenetClient, GamenetError, gamenetClient } from '@gamenet/sdk'
 import fc from 'fast-check'
+import { chromium } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
@@ -39,6 +41,10 @@ const ride: UpstreamTitle = {
   lobbies: null
 }
 const page = { registered: 21_345, online: 87, titles: [halo, ride] }
+
+const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
+const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
+if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
 /** Every method with every parameter that it takes, also those that the service does not take together. */
 const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetClient) => Promise<unknown> } = {
@@ -175,6 +181,43 @@ test('the client and a running service understand each other', async (t) => {
     for (const [answer, status, message] of refusals) {
       await t.rejects(answer, { name: 'GamenetError', status, message, retryAfterSeconds: undefined })
     }
+  })
+
+  const skip = isBrowserMissing ? 'NO BROWSER is installed' : false
+  await t.test('a page of another origin uses the client as it is, with 304 and refusals', { skip }, async (t) => {
+    const origin = await listening(t, async (request, response) => {
+      const module = /^\/[a-z-]+\.js$/.exec(request.url ?? '')?.[0]
+      const text = module === undefined ? '<!doctype html>' : await readFile(new URL(`sdk/dist/src${module}`, ROOT))
+      response.writeHead(200, { 'content-type': module === undefined ? 'text/html' : 'text/javascript' }).end(text)
+    })
+    const browser = await chromium.launch({
+      executablePath: browserPath ?? '',
+      args: ['--no-sandbox', '--disable-gpu']
+    })
+    t.teardown(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(origin)
+    const seen = await page.evaluate(`(async () => {
+      const { gamenetClient } = await import('/index.js')
+      const statuses = []
+      const noting = async (...request) => {
+        const response = await fetch(...request)
+        statuses.push(response.status)
+        return response
+      }
+      const client = gamenetClient({ baseUrl: '${baseUrl}', fetch: noting })
+      const answers = [await client.getOnlineUsers(), await client.getOnlineUsers()]
+      const { status, message } = await client.getGame({ game: 'a/b' }).catch((error) => error)
+      const plain = await gamenetClient({ baseUrl: '${baseUrl}' }).getGame({ game: '4D530064' })
+      return { answers: answers.map((answer) => answer['Halo 2'].online), statuses, status, message, name: plain.name }
+    })()`)
+    t.same(seen, {
+      answers: [43, 43],
+      statuses: [200, 304, 404],
+      status: 404,
+      message: 'No game "a/b" is known.',
+      name: 'Halo 2'
+    })
   })
 
   await t.test('the example of the README runs', async (t) => {

@@ -1,0 +1,323 @@
+import { access, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Test, test } from 'tap'
+import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { startUpstream, type Upstream, type UpstreamTitle } from './service/upstream.js'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
+/** Nothing that a browser does by itself is of use here. */
+const BROWSER_ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync'
+]
+/** Only what hangs meets it. */
+const WAIT_MS = 30_000
+
+const evil: UpstreamTitle = {
+  titleId: '4d530064',
+  name: '<img src=x onerror=alert(1)>',
+  subtitle: '',
+  online: 41,
+  lobbies: { players: 16, sessions: 3 }
+}
+const calm: UpstreamTitle = { titleId: '55530036', name: 'Calm Game', subtitle: '', online: 5, lobbies: null }
+
+const browserPath = await firstThatExists(BROWSERS)
+const isMissing = browserPath === undefined
+if (isMissing) console.error(`NO BROWSER: the dashboard is not tested; none of ${BROWSERS.join(', ')} is installed.`)
+const skip = isMissing && process.env.CI !== 'true' ? 'NO BROWSER is installed: the dashboard is not tested' : false
+
+test('a visitor sees live counts beside the history, and looks closer', { skip }, async (t) => {
+  const { browser, page, upstream, client, apiUrl, faults, environment, service } = await visit(t)
+
+  await t.test('counts that are too old are called stale, and history is drawn with its gaps', async (t) => {
+    await page.goto(apiUrl)
+    await text(page, '#status', /^Stale: no count for \d+ min$/)
+    await text(page, '#now-online', /^2,000$/)
+    await text(page, '#chart-facts', /^Samples · 290 points · 1 gap · highest 2,000 at 20\d\d-/)
+    t.ok(await linePixels(page, -5 * HOUR_MS), 'there is a line where counts are')
+    t.ok(await linePixels(page, -2 * HOUR_MS), 'there is a line behind the gap')
+    t.equal(await linePixels(page, -3.5 * HOUR_MS), 0, 'there is none in the gap')
+    t.equal(await linePixels(page, -12 * HOUR_MS), 0, 'there is none before the first count')
+  })
+
+  await t.test('a new sample appears without a reload', async (t) => {
+    await page.evaluate('globalThis.isSamePage = true')
+    upstream.show({ registered: 21_345, online: 87, titles: [evil, calm] })
+    await scrape(client)
+    await text(page, '#now-online', /^87$/)
+    await text(page, '#now-lobbies', /^3$/)
+    await text(page, '#now-registered', /^21,345$/)
+    await text(page, '#now-titles', /^2$/)
+    await text(page, '#status', /^Live$/)
+    await text(page, '#chart-facts', /^Samples · 291 points/)
+    t.same(await rows(page), [`${evil.name} 41 3`, 'Calm Game 5 0'])
+    upstream.show({ registered: 21_346, online: 95, titles: [{ ...calm, online: 60 }, evil] })
+    await scrape(client)
+    await text(page, '#now-online', /^95$/)
+    await text(page, '#titles tr:first-child .name', /^Calm Game$/)
+    t.same(await rows(page), ['Calm Game 60 0', `${evil.name} 41 3`], 'the most played game leads')
+    t.equal(await page.evaluate('globalThis.isSamePage'), true)
+  })
+
+  await t.test(
+    'a stretch that is dragged over is asked for in finer resolution; a double-click goes back',
+    async (t) => {
+      await page.click('#ranges >> text=30 d')
+      await text(page, '#chart-facts', /^Peak of every hour/)
+      const asked = page.waitForResponse((response) => response.url().includes('online-24h?from='))
+      const over = await page.locator('#chart .u-over').boundingBox()
+      if (over === null) throw new Error('the chart has no area to drag over')
+      const y = over.y + over.height / 2
+      await page.mouse.move(over.x + over.width * 0.5, y)
+      await page.mouse.down()
+      await page.mouse.move(over.x + over.width * 0.6, y, { steps: 5 })
+      await page.mouse.up()
+      const answer = await asked
+      t.equal(answer.headers()['x-resolution-seconds'], '300')
+      await text(page, '#chart-facts', /^Peak of every 5 minutes · 7\d points · no gap/)
+      const zoomed = new URLSearchParams(new URL(page.url()).hash.slice(1))
+      t.equal(zoomed.get('range'), '30d')
+      const spanMs = Date.parse(zoomed.get('to') ?? '') - Date.parse(zoomed.get('from') ?? '')
+      t.ok(Math.abs(spanMs - 3 * 24 * HOUR_MS) < 3 * HOUR_MS, 'a tenth of 30 days is shown')
+
+      const shared = await browser.newPage()
+      await shared.goto(page.url())
+      await text(shared, '#chart-facts', /^Peak of every 5 minutes · 7\d points/)
+      await shared.close()
+
+      await page.mouse.dblclick(over.x + over.width / 2, y)
+      await text(page, '#chart-facts', /^Peak of every hour/)
+      t.equal(new URL(page.url()).hash, '#range=30d')
+    }
+  )
+
+  await t.test('keys read out points, zoom, and undo', async (t) => {
+    await page.focus('#chart')
+    await page.keyboard.press('ArrowLeft')
+    await text(page, '#readout', /^Peak of the hour from 20\d\d-\d\d-\d\d \d\d:00 UTC, Online [\d,]+, Lobbies /)
+    await page.keyboard.press('+')
+    await text(page, '#chart-facts', /^Peak of every 15 minutes/)
+    await page.keyboard.press('Escape')
+    await text(page, '#chart-facts', /^Peak of every hour/)
+    t.equal(await page.evaluate('document.activeElement.id'), 'chart')
+  })
+
+  await t.test('games are found, sorted, and opened, whatever they are called', async (t) => {
+    await page.fill('#filter', 'ONERROR')
+    t.same(await rows(page), [`${evil.name} 41 3`])
+    await page.fill('#filter', '')
+    await page.click('button[data-sort=name]')
+    t.same(await rows(page), [`${evil.name} 41 3`, 'Calm Game 60 0'])
+    await page.click('button[data-sort=name]')
+    t.same(await rows(page), ['Calm Game 60 0', `${evil.name} 41 3`])
+    t.equal(await page.getAttribute('th[aria-sort]', 'aria-sort'), 'descending')
+    await page.click(`#titles >> text=${evil.name}`)
+    await text(page, '#chart-heading', /^<img src=x onerror=alert\(1\)>$/)
+    await text(page, '#chart-facts', /^Peak of every 5 minutes · [12] points? · no gap · highest 41 /)
+    t.equal(new URL(page.url()).hash, '#title=4d530064&range=48h')
+    t.equal(await page.locator('#titles img, #top-games img, h2 img').count(), 2, 'only pictures of games are images')
+    await page.click('#to-network')
+    await text(page, '#chart-heading', /^Network$/)
+  })
+
+  t.same(faults, [], 'no error on the console, no violation of the policy, no dialog')
+
+  await t.test('a game that is not known is refused in words, and the rest of the page goes on', async (t) => {
+    await page.goto(`${apiUrl}/#title=ffffffff`)
+    await text(page, '#chart-message', /ffffffff/)
+    t.equal(await page.locator('#chart canvas').count(), 0)
+    await text(page, '#status', /^Live$/)
+    await page.click('#to-network')
+    await page.waitForSelector('#chart canvas')
+    t.equal(await page.isVisible('#chart-message'), false)
+  })
+
+  await t.test('a page that nobody looks at asks for nothing', (t) => asksNothingWhileHidden(t, browser, apiUrl))
+
+  await t.test('the page fits narrow phones and wide screens, light and dark', (t) => fits(t, browser, apiUrl))
+
+  await t.test('a service that goes away is told of, and its return needs nobody', async (t) => {
+    await service.kill()
+    await text(page, '#status', /^The service does not answer\. Trying again in \d+ s\.$/)
+    await text(page, '#now-online', /^95$/)
+    const again = await startGamenet({ ...environment, PORT: new URL(apiUrl).port })
+    t.teardown(() => again.kill())
+    await text(page, '#status', /^Live$|^Stale/)
+  })
+})
+
+async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string): Promise<void> {
+  const page = await browser.newPage()
+  await page.clock.install()
+  let asked = 0
+  page.on('request', () => {
+    asked += 1
+  })
+  await page.goto(apiUrl)
+  await text(page, '#now-online', /^95$/)
+  const hide = (isHidden: boolean) =>
+    page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} })
+      document.dispatchEvent(new Event('visibilitychange'))`)
+  const round = page.waitForResponse((response) => response.url().includes('api/online-users'))
+  await page.clock.runFor(6000)
+  t.equal((await round).status(), 304, 'what was not changed is not sent again')
+  await page.waitForLoadState('networkidle')
+  await hide(true)
+  asked = 0
+  await page.clock.runFor(10 * MINUTE_MS)
+  t.equal(asked, 0)
+  const back = page.waitForRequest((request) => request.url().includes('api/online-users'))
+  await hide(false)
+  t.ok(await back, 'it asks at once when it is looked at again')
+  await page.close()
+}
+
+async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
+  const backgrounds = new Set<unknown>()
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ colorScheme })
+    for (const width of [360, 768, 1920]) {
+      await page.setViewportSize({ width, height: 800 })
+      await page.goto(apiUrl)
+      await page.waitForSelector('#chart canvas')
+      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${width} ${colorScheme}`)
+    }
+    backgrounds.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
+    await page.close()
+  }
+  t.equal(backgrounds.size, 2)
+}
+
+/**
+ * A service on embedded engines with imported history, and a page that is not opened yet: 60 days of hourly counts,
+ * samples by the minute from 6 hours to 10 minutes ago, with a gap from 4 to 3 hours ago.
+ */
+async function visit(t: Test): Promise<{
+  browser: Browser
+  page: Page
+  faults: string[]
+  upstream: Upstream
+  client: Environment
+  environment: Environment
+  service: Running
+  apiUrl: string
+}> {
+  const directory = t.testdir()
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  const environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: upstream.url,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  }
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  const client = { OPERATOR_URL: service.operatorUrl }
+  const file = join(directory, 'history.csv')
+  await writeFile(file, history(Date.now()))
+  await gamenetJson(client, ['import', 'network-count', file])
+  await gamenetJson(client, ['status', '--wait', '60'])
+  const browser = await chromium.launch({ executablePath: browserPath ?? '', args: BROWSER_ARGUMENTS })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } })
+  page.setDefaultTimeout(WAIT_MS)
+  const faults = await watch(page)
+  return { browser, page, faults, upstream, client, environment, service, apiUrl: service.apiUrl ?? '' }
+}
+
+function history(nowMs: number): string {
+  const lines = ['observedAt,online']
+  const minute = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
+  const hour = Math.floor(nowMs / HOUR_MS) * HOUR_MS
+  for (let ago = 60 * 24; ago > 25; ago -= 1)
+    lines.push(`${new Date(hour - ago * HOUR_MS).toISOString()},${1000 + (ago % 24)}`)
+  for (let ago = 360; ago > 10; ago -= 1) {
+    if (ago > 240 || ago <= 180) lines.push(`${new Date(minute - ago * MINUTE_MS).toISOString()},2000`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+/** Gathers what must not happen on a page: errors, violations of the policy, dialogs. Pictures of games are answered. */
+async function watch(page: Page): Promise<string[]> {
+  const faults: string[] = []
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text())
+  })
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('dialog', async (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`)
+    await dialog.dismiss()
+  })
+  await page.addInitScript(`document.addEventListener('securitypolicyviolation', (event) => {
+    console.error('policy violated: ' + event.violatedDirective + ' ' + event.blockedURI)
+  })`)
+  const picture = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>'
+  await page.route('**/img/**', (route) => route.fulfill({ contentType: 'image/svg+xml', body: picture }))
+  return faults
+}
+
+async function scrape(client: Environment): Promise<void> {
+  const done = await gamenet(client, ['scrape', 'network'])
+  if (done.code !== 0) throw new Error(`the scrape failed: ${done.stderr}${done.stdout}`)
+}
+
+/** Waits until an element has a text; says what it had instead. */
+async function text(page: Page, selector: string, wanted: RegExp): Promise<void> {
+  const place = page.locator(selector)
+  try {
+    await place.filter({ hasText: wanted }).waitFor({ timeout: WAIT_MS })
+  } catch {
+    throw new Error(`${selector} is "${await place.textContent()}", expected ${wanted}`)
+  }
+}
+
+/** The rows of the games' table as plain text. */
+async function rows(page: Page): Promise<string[]> {
+  const found = await page.locator('#titles tr').all()
+  return await Promise.all(
+    found.map(async (row) => {
+      const parts = [row.locator('.name'), row.locator('td').nth(0), row.locator('td').nth(1)]
+      return (await Promise.all(parts.map((part) => part.textContent()))).join(' ')
+    })
+  )
+}
+
+/** How many dots of the first line's colour stand in the chart of 24 hours at an instant, from now in milliseconds. */
+async function linePixels(page: Page, fromNowMs: number): Promise<number> {
+  return Number(
+    await page.evaluate(`(() => {
+      const canvas = document.querySelector('#chart canvas')
+      const area = document.querySelector('#chart .u-over').getBoundingClientRect()
+      const scale = canvas.width / canvas.getBoundingClientRect().width
+      const share = 1 + ${fromNowMs} / ${24 * HOUR_MS}
+      const x = Math.round((area.left - canvas.getBoundingClientRect().left + share * area.width) * scale)
+      const { data } = canvas.getContext('2d').getImageData(x, 0, 1, canvas.height)
+      let dots = 0
+      for (let at = 0; at < data.length; at += 4) {
+        if (data[at] < 90 && data[at + 2] > 150 && data[at + 3] > 150) dots += 1
+      }
+      return dots
+    })()`)
+  )
+}
+
+async function firstThatExists(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const isThere = await access(path).then(
+      () => true,
+      () => false
+    )
+    if (isThere) return path
+  }
+  return undefined
+}

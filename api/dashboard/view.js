@@ -8,18 +8,25 @@ const SPAN_MS_MIN = 10 * MINUTE_MS
 /** Before any network of this kind. */
 const BEGINNING_MS = Date.UTC(2000, 0, 1)
 
+/**
+ * From so many days on, the ups and downs of single days are a solid block on any screen: daily peaks are asked for,
+ * up to where the service gives weekly ones by itself.
+ */
+const DAILY_DAYS_MIN = 120
+const DAILY_DAYS_MAX = 2000
+
 const NETWORK_RANGES = {
   '24h': { label: '24 h', spanMs: DAY_MS, query: () => 'days=1' },
   '7d': { label: '7 d', spanMs: 7 * DAY_MS, query: () => 'days=7' },
   '30d': { label: '30 d', spanMs: 30 * DAY_MS, query: () => 'days=30' },
-  '1y': { label: '1 y', spanMs: YEAR_MS, query: (nowMs) => `from=${isoDay(nowMs - YEAR_MS)}` },
+  '1y': { label: '1 y', spanMs: YEAR_MS, query: (nowMs) => `from=${isoDay(nowMs - YEAR_MS)}${daily(YEAR_MS)}` },
   all: { label: 'All', spanMs: undefined, query: () => `from=${isoDay(BEGINNING_MS)}` }
 }
 
 const TITLE_RANGES = {
   '48h': { label: '48 h', spanMs: 2 * DAY_MS, query: () => 'hours=48' },
   '30d': { label: '30 d', spanMs: 30 * DAY_MS, query: () => 'hours=720' },
-  '1y': { label: '1 y', spanMs: YEAR_MS, query: () => 'hours=8760' }
+  '1y': { label: '1 y', spanMs: YEAR_MS, query: () => `hours=8760${daily(YEAR_MS)}` }
 }
 
 /** The ranges that can be chosen: of a title, or of the network. */
@@ -55,7 +62,7 @@ export function questionsOf({ titleId, range, zoom }, nowMs) {
   const query =
     zoom === undefined
       ? rangesOf(titleId)[range].query(nowMs)
-      : `from=${encodeURIComponent(iso(zoom.fromMs))}&to=${encodeURIComponent(iso(zoom.toMs))}`
+      : `from=${encodeURIComponent(iso(zoom.fromMs))}&to=${encodeURIComponent(iso(zoom.toMs))}${daily(zoom.toMs - zoom.fromMs)}`
   if (titleId !== undefined) {
     return [{ path: `api/title/${titleId}/online-users/history?${query}`, field: 'online_count', name: 'Online' }]
   }
@@ -88,4 +95,9 @@ function iso(ms) {
 
 function isoDay(ms) {
   return iso(Math.floor(ms / DAY_MS) * DAY_MS)
+}
+
+function daily(spanMs) {
+  const days = spanMs / DAY_MS
+  return days >= DAILY_DAYS_MIN && days < DAILY_DAYS_MAX ? '&resolution=86400' : ''
 }

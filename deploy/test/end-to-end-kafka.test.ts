@@ -1,7 +1,7 @@
 import { kafkaBrokerMissing, startClickHouseFront, startKafkaBroker } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { provesTheWholeWay } from './service/end-to-end.js'
-import { type Environment, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenetJson, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 const missing = await kafkaBrokerMissing()
@@ -50,6 +50,27 @@ test(
     const api = await startGamenet(real, 'api')
     t.teardown(() => api.kill())
     await provesTheWholeWay(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
+
+    const known = await fetch(`${api.apiUrl}/api/online-users`)
+    await front.kill()
+    const stale = await fetch(`${api.apiUrl}/api/online-users`)
+    t.equal(stale.status, 200, 'ClickHouse away: what was answered before is answered again')
+    t.equal(await stale.text(), await known.text())
+    const unknown = await fetch(`${api.apiUrl}/api/network-stats/daily-online?days=7`)
+    t.equal(unknown.status, 503)
+    t.match(unknown.headers.get('retry-after'), /^[1-9]/)
+    t.match(await unknown.json(), { error: /cannot be reached/ })
+    t.equal((await fetch(`${api.apiUrl}/readyz`)).status, 503)
+    const back = await startClickHouseFront({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
+    t.teardown(() => back.stop())
+    t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '60']), {
+      settled: { settled: true }
+    })
+    t.equal(
+      (await fetch(`${api.apiUrl}/api/network-stats/daily-online?days=7`)).status,
+      200,
+      'ClickHouse back: all is answered'
+    )
     for (const process of [api, ingest, projector]) t.equal(await process.stop(), 0)
   }
 )

@@ -1,4 +1,4 @@
-import { Count } from '@gamenet/schemas'
+import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 import { HourCut, POINTS_MAX } from './series.js'
@@ -11,11 +11,6 @@ import { HourCut, POINTS_MAX } from './series.js'
 /** What the network counts; a value of the column `metric`. */
 export const NetworkMetric = z.enum(['registered', 'online', 'lobbies'])
 
-/** An instant as series show it, floored to the second, UTC. */
-export const RecordedAt = z
-  .string()
-  .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/)
-  .meta({ description: 'Instant in UTC, `YYYY-MM-DD HH:MM:SS`', example: '2026-03-14 20:00:00' })
 const Ms = z.int().nonnegative()
 const Samples = z.object({ metric: NetworkMetric, from: Ms, to: Ms })
 const Peaks = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })

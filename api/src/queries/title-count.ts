@@ -1,6 +1,5 @@
-import { Count, TitleId } from '@gamenet/schemas'
+import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { RecordedAt } from './network-count.js'
 import { query } from './query.js'
 import { DayCut, HourCut, POINTS_MAX } from './series.js'
 

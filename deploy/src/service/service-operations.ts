@@ -172,8 +172,17 @@ async function runImport(
   } catch (error) {
     if (error instanceof ImportRefused) throw new UsageError(error.message)
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
+    if (isDiskFull(error)) {
+      throw new FailureError(
+        `The disk that keeps the upload of ${file} is full; make room and import again: what was published stays, the rest follows.`
+      )
+    }
     throw error
   }
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOSPC'
 }
 
 /** Uploads are kept on the disk that the engines use, so that one look at free space speaks for all. */

@@ -18,9 +18,10 @@ export async function runUntilStopped(
   await stopped
   const overdue = setTimeout(() => {
     terminal.errors.write(
-      `The service did not stop within ${STOP_MS} ms; it is ended as it stands. Nothing acknowledged is lost.\n`
+      `The service did not stop within ${STOP_MS} ms; it is killed. Nothing acknowledged is lost.\n`
     )
-    process.exit(0)
+    // An exit would wait for the engines' threads as well.
+    process.kill(process.pid, 'SIGKILL')
   }, STOP_MS)
   await service.close()
   clearTimeout(overdue)

@@ -87,6 +87,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     tables: engines.clickhouse.control,
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
   })
+  parts.add(dataVersions, () => dataVersions.stop())
   const projector = hasProjector(role, config)
     ? startProjector({ engines, registry, logger, dataVersions, parts })
     : undefined
@@ -201,7 +202,6 @@ async function startApi({
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
-  parts.add(dataVersions, () => dataVersions.stop())
   const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   const app = await buildApp(

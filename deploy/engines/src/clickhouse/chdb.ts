@@ -85,6 +85,9 @@ const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessi
     await settlesWithin(allIdle, CLOSE_KILL_WAIT_MS)
   }
   slots.control.close()
+  const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.settled())])
+  // A connection closed under a running statement takes the whole process down, so such ones are left to its end.
+  if (!(await settlesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
   for (const session of sessions) session.close()
   await settlesWithin(drainPending(), CLOSE_DRAIN_WAIT_MS)
 }

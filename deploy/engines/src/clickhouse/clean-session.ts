@@ -38,6 +38,12 @@ export class CleanSession {
     }
   }
 
+  /** Resolves when no cleaning is under way; between two statements nothing else runs. */
+  async settled(): Promise<void> {
+    await this.#cleaning?.catch(() => undefined)
+  }
+
+  /** Only when nothing runs on it: a connection closed under a statement takes the whole process down. */
   close(): void {
     this.#session.close()
   }

@@ -2,7 +2,8 @@ import { decodeEvent, type LogRecord } from '@gamenet/schemas'
 import { reasonOf } from '../backoff.js'
 import type { Progress } from '../checkpoint.js'
 import { type EventTable, instantText, type Value } from '../event-table.js'
-import type { RowBatch, RowLines } from './message.js'
+import { LineWriter } from './line-writer.js'
+import type { RowBatch } from './message.js'
 
 /** Rows an insert at most: 65,536 makes the engine write 1 part in about 0.2 s, and 10 MB wait here. */
 export const BATCH_ROWS_MAX = 65_536
@@ -21,13 +22,16 @@ export const PARKED_COLUMNS = [
   'value'
 ] as const
 
-/** Builds the rows of one topic until they are taken. */
+/** Builds the rows of one topic, as lines of JSONCompactEachRow, until they are taken. */
 export class RowBuilder {
   readonly #table: EventTable
-  #events: string[] = []
-  #parked: string[] = []
+  readonly #events = new LineWriter()
+  readonly #parked = new LineWriter()
+  readonly #sourceJson = memoized(jsonOf)
+  readonly #importIdJson = memoized(jsonOf)
+  readonly #instantJson = memoized((instant) => `"${instantText(instant)}"`)
   #characters = 0
-  #progress = new Map<string, Progress>()
+  #progress = new Map<number, Progress>()
   #since = 0
 
   constructor(table: EventTable) {
@@ -40,7 +44,7 @@ export class RowBuilder {
   }
 
   get rows(): number {
-    return this.#events.length + this.#parked.length
+    return this.#events.rows + this.#parked.rows
   }
 
   get isFull(): boolean {
@@ -57,19 +61,17 @@ export class RowBuilder {
     if (this.isEmpty) this.#since = performance.now()
     const line = this.#eventLine(epoch, partition, record)
     this.#characters += line.length
-    this.#progress.set(`${epoch}/${partition}`, { epoch, partition, next: record.offset + 1 })
+    this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next: record.offset + 1 })
   }
 
   /** Gives what was built and begins anew. */
   take(): RowBatch {
     const batch = {
       topic: this.#table.topic.name,
-      events: linesOf(this.#events),
-      parked: linesOf(this.#parked),
+      events: this.#events.take(),
+      parked: this.#parked.take(),
       progress: [...this.#progress.values()]
     }
-    this.#events = []
-    this.#parked = []
     this.#characters = 0
     this.#progress = new Map()
     return batch
@@ -80,10 +82,13 @@ export class RowBuilder {
     try {
       const decoded = decodeEvent(topic, record)
       if (!decoded.ok) return this.#park(epoch, partition, record, decoded.reason)
-      const observedAt = instantText(topic.instant(decoded.event))
-      const own = this.#table.values(decoded.event)
-      const line = lineOf([epoch, partition, record.offset, decoded.source, decoded.importId, observedAt, ...own])
-      this.#events.push(line)
+      const { event } = decoded
+      // Each piece by itself, since most rows share source, import and instant with the row before.
+      let line = `[${epoch},${partition},${record.offset},${this.#sourceJson(decoded.source)},`
+      line += `${this.#importIdJson(decoded.importId)},${this.#instantJson(topic.instant(event))}`
+      for (const value of this.#table.values(event)) line += `,${jsonOf(value)}`
+      line += ']'
+      this.#events.add(line)
       return line
     } catch (error) {
       // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.
@@ -95,28 +100,38 @@ export class RowBuilder {
     const bytes = typeof record.value === 'string' ? Buffer.from(record.value) : (record.value ?? new Uint8Array())
     const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
     const { name } = this.#table.topic
-    const line = lineOf([name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value])
-    this.#parked.push(line)
+    const values = [name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value]
+    const line = `[${values.map(jsonOf).join(',')}]`
+    this.#parked.add(line)
     return line
   }
 }
 
-function linesOf(lines: readonly string[]): RowLines {
-  const text = lines.length === 0 ? '' : `${lines.join('\n')}\n`
-  return { rows: lines.length, body: new TextEncoder().encode(text) }
-}
-
 /**
- * One line of JSONCompactEachRow. JSON can spell half a surrogate pair (`\ud83d`), which is no text, and ClickHouse refuses
- * the whole insert for it, for ever: it becomes U+FFFD, as it would in any UTF-8.
+ * A value of a line. JSON can spell half a surrogate pair (`\ud83d`), which is no text, and ClickHouse refuses the whole
+ * insert for it, for ever: it becomes U+FFFD, as it would in any UTF-8.
  */
-function lineOf(values: readonly (Value | Readonly<Record<string, string>>)[]): string {
-  const line = JSON.stringify(values)
-  return /\\ud[89a-f]/.test(line) ? JSON.stringify(values, wellFormed) : line
+function jsonOf(value: Value | Readonly<Record<string, string>>): string {
+  const json = JSON.stringify(value)
+  if (typeof value === 'number' || !json.includes('\\ud')) return json
+  return /\\ud[89a-f]/.test(json) ? JSON.stringify(value, wellFormed) : json
 }
 
 function wellFormed(_key: string, value: unknown): unknown {
   if (typeof value === 'string') return Buffer.from(value).toString()
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), each]))
+}
+
+/** Remembers what came of the last text. */
+function memoized(work: (text: string) => string): (text: string) => string {
+  let lastText = ''
+  let lastResult = work('')
+  return (text) => {
+    if (text !== lastText) {
+      lastResult = work(text)
+      lastText = text
+    }
+    return lastResult
+  }
 }

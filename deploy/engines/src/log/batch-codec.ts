@@ -3,7 +3,7 @@ import { deflate, deflateSync, inflate, inflateSync } from 'node:zlib'
 import type { LogMessage, LogRecord } from '@gamenet/schemas'
 import { ByteReader, ByteWriter, readRuns, writeRuns } from './byte-column.js'
 import { DICTIONARY } from './dictionary.js'
-import { readTextColumn, writeTextColumn } from './text-column.js'
+import { readTextColumn, type TextColumn, writeTextColumn } from './text-column.js'
 
 /*
  * A batch of messages as bytes: by columns (keys, each header, values), then deflate. Rows with the same header
@@ -66,8 +66,15 @@ export function frameOf(batch: Buffer): BatchFrame {
   }
 }
 
-/** The records of a stored batch, the first of which has the offset `first`. Throws when the bytes are damaged. */
-export async function unpackBatch(batch: Buffer, first: number): Promise<LogRecord[]> {
+/** The records of a batch, made as they are asked for: 8,192 of them at once would outlive the young generation. */
+export type StoredRecords = {
+  readonly count: number
+  /** The records from index `from` up to `to`, counted from 0. */
+  slice(from: number, to: number): LogRecord[]
+}
+
+/** Unpacks a stored batch, the first record of which has the offset `first`. Throws when the bytes are damaged. */
+export async function unpackBatch(batch: Buffer, first: number): Promise<StoredRecords> {
   const { records } = frameOf(batch)
   const rawBytes = batch.readUInt32LE(5)
   const packed = batch.subarray(FRAME_BYTES)
@@ -123,38 +130,65 @@ function columnOrder(names: readonly string[]): number[] {
   return [...names.keys()].reverse().concat(names.length)
 }
 
-function recordsOf(reader: ByteReader, count: number, first: number): LogRecord[] {
-  const shapes: { names: string[]; columns: string[][]; used: number }[] = []
-  for (let left = reader.varint(); left > 0; left -= 1) shapes.push({ ...readShape(reader), used: 0 })
+type StoredShape = {
+  readonly key: TextColumn
+  readonly value: TextColumn
+  /** The headers that are the same in all rows; the others are empty here, so that a copy has every name in its place. */
+  readonly template: Readonly<Record<string, string>>
+  readonly varying: readonly { readonly name: string; readonly column: TextColumn }[]
+}
+
+function recordsOf(reader: ByteReader, count: number, first: number): StoredRecords {
+  const shapes: StoredShape[] = []
+  for (let left = reader.varint(); left > 0; left -= 1) shapes.push(readShape(reader))
   const chosen = shapes.length > 1 ? readRuns(reader, count) : undefined
-  const records: LogRecord[] = []
-  for (let i = 0; i < count; i += 1) {
-    const shape = shapes[chosen?.[i] ?? 0]
-    if (shape === undefined) throw new RangeError('the batch names a shape that it does not hold')
-    const { names, columns } = shape
-    const row = shape.used++
-    const headers: Record<string, string> = {}
-    for (let column = 0; column < names.length; column += 1) {
-      setHeader(headers, names[column] ?? '', columns[names.length - column]?.[row] ?? '')
-    }
-    records.push({
-      offset: first + i,
-      key: columns[0]?.[row] ?? '',
-      headers,
-      value: columns[names.length + 1]?.[row] ?? ''
-    })
+  const used = shapes.map(() => 0)
+  const rows = chosen?.map((index) => {
+    const row = used[index] ?? 0
+    used[index] = row + 1
+    return row
+  })
+  if (count > 0 && (chosen ?? [0]).some((index) => shapes[index] === undefined)) {
+    throw new RangeError('the batch names a shape that it does not hold')
   }
-  return records
+  return {
+    count,
+    slice: (from, to) => {
+      const records: LogRecord[] = []
+      for (let i = from; i < Math.min(to, count); i += 1) {
+        const shape = shapes[chosen?.[i] ?? 0]
+        if (shape !== undefined) records.push(recordOf(shape, rows?.[i] ?? i, first + i))
+      }
+      return records
+    }
+  }
+}
+
+function recordOf({ key, value, template, varying }: StoredShape, row: number, offset: number): LogRecord {
+  // A copy of an object with all names in place costs 0.07 µs; one that gets its names one by one costs 2 µs.
+  const headers = { ...template }
+  for (const { name, column } of varying) setHeader(headers, name, column.at(row))
+  return { offset, key: key.at(row), headers, value: value.at(row) }
 }
 
 /** The columns of a shape: key, headers from the last to the first, value. */
-function readShape(reader: ByteReader): { names: string[]; columns: string[][] } {
+function readShape(reader: ByteReader): StoredShape {
   const rows = reader.varint()
   const names: string[] = []
   for (let left = reader.varint(); left > 0; left -= 1) names.push(reader.text())
-  const columns = [readTextColumn(reader, rows, [])]
-  for (let left = names.length + 1; left > 0; left -= 1) columns.push(readTextColumn(reader, rows, columns))
-  return { names, columns }
+  const key = readTextColumn(reader, rows, [])
+  const columns = [key]
+  for (let left = names.length; left > 0; left -= 1) columns.push(readTextColumn(reader, rows, columns))
+  const value = readTextColumn(reader, rows, columns)
+  const template: Record<string, string> = {}
+  const varying: { name: string; column: TextColumn }[] = []
+  for (const [n, name] of names.entries()) {
+    const column = columns[names.length - n]
+    if (column === undefined) continue
+    setHeader(template, name, column.isConstant ? column.at(0) : '')
+    if (!column.isConstant) varying.push({ name, column })
+  }
+  return { key, value, template, varying }
 }
 
 function setHeader(headers: Record<string, string>, name: string, value: string): void {

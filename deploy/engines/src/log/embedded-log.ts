@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
-import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
+import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
 
@@ -20,8 +20,10 @@ const MESSAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 const WAITING_APPENDS_MAX = 10_000
 /** How many bytes one commit may hold, so that the first of many waiting appends is not kept until the last. */
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024
-/** Small batches are delivered together up to about this many records. */
-const DELIVERY_RECORDS = 4096
+/** Batches are read together up to about this many records. */
+const READ_RECORDS = 4096
+/** A delivery at most: 512 records are 0.3 MB, of which nothing is left when the garbage collector comes by. */
+const DELIVERY_RECORDS = 512
 const TRIM_BATCHES_MAX = 1000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
@@ -513,24 +515,46 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
   const { signal } = request
   if (signal.aborted) return
   let next = await firstOffset(store, place, await request.startAt(topic, epoch, partition))
-  let ahead: Promise<LogRecord[]> | undefined
+  let ahead: Promise<Reading> | undefined
   while (!signal.aborted) {
     const heard = store.channel.heard()
-    const records = await (ahead ?? readFrom(store, place, next))
+    const reading = await (ahead ?? readFrom(store, place, next))
     ahead = undefined
     if (signal.aborted) return
-    if (records.length === 0) {
+    if (reading.batches.length === 0) {
       if (isClosed) return
       await store.channel.wait(heard, signal)
       continue
     }
-    next += records.length
+    next = reading.next
     ahead = readFrom(store, place, next)
     ahead.catch(() => {
       // Seen when the loop comes to it; the delivery under way has to end first.
     })
-    await request.deliver({ topic, epoch, partition, records })
+    for (const records of deliveriesOf(reading)) {
+      if (signal.aborted) return
+      await request.deliver({ topic, epoch, partition, records })
+    }
   }
+}
+
+/** Batches that were read, the first of which begins `skipped` records before what was asked for. */
+type Reading = { readonly batches: readonly StoredRecords[]; readonly skipped: number; readonly next: number }
+
+/** Large batches in parts, small ones together. */
+function* deliveriesOf({ batches, skipped }: Reading): Generator<LogRecord[]> {
+  let records: LogRecord[] = []
+  for (const [n, batch] of batches.entries()) {
+    for (let from = n === 0 ? skipped : 0; from < batch.count; ) {
+      const part = batch.slice(from, from + DELIVERY_RECORDS - records.length)
+      from += part.length
+      records.push(...part)
+      if (records.length < DELIVERY_RECORDS) continue
+      yield records
+      records = []
+    }
+  }
+  if (records.length > 0) yield records
 }
 
 async function firstOffset(store: Store, place: PartitionPlace, wanted: number): Promise<number> {
@@ -550,8 +574,8 @@ async function firstOffset(store: Store, place: PartitionPlace, wanted: number):
   )
 }
 
-/** The records from an offset on, as many as one delivery takes; none at the head. */
-async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<LogRecord[]> {
+/** The records from an offset on, some thousand at most; none at the head. */
+async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading> {
   const { topic, epoch, partition } = place
   store.batches.resetReadTxn()
   const found = batchAtOrBefore(store, topic, epoch, partition, offset)
@@ -563,16 +587,15 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
     if (key[3] !== end) break
     batches.push({ first: end, bytes: value })
     end += frameOf(value).records
-    if (end - from >= DELIVERY_RECORDS) break
+    if (end - from >= READ_RECORDS) break
   }
   if (batches.length === 0) {
     const { first, next } = extentOf(store, topic, epoch, partition)
-    if (offset >= next) return []
+    if (offset >= next) return { batches: [], skipped: 0, next: offset }
     throw new Error(
       `offsets ${offset} to ${first - 1} of ${topic}, partition ${partition}, were deleted before they were read`
     )
   }
   const unpacked = await Promise.all(batches.map(({ first, bytes }) => unpackBatch(bytes, first)))
-  const records = unpacked.flat()
-  return offset > from ? records.slice(offset - from) : records
+  return { batches: unpacked, skipped: offset - from, next: end }
 }

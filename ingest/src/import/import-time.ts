@@ -20,6 +20,18 @@ export type ReadTime = { readonly ms: number; readonly instant: string } | { rea
  * a millisecond is cut off. Days that no calendar has are faults.
  */
 export function readTime(text: string): ReadTime {
+  if (text !== lastText) {
+    lastTime = timeOf(text)
+    lastText = text
+  }
+  return lastTime
+}
+
+/** The row before mostly has the same time, for files hold all titles of one minute one after the other. */
+let lastText = ''
+let lastTime = timeOf('')
+
+function timeOf(text: string): ReadTime {
   const match = WRITTEN.exec(text)
   if (match !== null) return readWritten(text, match)
   if (EPOCH.test(text)) return readEpoch(Number(text))

@@ -20,6 +20,11 @@ import { checkMapping } from './row-plan.js'
 
 /** Two blocks of text, their rows and events take about 60 MB. */
 const WORKER_HEAP_MB = 384
+/**
+ * A block's rows and events outlive several of the usual small collections, each of which copies them: that took a third
+ * of the thread's time. The thread and its memory are gone after the import.
+ */
+const WORKER_YOUNG_HEAP_MB = 192
 
 /** A request whose input is a path, and nothing that cannot be posted. */
 export type PostedRequest = Omit<ImportRequest, 'input' | 'spoolDirectory'> & { readonly input: string }
@@ -70,7 +75,7 @@ async function importPathInWorker(
   needs.signal.throwIfAborted()
   const worker = new Worker(new URL('./import-thread.js', import.meta.url), {
     workerData: posted,
-    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB }
+    resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB }
   })
   const abort = () => worker.postMessage({ abort: true } satisfies ToWorker)
   needs.signal.addEventListener('abort', abort, { once: true })

@@ -13,11 +13,11 @@ const FLUSH_EVENTS = 50_000
 /** Checkpoints are read this often without being woken: another process may have loaded. */
 const POLL_MS = 1000
 /**
- * Least time between two passes while a backlog is loaded, at least twice what the last pass took: fewer, larger steps
+ * Least time between two passes while a backlog is loaded, at least four times what the last pass took: fewer, larger steps
  * leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
  */
-const BUSY_SPACING_MS = 1000
-const BUSY_SPACING_PASSES = 2
+const BUSY_SPACING_MS = 2000
+const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
   readonly tables: Tables
@@ -126,7 +126,7 @@ export class ProjectionRunner {
       await this.#sleep(waitMs)
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
-        await pause(BUSY_SPACING_MS / 20, this.#stop.signal)
+        await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
         if (this.#stop.signal.aborted) return
       }
     }

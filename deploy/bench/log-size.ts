@@ -1,7 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openEmbeddedLog } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import {
   encodeEvent,
   instantOf,
@@ -10,10 +9,12 @@ import {
   titleCountTopic,
   titleTopic
 } from '@gamenet/schemas'
+import { randomness } from './count-files.js'
+import { type Conditions, type Measurement, type Result, scaled } from './measurement.js'
 
 /*
- * Bytes an event on disk, and records a second, of the embedded log: 500,000 events in the batches in which they come,
- * one scrape of 200 titles or 10,000 rows of an import. The size is that of the file, with all pages of LMDB.
+ * Bytes an event on disk, and records a second, of the embedded log: events in the batches in which they come, one
+ * scrape of 200 titles or 10,000 rows of an import. The size is that of the file, with all pages of LMDB.
  */
 
 const EVENTS = 500_000
@@ -22,15 +23,16 @@ const FIRST_MS = Date.UTC(2026, 0, 1)
 const MINUTE_MS = 60_000
 const SCRAPED = { source: '/scrape/network' }
 const IMPORTED = { source: '/import/7d1f3ab0c2e94b6f8a5d0e1c9b374a62', importId: '7d1f3ab0c2e94b6f8a5d0e1c9b374a62' }
+const BYTES_MAX = 40
 
-/** A seeded generator (mulberry32), so that two runs write the same bytes. */
-function randomness(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+/** The embedded log's file after half a million events of each kind. */
+export const logSize: Measurement = {
+  name: 'log-size',
+  claim: 'the embedded log keeps an event in 40 bytes or less',
+  async run(conditions) {
+    const results: Result[] = []
+    for (const workload of workloads) results.push(await measure(workload, conditions))
+    return results
   }
 }
 
@@ -70,33 +72,58 @@ function networkCounts(minute: number, count: number): LogMessage[] {
   })
 }
 
-type Workload = { name: string; topic: string; events: number; batchAt(n: number): LogMessage[] }
+type Workload = {
+  readonly name: string
+  readonly topic: string
+  readonly events: number
+  /** Whether events come in so that the claim is about them: many in a batch. */
+  readonly isClaimed: boolean
+  batchAt(n: number): LogMessage[]
+}
 
-const workloads: Workload[] = [
-  { name: 'title-count, a scrape of 200', topic: titleCountTopic.name, events: EVENTS, batchAt: titleCounts },
+const workloads: readonly Workload[] = [
+  {
+    name: 'title-count, scrapes of 200',
+    topic: titleCountTopic.name,
+    events: EVENTS,
+    isClaimed: true,
+    batchAt: titleCounts
+  },
   {
     name: 'title-count, appends of 10,000',
     topic: titleCountTopic.name,
     events: EVENTS,
+    isClaimed: true,
     batchAt: (n) => Array.from({ length: 50 }, (_, i) => titleCounts(n * 50 + i)).flat()
   },
   {
     name: 'network-count, appends of 10,000',
     topic: networkCountTopic.name,
     events: EVENTS,
+    isClaimed: true,
     batchAt: (n) => networkCounts(n * 10_000, 10_000)
   },
-  { name: 'title, a scrape of 200', topic: titleTopic.name, events: 100_000, batchAt: titleDescriptions },
+  {
+    name: 'title, scrapes of 200',
+    topic: titleTopic.name,
+    events: 100_000,
+    isClaimed: true,
+    batchAt: titleDescriptions
+  },
   {
     name: 'network-count, one at a time',
     topic: networkCountTopic.name,
     events: 5000,
+    isClaimed: false,
     batchAt: (n) => networkCounts(n, 1)
   }
 ]
 
-async function measure({ name, topic, events, batchAt }: Workload): Promise<void> {
-  const path = await mkdtemp(join(tmpdir(), 'gamenet-log-size-'))
+async function measure(workload: Workload, { scale, directory, note }: Conditions): Promise<Result> {
+  const { name, topic, isClaimed, batchAt } = workload
+  const events = scaled(workload.events, scale, 1000)
+  note(`${name}: ${events} events`)
+  const path = await mkdtemp(join(directory, 'log-'))
   const log = openEmbeddedLog({ path })
   let appended = 0
   let appendMs = 0
@@ -111,15 +138,15 @@ async function measure({ name, topic, events, batchAt }: Workload): Promise<void
   const readMs = await readAll(log, topic, appended)
   await log.close()
   await rm(path, { recursive: true })
-  const rate = (ms: number): string => `${Math.round(appended / ms)} k/s`
-  console.log(
-    [
-      name.padEnd(34),
-      `${(size / appended).toFixed(1)} bytes an event`.padStart(22),
-      `append ${rate(appendMs)}`.padStart(16),
-      `read ${rate(readMs)}`.padStart(16)
-    ].join('')
-  )
+  const rate = (ms: number): string =>
+    `${((appended / ms) * 1000).toLocaleString('en-US', { maximumFractionDigits: 0 })} /s`
+  return {
+    what: name,
+    measured: size / appended,
+    unit: 'bytes an event',
+    ...(isClaimed ? { reach: { bound: 'at most', value: BYTES_MAX, of: 'measured' } } : {}),
+    detail: `appended at ${rate(appendMs)}, read at ${rate(readMs)}`
+  }
 }
 
 async function readAll(log: ReturnType<typeof openEmbeddedLog>, topic: string, records: number): Promise<number> {
@@ -137,5 +164,3 @@ async function readAll(log: ReturnType<typeof openEmbeddedLog>, topic: string, r
   })
   return performance.now() - start
 }
-
-for (const workload of workloads) await measure(workload)

@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises'
+import fastify from 'fastify'
+
+/*
+ * What answers are measured against: a Fastify that does nothing but send bytes that lie ready, and compare an ETag where one
+ * is asked for. `bare-server.js FILE…` serves each file at /0, /1, …; a file that ends in .gz as gzip.
+ */
+
+const app = fastify({ logger: false })
+for (const [i, file] of process.argv.slice(2).entries()) {
+  const bytes = await readFile(file)
+  const isGzip = file.endsWith('.gz')
+  const etag = `"${i}-${bytes.length}"`
+  app.get(`/${i}`, (request, reply) => {
+    reply.header('etag', etag)
+    if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+    if (isGzip) reply.header('content-encoding', 'gzip')
+    return reply.type('application/json; charset=utf-8').send(bytes)
+  })
+}
+await app.listen({ host: '127.0.0.1', port: 0 })
+const address = app.server.address()
+process.send?.({ port: typeof address === 'object' ? address?.port : undefined })
+process.on('disconnect', () => process.exit(0))

@@ -1,0 +1,70 @@
+import { createWriteStream } from 'node:fs'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { instantOf } from '@gamenet/schemas'
+
+const MINUTE_MS = 60_000
+const MINUTES_A_PIECE = 20
+
+/** A seeded generator (mulberry32), 0 to 1, so that two runs write the same bytes. */
+export function randomness(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
+}
+
+export type CountFile = {
+  readonly titleIds: readonly string[]
+  /** The first minute, milliseconds since 1970. */
+  readonly firstMs: number
+  readonly minutes: number
+}
+
+/**
+ * Writes counts of titles as a file that `gamenet import title-count` takes: each title once a minute, in order of
+ * time, counts that wander. As many rows as titles × minutes.
+ */
+export async function writeTitleCounts(path: string, format: 'csv.gz' | 'ndjson', counts: CountFile): Promise<void> {
+  const pieces = Readable.from(format === 'csv.gz' ? csvPieces(counts) : ndjsonPieces(counts))
+  const file = createWriteStream(path)
+  if (format === 'csv.gz') await pipeline(pieces, createGzip({ level: 1 }), file)
+  else await pipeline(pieces, file)
+}
+
+type Row = { titleId: string; observedAt: string; online: number; sessions: number; lobbyPlayers: number }
+
+function* rowsOf({ titleIds, firstMs, minutes }: CountFile): Generator<Row[]> {
+  const random = randomness(20_260_101)
+  const online = titleIds.map((_, i) => Math.ceil(4000 / (i + 1)))
+  for (let first = 0; first < minutes; first += MINUTES_A_PIECE) {
+    const rows: Row[] = []
+    for (let minute = first; minute < Math.min(minutes, first + MINUTES_A_PIECE); minute += 1) {
+      const observedAt = instantOf(firstMs + minute * MINUTE_MS)
+      for (const [i, titleId] of titleIds.entries()) {
+        const before = online[i] ?? 0
+        const now = Math.max(0, before + Math.round((random() - 0.5) * Math.sqrt(before)))
+        online[i] = now
+        rows.push({ titleId, observedAt, online: now, sessions: now >> 3, lobbyPlayers: now >> 1 })
+      }
+    }
+    yield rows
+  }
+}
+
+function* csvPieces(counts: CountFile): Generator<string> {
+  yield 'titleId,observedAt,online,sessions,lobbyPlayers\n'
+  for (const rows of rowsOf(counts)) {
+    yield rows
+      .map((row) => `${row.titleId},${row.observedAt},${row.online},${row.sessions},${row.lobbyPlayers}\n`)
+      .join('')
+  }
+}
+
+function* ndjsonPieces(counts: CountFile): Generator<string> {
+  for (const rows of rowsOf(counts)) yield rows.map((row) => `${JSON.stringify(row)}\n`).join('')
+}

@@ -1,0 +1,80 @@
+import { connect, type Socket } from 'node:net'
+import type { Round } from './http-load.js'
+
+/*
+ * A client that costs little, so that the server is what is measured: it looks at each answer's status and length, and at
+ * nothing else. Bodies are of known length (no chunks).
+ */
+
+process.on('message', (round) => {
+  void measure(round as Round).then(
+    (rate) => process.send?.({ rate }),
+    (error: unknown) => process.send?.({ error: String(error) })
+  )
+})
+process.on('disconnect', () => process.exit(0))
+
+async function measure(round: Round): Promise<number> {
+  const begun = performance.now()
+  const counts = await Promise.all(Array.from({ length: round.connections }, () => askAgainAndAgain(round, begun)))
+  return (counts.reduce((sum, count) => sum + count, 0) / (performance.now() - begun)) * 1000
+}
+
+/** How many answers one connection got until the time was up. */
+function askAgainAndAgain({ port, path, headers, ms, status }: Round, begun: number): Promise<number> {
+  const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers }).map(
+    ([name, value]) => `${name}: ${value}\r\n`
+  )
+  const request = Buffer.from(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
+  const statusLine = `HTTP/1.1 ${status} `
+  return new Promise((resolve, reject) => {
+    const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    let answers = 0
+    let bodyBytes: number | undefined
+    let held: Buffer | undefined
+    /** Bytes of the answer that are still to come; undefined before its headers are read. */
+    let missing: number | undefined
+    const fail = (why: string) => {
+      socket.destroy()
+      reject(new Error(`${path}: ${why}`))
+    }
+    socket.on('connect', () => socket.write(request))
+    socket.on('error', (error) => fail(error.message))
+    socket.on('close', () => fail('the connection was closed'))
+    socket.on('data', (chunk: Buffer) => {
+      if (missing === undefined) {
+        const bytes = held === undefined ? chunk : Buffer.concat([held, chunk])
+        const end = bytes.indexOf('\r\n\r\n')
+        if (end < 0) {
+          held = bytes
+          return
+        }
+        held = undefined
+        if (bytes.toString('latin1', 0, statusLine.length) !== statusLine) {
+          return fail(`expected ${status}, got ${bytes.toString('latin1', 0, 200)}`)
+        }
+        bodyBytes ??= status === 304 ? 0 : lengthOf(bytes.toString('latin1', 0, end))
+        if (bodyBytes === undefined) return fail('the answer has no Content-Length')
+        missing = bodyBytes - (bytes.length - end - 4)
+      } else {
+        missing -= chunk.length
+      }
+      if (missing > 0) return
+      if (missing < 0) return fail('an answer is longer than the first one was')
+      missing = undefined
+      answers += 1
+      if (performance.now() - begun < ms) {
+        socket.write(request)
+        return
+      }
+      socket.removeAllListeners('close')
+      socket.destroy()
+      resolve(answers)
+    })
+  })
+}
+
+function lengthOf(head: string): number | undefined {
+  const line = /\r\ncontent-length: (\d+)/i.exec(head)
+  return line === null ? undefined : Number(line[1])
+}

@@ -1,0 +1,37 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** One round of load: the same request again and again on connections that stay open, one at a time on each. */
+export type Round = {
+  readonly port: number
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly connections: number
+  readonly ms: number
+  readonly status: number
+}
+
+export type HttpLoad = {
+  /** Answers a second. Rejects when an answer has another status. */
+  run(round: Round): Promise<number>
+  stop(): Promise<void>
+}
+
+/** Starts the process that loads, so that it costs the servers nothing but its half of the machine. */
+export function startHttpLoad(): HttpLoad {
+  const child: ChildProcess = fork(fileURLToPath(new URL('./http-load-process.js', import.meta.url)))
+  return {
+    async run(round) {
+      child.send(round)
+      const [answer] = (await once(child, 'message')) as [{ rate: number } | { error: string }]
+      if ('error' in answer) throw new Error(answer.error)
+      return answer.rate
+    },
+    async stop() {
+      const ended = once(child, 'exit')
+      child.disconnect()
+      await ended
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import { join } from 'node:path'
+import { Agent, request } from 'undici'
+import { randomness, writeTitleCounts } from './count-files.js'
+import { figure, type Measurement, quantile, scaled } from './measurement.js'
+import {
+  importTitleCounts,
+  importTitlesAndNetwork,
+  minuteNow,
+  type QuietService,
+  startQuietService,
+  titleIds
+} from './quiet-service.js'
+
+const MINUTES = 10_000
+const BASE_MINUTES = 3 * 1440
+const MINUTE_MS = 60_000
+const IDLE_MS = 20_000
+/** Time between two questions; they are asked when they are due, whether or not those before were answered. */
+const EVERY_MS = 20
+/** Width of the timer by which the delay is told: a loop that is never held up reads as this. */
+const LAG_RESOLUTION_MS = 10
+
+/** Answers during an import of 2 M counts at full speed, against the same clients on the idle service before it. */
+export const importQuietApi: Measurement = {
+  name: 'import-quiet-api',
+  claim: 'answers stay within 10 × of idle (p99), without error, while an import runs at full speed',
+  async run({ scale, directory, note }) {
+    const service = await startQuietService(directory)
+    try {
+      await importTitlesAndNetwork(service, directory)
+      await importTitleCounts(service, directory, scaled(BASE_MINUTES, scale, 300))
+      const minutes = scaled(MINUTES, scale, 200)
+      const file = join(directory, 'quiet.csv.gz')
+      // Of older times than the questions: an analyst's history.
+      const firstMs = minuteNow() - (BASE_MINUTES + minutes) * MINUTE_MS
+      await writeTitleCounts(file, 'csv.gz', { titleIds, firstMs, minutes })
+
+      await askWhile(service, pause(Math.max(2000, 3000 * scale)))
+      note('idle')
+      await service.metric('nodejs_eventloop_lag_max_seconds')
+      const idle = await askWhile(service, pause(Math.max(3000, IDLE_MS * scale)))
+      const idleLag = await lagMs(service)
+      note(`importing ${minutes * titleIds.length} events`)
+      const begun = performance.now()
+      const busy = await askWhile(service, service.importFile('title-count', file))
+      const seconds = (performance.now() - begun) / 1000
+      const busyLag = await lagMs(service)
+
+      const rate = `import at ${Math.round((minutes * titleIds.length) / seconds).toLocaleString('en-US')} events/s`
+      return [
+        {
+          what: 'answers during the import, p99',
+          measured: quantile(busy.all, 0.99),
+          unit: 'ms',
+          baseline: { what: 'idle', measured: quantile(idle.all, 0.99) },
+          reach: { bound: 'at most', value: 10, of: 'ratio' },
+          detail: `${busy.all.length} answers, p50 ${figure(quantile(busy.all, 0.5))} ms (idle ${figure(quantile(idle.all, 0.5))}), ${rate}`
+        },
+        ...QUESTIONS.map((question) => ({
+          what: `${question}, p99`,
+          measured: quantile(busy.by[question], 0.99),
+          unit: 'ms',
+          baseline: { what: 'idle', measured: quantile(idle.by[question], 0.99) }
+        })),
+        {
+          what: 'answers that were errors',
+          measured: busy.errors.length,
+          unit: '',
+          reach: { bound: 'at most', value: 0, of: 'measured' },
+          detail: [...new Set(busy.errors)].join('; ')
+        },
+        {
+          what: 'event-loop delay of the service, most',
+          measured: busyLag.most,
+          unit: 'ms',
+          reach: { bound: 'at most', value: 50, of: 'measured' },
+          detail: `p99 ${figure(busyLag.p99)} ms; idle: most ${figure(idleLag.most)} ms`
+        }
+      ]
+    } finally {
+      await service.remove()
+    }
+  }
+}
+
+const QUESTIONS = ['live counts', 'network over 30 days', 'one title, not asked before'] as const
+type Question = (typeof QUESTIONS)[number]
+type Answers = { all: number[]; by: Record<Question, number[]>; errors: string[] }
+
+/** Asks the three questions in turn, one every 20 ms, until `work` is done; times from when each was due, in ms. */
+async function askWhile(service: QuietService, work: Promise<void>): Promise<Answers> {
+  const answers: Answers = {
+    all: [],
+    by: { 'live counts': [], 'network over 30 days': [], 'one title, not asked before': [] },
+    errors: []
+  }
+  const dispatcher = new Agent({ connections: 64, pipelining: 1 })
+  const random = randomness(Date.now())
+  let isDone = false
+  let failure: unknown
+  const working = work
+    .catch((error: unknown) => {
+      failure = error
+    })
+    .finally(() => {
+      isDone = true
+    })
+  const asked: Promise<void>[] = []
+  const begun = performance.now()
+  for (let n = 0; !isDone; n += 1) {
+    const dueAt = begun + n * EVERY_MS
+    const early = dueAt - performance.now()
+    if (early > 0) await pause(early)
+    const question = QUESTIONS[n % QUESTIONS.length] ?? 'live counts'
+    asked.push(ask(service.apiUrl + pathOf(question, random), dispatcher, question, dueAt, answers))
+  }
+  await Promise.all(asked)
+  await working
+  await dispatcher.close()
+  if (failure !== undefined) throw failure
+  return answers
+}
+
+async function ask(url: string, dispatcher: Agent, question: Question, dueAt: number, answers: Answers): Promise<void> {
+  try {
+    const { statusCode, body } = await request(url, { dispatcher })
+    const text = await body.text()
+    const ms = performance.now() - dueAt
+    answers.all.push(ms)
+    answers.by[question].push(ms)
+    if (statusCode !== 200) answers.errors.push(`${statusCode} ${text}`)
+  } catch (error) {
+    answers.errors.push(String(error))
+  }
+}
+
+/** 48 hours, give or take, ending at any minute of the last hours: hardly ever asked before. */
+function pathOf(question: Question, random: () => number): string {
+  if (question === 'live counts') return '/api/online-users'
+  if (question === 'network over 30 days') return '/api/network-stats/online-24h?days=30'
+  const titleId = titleIds[Math.floor(random() * titleIds.length)] ?? ''
+  const toMs = minuteNow() - Math.floor(random() * 1000) * MINUTE_MS
+  const fromMs = toMs - 48 * 60 * MINUTE_MS
+  const window = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs).toISOString()}`
+  return `/api/title/${titleId}/online-users/history?${window}`
+}
+
+async function lagMs(service: QuietService): Promise<{ most: number; p99: number }> {
+  const text = await (await fetch(`${service.operatorUrl}/metrics`)).text()
+  const of = (name: string): number => {
+    const line = new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)
+    if (line === null) throw new Error(`/metrics has no event-loop delay ${name}`)
+    return Math.max(0, Number(line[1]) * 1000 - LAG_RESOLUTION_MS)
+  }
+  return { most: of('max'), p99: of('p99') }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
+import { createProjector, migrate, projections } from '@gamenet/projector'
+import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { type LogChoice, openLog } from '../src/service/log.js'
+import { randomness } from './count-files.js'
+import { CannotMeasure, figure, type Measurement, quantile, scaled } from './measurement.js'
+
+const EVENTS = 1_000_000
+const TITLES = 200
+const APPEND_MINUTES = 50
+const PARTITIONS = 4
+const ROUNDS = 3
+const POLL_MS = 20
+const LOADED_WITHIN_MS = 120_000
+/** As many rows an insert as our loader has. */
+const BLOCK_ROWS = 65_536
+
+/** Our loader, alone, against ClickHouse's own Kafka engine: one broker, one topic, one process, turn by turn. */
+export const loaderKafka: Measurement = {
+  name: 'loader-kafka',
+  claim: "loading from Kafka, every event judged, is as fast as ClickHouse's own Kafka engine in chDB",
+  async run({ scale, directory, note }) {
+    const missing = await kafkaBrokerMissing()
+    if (missing !== undefined) throw new CannotMeasure(`${missing}.`)
+    const broker = await startKafkaBroker()
+    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+    try {
+      await migrate(tables.control)
+      const choice: LogChoice = {
+        engine: 'kafka',
+        brokers: [broker.address],
+        topicPrefix: 'bench.',
+        partitions: PARTITIONS,
+        replicationFactor: 1,
+        epoch: 1
+      }
+      const events = await fillTopic(choice, scaled(EVENTS, scale, 50_000))
+      note(`${events} events are in Kafka, ${PARTITIONS} partitions`)
+      const ours: number[] = []
+      const theirs: number[] = []
+      for (let round = 0; round < ROUNDS; round += 1) {
+        ours.push(await loadWithOurs(tables, choice, events))
+        theirs.push(await loadWithTheirs(tables, broker.address, events))
+        note(`ours ${figure(ours.at(-1) ?? 0)}/s, ClickHouse's own ${figure(theirs.at(-1) ?? 0)}/s`)
+      }
+      return [
+        {
+          what: 'events a second, first insert to last',
+          measured: quantile(ours, 0.5),
+          unit: '/s',
+          baseline: { what: "ClickHouse's own", measured: quantile(theirs, 0.5) },
+          reach: { bound: 'at least', value: 1, of: 'ratio' },
+          detail: `medians of ${ROUNDS} rounds in turn; best ${figure(Math.max(...ours))} and ${figure(Math.max(...theirs))}`
+        }
+      ]
+    } finally {
+      await tables.close()
+      await broker.stop()
+    }
+  }
+}
+
+/** Counts of 200 titles by the minute, appended as an import appends them; how many. */
+async function fillTopic(choice: LogChoice, atLeast: number): Promise<number> {
+  const log = await openLog(choice, 'bench')
+  const random = randomness(7)
+  const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_0000 + i * 37).toString(16))
+  let events = 0
+  for (let minute = 0; events < atLeast; minute += APPEND_MINUTES) {
+    const messages = Array.from({ length: APPEND_MINUTES }, (_, i) => {
+      const observedAt = instantOf(Date.UTC(2026, 0, 1) + (minute + i) * 60_000)
+      return titleIds.map((titleId) => {
+        const online = Math.floor(random() * 4000)
+        const event = { titleId, observedAt, online, sessions: online >> 3, lobbyPlayers: online >> 1 }
+        return encodeEvent(titleCountTopic, event, { source: '/import/bench', importId: 'bench' })
+      })
+    }).flat()
+    await log.append(titleCountTopic.name, messages)
+    events += messages.length
+  }
+  await log.close()
+  return events
+}
+
+/** The service's loader with its thread, every projection held; events a second. */
+async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: number): Promise<number> {
+  await tables.control.execute('TRUNCATE TABLE event_title_count')
+  await tables.control.execute('TRUNCATE TABLE checkpoint')
+  const projector = createProjector({
+    tables: { loader: tables.loader, projections: tables.projections },
+    startReading: async () => {
+      const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), { workerData: choice })
+      const ended = new Promise<void>((resolve, reject) => {
+        worker.on('error', reject)
+        worker.on('exit', () => resolve())
+      })
+      return { port: worker, ended, close: async () => void (await worker.terminate()) }
+    },
+    registry: new Registry(),
+    logger: pino({ level: 'warn' }, pino.destination(2)),
+    onChange: () => undefined
+  })
+  for (const { name } of projections) projector.pause(name)
+  projector.start()
+  try {
+    return await rateInto(tables, 'event_title_count', events)
+  } finally {
+    await projector.stop()
+  }
+}
+
+/**
+ * A Kafka table and a materialized view into a table with the event table's columns and key. It judges nothing: a
+ * message that is no JSON stops it, numbers that do not fit are bent.
+ */
+async function loadWithTheirs(tables: ClickHouse, address: string, events: number): Promise<number> {
+  const { control } = tables
+  await control.execute('CREATE TABLE theirs AS event_title_count')
+  await control.execute(`
+    CREATE TABLE theirs_in (
+      titleId String, observedAt String, online UInt32, sessions Nullable(UInt32), lobbyPlayers Nullable(UInt32)
+    ) ENGINE = Kafka SETTINGS kafka_broker_list = '${address}', kafka_topic_list = 'bench.title-count',
+      kafka_group_name = 'theirs-${randomUUID()}', kafka_format = 'JSONEachRow', kafka_num_consumers = 1,
+      kafka_max_block_size = ${BLOCK_ROWS}, kafka_poll_max_batch_size = ${BLOCK_ROWS}`)
+  await control.execute(`
+    CREATE MATERIALIZED VIEW theirs_view TO theirs AS
+    SELECT 1 AS epoch, _partition AS partition, _offset AS offset,
+      _headers.value[indexOf(_headers.name, 'ce_source')] AS source,
+      _headers.value[indexOf(_headers.name, 'ce_importid')] AS import_id,
+      parseDateTime64BestEffort(observedAt, 3, 'UTC') AS observed_at,
+      titleId AS title_id, online, sessions, lobbyPlayers AS lobby_players
+    FROM theirs_in`)
+  try {
+    return await rateInto(tables, 'theirs', events)
+  } finally {
+    await control.execute('DROP TABLE theirs_view SYNC')
+    await control.execute('DROP TABLE theirs_in SYNC')
+    await control.execute('DROP TABLE theirs SYNC')
+  }
+}
+
+/**
+ * Rows a second from the first insert seen to the last: both join a consumer group first, which takes seconds and says
+ * nothing of their speed.
+ */
+async function rateInto(tables: ClickHouse, table: string, events: number): Promise<number> {
+  const begun = performance.now()
+  let first: { at: number; rows: number } | undefined
+  for (;;) {
+    const [row] = await tables.control.rows(`SELECT count() AS rows FROM ${table}`)
+    const rows = Number(row?.rows)
+    const at = performance.now()
+    if (rows > 0) first ??= { at, rows }
+    if (first !== undefined && rows >= events) {
+      if (rows > events) throw new Error(`${table} has ${rows} rows of ${events} events`)
+      return ((rows - first.rows) / (at - first.at)) * 1000
+    }
+    if (at - begun > LOADED_WITHIN_MS) {
+      throw new Error(`${table} has ${rows} of ${events} rows after ${LOADED_WITHIN_MS} ms`)
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+}

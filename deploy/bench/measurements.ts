@@ -1,0 +1,26 @@
+import { flood } from './flood.js'
+import { importSpeed } from './import.js'
+import { importQuietApi } from './import-quiet-api.js'
+import { loaderKafka } from './loader-kafka.js'
+import { logSize } from './log-size.js'
+import type { Measurement } from './measurement.js'
+import { notModified, repeatedAnswer } from './repeated-answer.js'
+import { scrapeToAnswer } from './scrape-to-answer.js'
+import { start } from './start.js'
+import { titleCountSize } from './title-count-size.js'
+import { titleHistory } from './title-history.js'
+
+/** All measurements, in the order in which they run. */
+export const measurements: readonly Measurement[] = [
+  scrapeToAnswer,
+  importSpeed,
+  importQuietApi,
+  loaderKafka,
+  logSize,
+  titleCountSize,
+  titleHistory,
+  repeatedAnswer,
+  notModified,
+  flood,
+  start
+]

@@ -1,0 +1,162 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { request } from 'undici'
+import { type HttpLoad, type Round, startHttpLoad } from './http-load.js'
+import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { processorMs } from './process-figures.js'
+import { importTitleCounts, importTitlesAndNetwork, type QuietService, startQuietService } from './quiet-service.js'
+
+const QUESTIONS = [
+  { what: 'row 15, 200 titles', path: '/api/online-users' },
+  { what: 'row 12, 30 days', path: '/api/network-stats/online-24h?days=30' }
+] as const
+const CODINGS = ['identity', 'gzip'] as const
+const ROUNDS = 5
+const ROUND_MS = 2000
+const WARM_MS = 1500
+const CONNECTIONS = 32
+
+type Coding = (typeof CODINGS)[number]
+type Ready = { readonly path: string; readonly barePath: string; readonly coding: Coding; readonly etag: string }
+
+/** Answers from memory against a bare Fastify that sends the same bytes, in turn, loaded by a third process. */
+export const repeatedAnswer: Measurement = {
+  name: 'repeated-answer',
+  claim: 'an answer that is asked again comes at 0.8 × the speed of a bare Fastify with the same bytes',
+  run: (conditions) =>
+    withServers(conditions, async (servers, { what, ready }) =>
+      compare(conditions, servers, {
+        what: `${what}, ${ready.coding}`,
+        least: 0.8,
+        status: 200,
+        ours: { path: ready.path, headers: { 'Accept-Encoding': ready.coding } },
+        bare: { path: ready.barePath, headers: { 'Accept-Encoding': ready.coding } }
+      })
+    )
+}
+
+/** 304 against a bare Fastify that compares an ETag. */
+export const notModified: Measurement = {
+  name: 'not-modified',
+  claim: 'a 304 comes at 0.9 × the speed of a bare Fastify that compares an ETag',
+  run: (conditions) =>
+    withServers(conditions, async (servers, { what, ready, bareEtag }) =>
+      compare(conditions, servers, {
+        what: `304 of ${what}, ${ready.coding}`,
+        least: 0.9,
+        status: 304,
+        ours: { path: ready.path, headers: { 'Accept-Encoding': ready.coding, 'If-None-Match': ready.etag } },
+        bare: { path: ready.barePath, headers: { 'Accept-Encoding': ready.coding, 'If-None-Match': bareEtag } }
+      })
+    )
+}
+
+type Servers = {
+  readonly service: QuietService
+  readonly bare: ChildProcess
+  readonly barePort: number
+  readonly load: HttpLoad
+}
+type Case = { readonly what: string; readonly ready: Ready; readonly bareEtag: string }
+
+/** Both servers with the same bytes, and the load; one result of each question and coding. */
+async function withServers(
+  { scale, directory }: Conditions,
+  measure: (servers: Servers, each: Case) => Promise<Result>
+): Promise<Result[]> {
+  const service = await startQuietService(directory)
+  const load = startHttpLoad()
+  let bare: ChildProcess | undefined
+  try {
+    await importTitlesAndNetwork(service, directory)
+    await importTitleCounts(service, directory, scaled(600, scale, 60))
+    const files = await mkdtemp(join(directory, 'bytes-'))
+    const cases: Omit<Case, 'bareEtag'>[] = []
+    const paths: string[] = []
+    for (const { what, path } of QUESTIONS) {
+      for (const coding of CODINGS) {
+        const { bytes, etag } = await fetchBytes(service.apiUrl + path, coding)
+        const file = join(files, `${paths.length}${coding === 'gzip' ? '.gz' : ''}`)
+        await writeFile(file, bytes)
+        const barePath = `/${paths.length}`
+        paths.push(file)
+        const size = `${(bytes.length / 1024).toFixed(1)} KiB`
+        cases.push({ what: `${what} (${size})`, ready: { path, barePath, coding, etag } })
+      }
+    }
+    bare = fork(fileURLToPath(new URL('./bare-server.js', import.meta.url)), paths)
+    const [{ port }] = (await once(bare, 'message')) as [{ port: number }]
+    const results: Result[] = []
+    for (const each of cases) {
+      const { headers, body } = await request(`http://127.0.0.1:${port}${each.ready.barePath}`)
+      await body.arrayBuffer()
+      const bareEtag = String(headers.etag)
+      results.push(await measure({ service, bare, barePort: port, load }, { ...each, bareEtag }))
+    }
+    return results
+  } finally {
+    await load.stop()
+    bare?.disconnect()
+    await service.remove()
+  }
+}
+
+async function fetchBytes(url: string, coding: Coding): Promise<{ bytes: Buffer; etag: string }> {
+  const { statusCode, headers, body } = await request(url, { headers: { 'accept-encoding': coding } })
+  const bytes = Buffer.from(await body.arrayBuffer())
+  if (statusCode !== 200) throw new Error(`${url}: ${statusCode} ${bytes.toString()}`)
+  const found = headers['content-encoding'] ?? 'identity'
+  if (found !== coding) throw new Error(`${url} was asked for as ${coding} and came as ${String(found)}`)
+  return { bytes, etag: String(headers.etag) }
+}
+
+type Comparison = {
+  readonly what: string
+  readonly least: number
+  readonly status: number
+  readonly ours: Pick<Round, 'path' | 'headers'>
+  readonly bare: Pick<Round, 'path' | 'headers'>
+}
+
+async function compare({ scale, note }: Conditions, servers: Servers, compared: Comparison): Promise<Result> {
+  const { service, bare, barePort, load } = servers
+  const { what, least, status } = compared
+  const bounds = { connections: CONNECTIONS, status }
+  const ours = { ...compared.ours, ...bounds, port: Number(new URL(service.apiUrl).port) }
+  const theirs = { ...compared.bare, ...bounds, port: barePort }
+  const ms = Math.max(500, ROUND_MS * scale)
+  for (const round of [ours, theirs]) await load.run({ ...round, ms: Math.max(500, WARM_MS * scale) })
+  const rates = { ours: [] as number[], bare: [] as number[] }
+  const costs = { ours: [] as number[], bare: [] as number[] }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const mine = await withCost(service.pid, () => load.run({ ...ours, ms }), ms)
+    const other = await withCost(bare.pid ?? 0, () => load.run({ ...theirs, ms }), ms)
+    rates.ours.push(mine.rate)
+    rates.bare.push(other.rate)
+    costs.ours.push(mine.microseconds)
+    costs.bare.push(other.microseconds)
+  }
+  note(`${what}: ${figure(quantile(rates.ours, 0.5))}/s, bare ${figure(quantile(rates.bare, 0.5))}/s`)
+  return {
+    what,
+    measured: quantile(rates.ours, 0.5),
+    unit: '/s',
+    baseline: { what: 'bare', measured: quantile(rates.bare, 0.5) },
+    reach: { bound: 'at least', value: least, of: 'ratio' },
+    detail: `processor time an answer ${figure(quantile(costs.ours, 0.5))} µs, bare ${figure(quantile(costs.bare, 0.5))} µs; medians of ${ROUNDS} rounds`
+  }
+}
+
+async function withCost(
+  pid: number,
+  run: () => Promise<number>,
+  ms: number
+): Promise<{ rate: number; microseconds: number }> {
+  const before = await processorMs(pid)
+  const rate = await run()
+  const used = (await processorMs(pid)) - before
+  return { rate, microseconds: (used * 1000) / ((rate * ms) / 1000) }
+}

@@ -1,0 +1,93 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { figure, type Measurement, type Result } from './measurement.js'
+import { openTitleCountRows, SCHEDULES } from './title-count-rows.js'
+
+const BYTES_MAX = 0.25
+const COLUMNS = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position']
+
+/** Bytes a sample of `title_count`, columns, marks and keys, of a year by the minute. */
+export const titleCountSize: Measurement = {
+  name: 'title-count-size',
+  claim: 'a sample of a title takes 0.25 bytes or less in its table',
+  async run(conditions) {
+    const { tables, rows } = await openTitleCountRows(conditions)
+    try {
+      const asInserted = await bytesOf(tables)
+      const results: Result[] = []
+      conditions.note('merging')
+      await tables.rebuild.execute('OPTIMIZE TABLE title_count FINAL')
+      const merged = await bytesOf(tables)
+      const perColumn = await columnsOf(tables)
+      results.push({
+        what: `bytes a sample, ${figure(rows)} rows, merged`,
+        measured: merged.bytes / merged.rows,
+        unit: 'bytes',
+        reach: { bound: 'at most', value: BYTES_MAX, of: 'measured' },
+        detail: `as inserted ${figure(asInserted.bytes / asInserted.rows)} in ${asInserted.parts} parts`
+      })
+      for (const column of COLUMNS) {
+        results.push({ what: `  of it ${column}`, measured: (perColumn.get(column) ?? 0) / merged.rows, unit: 'bytes' })
+      }
+      const others = (perColumn.get('') ?? 0) / merged.rows
+      results.push({ what: '  of it keys, marks, the rest', measured: others, unit: 'bytes' })
+      return [...results, ...(await instantsOf(tables, rows))]
+    } finally {
+      await tables.close()
+    }
+  }
+}
+
+async function bytesOf({ control }: ClickHouse): Promise<{ rows: number; bytes: number; parts: number }> {
+  const [row] = await control.rows(
+    `SELECT sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes, count() AS parts FROM system.parts AS p
+     WHERE p.active AND p.table = 'title_count' AND p.database = currentDatabase()`
+  )
+  return { rows: Number(row?.rows), bytes: Number(row?.bytes), parts: Number(row?.parts) }
+}
+
+async function columnsOf(tables: ClickHouse): Promise<Map<string, number>> {
+  const rows = await tables.control.rows(
+    `SELECT c.column AS column, sum(c.column_data_compressed_bytes) AS bytes FROM system.parts_columns AS c
+     WHERE c.active AND c.table = 'title_count' AND c.database = currentDatabase() GROUP BY c.column`
+  )
+  const columns = new Map(rows.map((row) => [String(row.column), Number(row.bytes)]))
+  const { bytes } = await bytesOf(tables)
+  const known = [...columns.values()].reduce((sum, each) => sum + each, 0)
+  return columns.set('', bytes - known)
+}
+
+/** What instants alone take on other schedules: they are the same for all titles, so one column tells. */
+async function instantsOf(tables: ClickHouse, rows: number): Promise<Result[]> {
+  const { control, rebuild } = tables
+  const titles = 20
+  const minutes = Math.min(525_600, Math.floor(rows / titles))
+  const results: Result[] = []
+  for (const [name, sql] of Object.entries(SCHEDULES)) {
+    await control.execute(`DROP TABLE IF EXISTS instants`)
+    await control.execute(
+      `CREATE TABLE instants (title UInt16 CODEC(ZSTD(1)), ts DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1))) ENGINE = MergeTree ORDER BY (title, ts)`
+    )
+    await rebuild.execute(
+      `INSERT INTO instants SELECT title, fromUnixTimestamp64Milli(1735689600000 + ${sql}, 'UTC')
+       FROM (SELECT number AS title FROM numbers(${titles})) AS t, (SELECT number AS minute FROM numbers(${minutes})) AS m`
+    )
+    await rebuild.execute('OPTIMIZE TABLE instants FINAL')
+    const [row] = await control.rows(
+      `SELECT sum(c.column_data_compressed_bytes) / sum(c.rows) AS bytes FROM system.parts_columns AS c
+       WHERE c.active AND c.table = 'instants' AND c.column = 'ts' AND c.database = currentDatabase()`
+    )
+    results.push({
+      what: `column ts alone, ${DESCRIPTIONS[name as keyof typeof SCHEDULES]}`,
+      measured: Number(row?.bytes),
+      unit: 'bytes'
+    })
+  }
+  await control.execute(`DROP TABLE IF EXISTS instants`)
+  return results
+}
+
+const DESCRIPTIONS: Readonly<Record<keyof typeof SCHEDULES, string>> = {
+  minutes: 'on whole minutes',
+  scrapes: 'up to 3 s of chance at each scrape',
+  steady: 'one offset for all scrapes'
+}

@@ -1,0 +1,157 @@
+import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import type { ClickHouse } from '@gamenet/engines'
+import { Registry } from 'prom-client'
+import { Client } from 'undici'
+import { randomness } from './count-files.js'
+import { figure, type Measurement, quantile, scaled } from './measurement.js'
+import { openTitleCountRows } from './title-count-rows.js'
+
+const QUESTIONS = 60
+const WIDTH_SECONDS = 21_600
+const HOUR_MS = 3_600_000
+const HOURS = 8760
+
+/** Row 16 over a year, each question new, through the API over HTTP, against bare SQL on the same engine. */
+export const titleHistory: Measurement = {
+  name: 'title-history',
+  claim: 'a year of a title, not asked before, takes at most twice the bare SQL',
+  async run(conditions) {
+    const { tables, titleIds, rows, fromMs, toMs } = await openTitleCountRows(conditions)
+    await describeTitles(tables)
+    conditions.note('making the hours')
+    await makeHours(tables)
+    const { client, close } = await serve(tables)
+    try {
+      const times = { api: [] as number[], samples: [] as number[], hours: [] as number[] }
+      const random = randomness(3)
+      const questions = scaled(QUESTIONS, conditions.scale, 10)
+      for (let n = -3; n < questions; n += 1) {
+        const titleId = titleIds[Math.floor(random() * titleIds.length)] ?? ''
+        // A year that begins some minutes off the hour, so that edges are read too.
+        const from = fromMs - 1_000 * n * 60 - 600_000
+        const window = { titleId, from, to: Math.max(toMs, from + HOURS * HOUR_MS) }
+        const path = `/api/title/${titleId}/online-users/history?from=${iso(from)}&to=${iso(window.to)}&resolution=${WIDTH_SECONDS}`
+        const [api, samples, hours] = [
+          await timed(async () => {
+            const { statusCode, body } = await client.request({ method: 'GET', path })
+            const text = await body.text()
+            if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text}`)
+            return text
+          }),
+          await timed(async () => text(await tables.readers.json(SAMPLES_SQL, window))),
+          await timed(async () => text(await tables.readers.json(HOURS_SQL, window)))
+        ]
+        requireSame(api.answer, samples.answer)
+        if (n < 0) continue
+        times.api.push(api.ms)
+        times.samples.push(samples.ms)
+        times.hours.push(hours.ms)
+      }
+      const detail = `${times.api.length} questions; p99 ${figure(quantile(times.api, 0.99))} ms, ${figure(rows)} rows`
+      const measured = quantile(times.api, 0.5)
+      return [
+        {
+          what: 'row 16 over 8,760 hours, median',
+          measured,
+          unit: 'ms',
+          baseline: { what: 'bare SQL over the samples', measured: quantile(times.samples, 0.5) },
+          reach: { bound: 'at most', value: 2, of: 'ratio' },
+          detail
+        },
+        {
+          what: 'the same, against the cheapest SQL',
+          measured,
+          unit: 'ms',
+          baseline: { what: 'bare SQL over the hours, no edges', measured: quantile(times.hours, 0.5) },
+          reach: { bound: 'at most', value: 2, of: 'ratio' }
+        }
+      ]
+    } finally {
+      await close()
+      await tables.close()
+    }
+  }
+}
+
+/** The same answer from the samples alone. */
+const SAMPLES_SQL = `
+  SELECT formatDateTime(toStartOfInterval(c.ts, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
+    max(c.online) AS online_count
+  FROM title_count AS c FINAL
+  WHERE c.title_id = {titleId: String}
+    AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+  GROUP BY recorded_at ORDER BY recorded_at`
+
+/** The least that anyone could ask: whole hours, whatever the window's edges. */
+const HOURS_SQL = `
+  SELECT formatDateTime(toStartOfInterval(h.hour, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
+    max(h.max) AS online_count
+  FROM title_count_hour AS h FINAL
+  WHERE h.title_id = {titleId: String}
+    AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+  GROUP BY recorded_at ORDER BY recorded_at`
+
+function requireSame(api: string, sql: string): void {
+  if (JSON.stringify(JSON.parse(api)) === JSON.stringify(JSON.parse(sql))) return
+  throw new Error(`the API answers ${api.slice(0, 200)} where bare SQL gives ${sql.slice(0, 200)}`)
+}
+
+async function timed(work: () => Promise<string>): Promise<{ answer: string; ms: number }> {
+  const begun = performance.now()
+  const answer = await work()
+  return { answer, ms: performance.now() - begun }
+}
+
+function text(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+async function describeTitles({ rebuild }: ClickHouse): Promise<void> {
+  await rebuild.execute(
+    `INSERT INTO title (title_id, field, value, name_key, version)
+     SELECT c.title_id, 'name', concat('Game ', c.title_id), concat('game ', c.title_id), 1 FROM title_count AS c GROUP BY c.title_id`
+  )
+}
+
+/** As the projection makes them, for all titles at once. */
+async function makeHours({ rebuild }: ClickHouse): Promise<void> {
+  await rebuild.execute(
+    `INSERT INTO title_count_hour (title_id, hour, min, max, max_at, sum, samples, position)
+     SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
+       sum(c.online), count(), max(c.position)
+     FROM title_count AS c FINAL GROUP BY c.title_id, toStartOfHour(c.ts)`
+  )
+}
+
+/** The public API on these tables, as the service puts it together. */
+async function serve({ readers }: ClickHouse): Promise<{ client: Client; close(): Promise<void> }> {
+  const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
+  await dataVersions.refresh()
+  const catalog = catalogKeeper({
+    tables: readers,
+    versionOf: (dependency) => dataVersions.versionOf(dependency)
+  })
+  const app = await buildApp({
+    endpoints,
+    tables: readers,
+    dataVersions,
+    catalog,
+    publicUrl: 'http://127.0.0.1',
+    version: '0.0.0',
+    registry: new Registry(),
+    ready: async () => ({ ok: true })
+  })
+  const client = new Client(await app.listen({ host: '127.0.0.1', port: 0 }))
+  return {
+    client,
+    async close() {
+      await client.close()
+      await dataVersions.stop()
+      await app.close()
+    }
+  }
+}

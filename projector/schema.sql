@@ -215,7 +215,7 @@ CREATE TABLE title_count
     `online` UInt32 CODEC(T64, ZSTD(1)),
     `sessions` Nullable(UInt32) CODEC(T64, ZSTD(1)),
     `lobby_players` Nullable(UInt32) CODEC(T64, ZSTD(1)),
-    `position` UInt64 CODEC(DoubleDelta, ZSTD(1))
+    `position` UInt64 CODEC(Delta(8), T64, ZSTD(1))
 )
 ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)

@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS title_count (
   online UInt32 CODEC(T64, ZSTD(1)),
   sessions Nullable(UInt32) CODEC(T64, ZSTD(1)),
   lobby_players Nullable(UInt32) CODEC(T64, ZSTD(1)),
-  position UInt64 CODEC(DoubleDelta, ZSTD(1))
+  position UInt64 CODEC(Delta, T64, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (title_id, ts);
 
 -- One row a title and hour that holds a sample; wide windows of one title. Recomputed whole from title_count.

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { openEmbeddedLog } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { topics } from '@gamenet/schemas'
 import { runLoaderWorker } from '../src/index.js'
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
-import { openEmbeddedLog } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'

@@ -9,8 +9,6 @@ export {
   type ReadOptions
 } from './clickhouse/clickhouse.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
-export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
-export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'

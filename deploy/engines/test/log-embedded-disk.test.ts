@@ -4,13 +4,13 @@ import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Worker } from 'node:worker_threads'
-import { openEmbeddedLog } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { encodeEvent, instantOf, type LogMessage, titleCountTopic } from '@gamenet/schemas'
 import { open } from 'lmdb'
 import { type Test, test } from 'tap'
 import { asAppended, message, messages, readAll } from './log-contract.js'
 
-const engines = new URL('../src/index.js', import.meta.url).href
+const engines = new URL('../src/log.js', import.meta.url).href
 const contract = new URL('./log-contract.js', import.meta.url).href
 
 function openLog(t: Test, options: Parameters<typeof openEmbeddedLog>[0]): ReturnType<typeof openEmbeddedLog> {

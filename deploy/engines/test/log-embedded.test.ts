@@ -1,4 +1,4 @@
-import { openEmbeddedLog } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { testLog } from './log-contract.js'
 
 testLog({

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type KafkaLog, type KafkaLogOptions, openKafkaLog } from '@gamenet/engines'
+import { type KafkaLog, type KafkaLogOptions, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
 import kafkajs from 'kafkajs'
 import { after, type Test, test } from 'tap'
@@ -130,7 +130,7 @@ if (missing !== undefined) {
 
   void test('a process that closed its log ends by itself', async (t) => {
     const program = `
-      import { openKafkaLog } from ${JSON.stringify(new URL('../src/index.js', import.meta.url).href)}
+      import { openKafkaLog } from ${JSON.stringify(new URL('../src/log.js', import.meta.url).href)}
       const log = openKafkaLog({ brokers: [${JSON.stringify(broker.address)}], clientId: 'c', groupId: ${JSON.stringify(randomUUID())},
         epoch: 1, topicPrefix: ${JSON.stringify(`${randomUUID()}.`)}, partitions: 1, replicationFactor: 1 })
       await log.ensureTopics(['thing'])

@@ -1,4 +1,4 @@
-import { openEmbeddedLog, openKafkaLog } from '@gamenet/engines'
+import { openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'

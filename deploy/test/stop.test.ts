@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { Status } from '../src/operator/operations.js'
+import { startGamenet } from './service/gamenet.js'
+
+const run = promisify(execFile)
+
+test('what the loader thread imports does not load chDB, whose connections would close with the thread', async (t) => {
+  const log = new URL('../src/service/log.js', import.meta.url).href
+  const loaded = `import(${JSON.stringify(log)}).then(() => console.log(process.report.getReport().sharedObjects.join('\\n')))`
+  const { stdout } = await run(process.execPath, ['-e', loaded])
+  t.match(stdout, /lmdb/, 'the log is loaded')
+  t.notMatch(stdout, /chdb/)
+})
+
+test('a service that is stopped in the middle of its work ends with 0, every time', async (t) => {
+  const directory = t.testdir()
+  for (const events of [0, 2_000, 40_000, 60_000]) {
+    const service = await startGamenet({ DATA_DIR: `${directory}/data` })
+    t.teardown(() => service.kill())
+    await untilLoaded(service.operatorUrl, events)
+    t.equal(await service.stop(), 0, `with ${events} events loaded`)
+    t.equal(service.stderr(), '', 'and says nothing of trouble')
+  }
+})
+
+async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
+  for (;;) {
+    const status = Status.parse(await (await fetch(`${operatorUrl}/status`)).json())
+    const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
+    if (loaded >= events) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}

@@ -36,6 +36,8 @@ const REQUESTS_PER_SECOND = 2
 const DEMO_REQUESTS_PER_SECOND = 50
 const POLL_MS = 250
 const READING_CLOSE_MS = 2000
+/** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
+const READING_YOUNG_HEAP_MB = 96
 
 /** What is made on the way, and how each is undone: in the reverse order. */
 class Parts {
@@ -155,7 +157,10 @@ function startProjector({
   const projector = createProjector({
     tables: { loader: engines.clickhouse.loader, projections: engines.clickhouse.projections },
     startReading: async () => {
-      const worker = new Worker(new URL('./loader-worker.js', import.meta.url), { workerData: engines.logChoice })
+      const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
+        workerData: engines.logChoice,
+        resourceLimits: { maxYoungGenerationSizeMb: READING_YOUNG_HEAP_MB }
+      })
       const ended = new Promise<void>((resolve, reject) => {
         worker.on('error', reject)
         worker.on('exit', () => resolve())

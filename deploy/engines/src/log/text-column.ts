@@ -56,11 +56,16 @@ export function writeTextColumn(
   let rest = -1
   const chosen: number[] = []
   let last = 0
+  let textBefore: string | undefined
   for (let row = 0; row < texts.length; row += 1) {
     const text = texts[row] ?? ''
     let found = -1
     const before = templates[last]
-    if (before !== undefined && matches(before, text, columns, row)) found = last
+    if (before !== undefined && text === textBefore && before.parts.every(isLiteral)) {
+      before.rows += 1
+      found = last
+    } else if (before !== undefined && matches(before, text, columns, row)) found = last
+    textBefore = text
     for (let i = 0; found < 0 && i < templates.length; i += 1) {
       const template = templates[i]
       if (i !== last && i !== rest && template !== undefined && matches(template, text, columns, row)) found = i
@@ -81,6 +86,10 @@ export function writeTextColumn(
   writer.varint(templates.length)
   for (const template of templates) writeTemplate(writer, template)
   if (templates.length > 1) writeRuns(writer, chosen)
+}
+
+function isLiteral({ kind }: Part): boolean {
+  return kind === LITERAL
 }
 
 /** A stored column, whose texts are put together when they are asked for: as numbers they take a fifth of the memory. */

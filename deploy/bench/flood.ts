@@ -1,4 +1,6 @@
-import { Agent, Client, request } from 'undici'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { Agent, request } from 'undici'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { residentBytes, watchResident } from './process-figures.js'
 import {
@@ -13,7 +15,6 @@ const QUESTIONS = 2000
 const FLOODS = 5
 const CALM_MS = 3000
 const AFTER_MS = 3000
-const CACHED_EVERY_MS = 10
 const QUEUE_EVERY_MS = 25
 /** What the engine lets wait for a reader. */
 const QUEUE_MAX = 64
@@ -158,24 +159,13 @@ function watchQueue(service: QuietService): { stop(): Promise<number> } {
   }
 }
 
-/** Times (ms) of an answer that lies ready, asked on a connection of its own while `work` goes on. */
+/** Times (ms) of an answer that lies ready, asked by a thread of its own while `work` goes on. */
 async function withReadyAnswers(service: QuietService, work: () => Promise<void>): Promise<number[]> {
-  const client = new Client(service.apiUrl)
-  const times: number[] = []
-  let isDone = false
-  const working = work().finally(() => {
-    isDone = true
-  })
-  while (!isDone) {
-    const begun = performance.now()
-    const { statusCode, body } = await client.request({ method: 'GET', path: '/api/online-users' })
-    await body.arrayBuffer()
-    if (statusCode !== 200) throw new Error(`a ready answer came as ${statusCode}`)
-    times.push(performance.now() - begun)
-    await pause(CACHED_EVERY_MS)
-  }
-  await working
-  await client.close()
+  const asker = new Worker(new URL('./ready-asker.js', import.meta.url), { workerData: service.apiUrl })
+  const told = once(asker, 'message')
+  await work()
+  asker.postMessage('stop')
+  const [times] = (await told) as [number[]]
   return times
 }
 

@@ -1,5 +1,6 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -110,6 +111,7 @@ async function inOwnProcess(measurement: Measurement, directory: string): Promis
   }
   const interrupted = () => {
     endGroup()
+    rmSync(directory, { recursive: true, force: true })
     process.exit(130)
   }
   process.once('SIGINT', interrupted)

@@ -15,8 +15,8 @@ const QUESTIONS = [
 ] as const
 const CODINGS = ['identity', 'gzip'] as const
 const ROUNDS = 5
-const ROUND_MS = 2000
-const WARM_MS = 1500
+const ROUND_MS = 1000
+const WARM_MS = 1000
 const CONNECTIONS = 32
 
 type Coding = (typeof CODINGS)[number]

@@ -54,15 +54,22 @@ function prepare() {
 }
 
 function lock() {
-  for (;;) {
+  const draft = `${PREPARE_LOCK}.${process.pid}`
+  for (let waited = 0; ; waited += 1) {
     try {
-      fs.writeFileSync(PREPARE_LOCK, String(process.pid), { flag: 'wx' })
+      // A link appears whole or not at all; a file made in place could be read while it is still empty.
+      fs.writeFileSync(draft, String(process.pid))
+      fs.linkSync(draft, PREPARE_LOCK)
       return
     } catch (error) {
       if (error.code !== 'EEXIST') fail(`Cannot write in ${ROOT} (${error.code}); give this user write access.`, 1)
-      if (!isAlive(Number(read(PREPARE_LOCK)))) unlock()
-      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
+    } finally {
+      fs.rmSync(draft, { force: true })
     }
+    const holder = Number(read(PREPARE_LOCK))
+    if (holder > 0 && !isAlive(holder)) unlock()
+    if (waited === 5) process.stderr.write(`Waiting for process ${holder}, which installs or builds here…\n`)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200)
   }
 }
 

@@ -6,7 +6,6 @@ export class UsageError extends Error {}
 /** Something in the world that keeps the program from doing its work: a sentence for the user, exit code 1. */
 export class FailureError extends Error {}
 
-const port = () => z.coerce.number({ error: 'expected a port number' }).int().min(0).max(65535)
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -22,9 +21,9 @@ const text = () => z.string().min(1)
 /** Every variable that the service reads, with the unit in its name, its default and what it may be. */
 const Environment = z.object({
   HOST: text().default('127.0.0.1'),
-  PORT: port().default(8080),
+  PORT: wholeNumber(0, 65_535).default(8080),
   OPERATOR_HOST: text().default('127.0.0.1'),
-  OPERATOR_PORT: port().default(8081),
+  OPERATOR_PORT: wholeNumber(0, 65_535).default(8081),
   PUBLIC_URL: httpUrl().optional(),
   DATA_DIR: text().default('./data'),
   OPERATOR_URL: httpUrl().optional(),
@@ -39,6 +38,14 @@ const Environment = z.object({
     .default('gamenet.'),
   KAFKA_PARTITIONS: wholeNumber(1, 1000).default(4),
   KAFKA_REPLICATION: wholeNumber(1, 15).default(1),
+  KAFKA_SSL: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .default(false),
+  KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
+  KAFKA_SASL_USERNAME: text().optional(),
+  KAFKA_SASL_PASSWORD: text().optional(),
+  LOG_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   LOG_EPOCH: wholeNumber(1, 65535).default(1),
   CLICKHOUSE_URL: httpUrl().optional(),
   POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
@@ -67,7 +74,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
 }
 
+const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD'])
+
 /** Addresses of engines can hold passwords. */
 function shown(name: string, value: string | undefined): string {
-  return name === 'POSTGRES_URL' || name === 'CLICKHOUSE_URL' ? 'not shown' : JSON.stringify(value)
+  return SECRET.has(name) ? 'not shown' : JSON.stringify(value)
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { readdir } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { Status } from '../src/operator/operations.js'
@@ -24,6 +25,40 @@ test('a service that is stopped in the middle of its work ends with 0, every tim
     t.equal(service.stderr(), '', 'and says nothing of trouble')
   }
 })
+
+test('a service that is stopped during an import and a wait ends with 0, and says to both what to do', async (t) => {
+  const directory = t.testdir()
+  const environment = {
+    DATA_DIR: `${directory}/data`,
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  }
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
+  const endless = new ReadableStream({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode('titleId,observedAt,online\n'.repeat(1000)))
+  })
+  const importing = fetch(`${service.operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(request))}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/octet-stream' },
+    body: endless,
+    duplex: 'half'
+  }).then((answer) => answer.text())
+  await untilUploading(`${directory}/data/uploads`)
+  t.equal(await service.stop(), 0)
+  const said = await importing.catch(() => 'cut off')
+  t.match(said, /The service is stopping|cut off/)
+})
+
+async function untilUploading(uploads: string): Promise<void> {
+  for (;;) {
+    const files = await readdir(uploads).catch(() => [])
+    if (files.length > 0) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
 
 async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
   for (;;) {

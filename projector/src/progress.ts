@@ -4,6 +4,7 @@ import { Checkpoints, loadCheckpoint, projectionCheckpoint } from './checkpoint.
 import type { LogReader } from './log.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'
+import type { Target } from './settled.js'
 import type { Tables } from './tables.js'
 
 /*
@@ -28,6 +29,8 @@ const ASK_AGAIN_MS = 200
 /** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
 export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly topics: readonly TopicProgress[]
+  /** Messages that could not be read, of each topic that has one. */
+  readonly parked: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
 }> {
   const extents = await extentsOf(needs)
@@ -42,38 +45,55 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
         loaded: checkpoints.next(loadCheckpoint(topic), epoch, partition)
       }))
     })),
+    parked: await parkedByTopic(needs.tables),
     projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) }))
   }
 }
 
+/** How many messages of each topic could not be read; topics without one are absent. */
+export async function parkedByTopic(tables: Tables): Promise<Map<string, number>> {
+  const rows = await tables.rows(
+    'SELECT p.topic AS topic, uniqExact(p.epoch, p.partition, p.offset) AS messages FROM parked_message AS p GROUP BY p.topic'
+  )
+  return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
+}
+
 /**
- * Waits until all that the log holds at the call is loaded and projected.
+ * Waits until all that the log holds at the call (or everything below `targets`) is loaded and projected.
  * @returns what is still behind when `signal` aborts; empty when all can be read
  */
-export async function waitForProgress(needs: ProgressNeeds, signal: AbortSignal): Promise<string[]> {
-  const targets = await extentsOf(needs)
+export async function waitForProgress(
+  needs: ProgressNeeds,
+  signal: AbortSignal,
+  targets?: readonly Target[]
+): Promise<string[]> {
+  const wanted = targets ?? (await headsOf(needs))
   for (;;) {
-    const behind = behindOf(targets, await Checkpoints.read(needs.tables))
+    const behind = behindOf(wanted, await Checkpoints.read(needs.tables))
     if (behind.length === 0 || signal.aborted) return behind
     await pause(ASK_AGAIN_MS, signal)
   }
+}
+
+async function headsOf(needs: ProgressNeeds): Promise<Target[]> {
+  const extents = await extentsOf(needs)
+  return extents.flatMap(([topic, partitions]) =>
+    partitions.filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+  )
 }
 
 async function extentsOf({ log }: ProgressNeeds): Promise<[string, readonly PartitionExtent[]][]> {
   return Promise.all(topics.map(async ({ name }) => [name, await log.extents(name)]))
 }
 
-function behindOf(targets: readonly [string, readonly PartitionExtent[]][], checkpoints: Checkpoints): string[] {
+function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
   const behind: string[] = []
-  for (const [topic, partitions] of targets) {
+  for (const { topic, epoch, partition, next } of targets) {
     const readers = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
-    for (const { epoch, partition, first, next } of partitions) {
-      if (first === next) continue
-      for (const name of [loadCheckpoint(topic), ...readers]) {
-        const reached = checkpoints.next(name, epoch, partition)
-        if (reached < next)
-          behind.push(`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`)
-      }
+    for (const name of [loadCheckpoint(topic), ...readers]) {
+      const reached = checkpoints.next(name, epoch, partition)
+      if (reached < next)
+        behind.push(`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`)
     }
   }
   return behind

@@ -5,6 +5,7 @@ import { Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics } from './metrics.js'
+import { parkedByTopic } from './progress.js'
 import { projections } from './projections.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { headsOf, shorterThanLoaded, type Target, waitUntilSettled } from './settled.js'
@@ -86,7 +87,9 @@ export function createProjector(options: ProjectorOptions): Projector {
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
 
   const countParked = async () => {
-    for (const [topic, messages] of await parkedByTopic(tables.projections)) {
+    const counted = await parkedByTopic(tables.projections)
+    for (const { name: topic } of topics) {
+      const messages = counted.get(topic) ?? 0
       parked.set(topic, messages)
       metrics.parkedMessages.set({ topic }, messages)
     }
@@ -212,13 +215,4 @@ function topicStatus(
     loaded: checkpoints.next(name, each.epoch, each.partition)
   }))
   return { topic, partitions, lag: extents === undefined ? null : lagIn(topic, extents, checkpoints), parked }
-}
-
-async function parkedByTopic(tables: Tables): Promise<Map<string, number>> {
-  const rows = await tables.rows(
-    'SELECT p.topic AS topic, uniqExact(p.epoch, p.partition, p.offset) AS messages FROM parked_message AS p GROUP BY p.topic'
-  )
-  const counts = new Map(topics.map(({ name }) => [name, 0]))
-  for (const row of rows) counts.set(String(row.topic), Number(row.messages))
-  return counts
 }

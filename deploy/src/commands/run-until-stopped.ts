@@ -23,8 +23,11 @@ export async function runUntilStopped(
     // An exit would wait for the engines' threads as well.
     process.kill(process.pid, 'SIGKILL')
   }, STOP_MS)
-  await service.close()
-  clearTimeout(overdue)
+  try {
+    await service.close()
+  } finally {
+    clearTimeout(overdue)
+  }
 }
 
 function signalled(): Promise<void> {

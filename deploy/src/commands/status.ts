@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Config, UsageError } from '../config.js'
-import type { SettledReport, Status } from '../operator/operations.js'
+import { SETTLED_SECONDS_MAX, type SettledReport, type Status } from '../operator/operations.js'
 import { requireData, withOperations } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
@@ -31,8 +31,8 @@ export function addStatus(program: Command, terminal: Terminal): void {
 
 function secondsOf(wait: string | true): number {
   if (wait === true) return WAIT_SECONDS
-  if (/^\d{1,5}$/.test(wait)) return Number(wait)
-  throw new UsageError(`--wait takes whole seconds from 0 to 99999; got ${JSON.stringify(wait)}.`)
+  if (/^\d{1,5}$/.test(wait) && Number(wait) <= SETTLED_SECONDS_MAX) return Number(wait)
+  throw new UsageError(`--wait takes whole seconds from 0 to ${SETTLED_SECONDS_MAX}; got ${JSON.stringify(wait)}.`)
 }
 
 async function exists(config: Config): Promise<boolean> {
@@ -51,13 +51,12 @@ function linesOf(status: Status): string[] {
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
     '',
     ...table([
-      ['TOPIC', 'PARTITION', 'HEAD', 'LOADED', 'PARKED'],
+      ['TOPIC', 'PARTITION', 'HEAD', 'LOADED'],
       ...status.topics.map((row) => [
         row.topic,
         `${row.epoch}/${row.partition}`,
         row.head === null ? '?' : `${row.head}`,
-        `${row.loaded}`,
-        `${row.parked}`
+        `${row.loaded}`
       ])
     ]),
     '',
@@ -65,6 +64,9 @@ function linesOf(status: Status): string[] {
       ['PROJECTION', 'STATE', 'LAG', 'REASON'],
       ...status.projections.map((row) => [row.projection, row.state, `${row.lagEvents}`, row.reason ?? ''])
     ]),
+    ...Object.entries(status.parked).map(
+      ([topic, messages]) => `${messages} messages of ${topic} could not be read and are parked`
+    ),
     ...(status.trouble === null ? [] : ['', `Loading stands still: ${status.trouble}`]),
     ...status.background.map(
       (work) =>

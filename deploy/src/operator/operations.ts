@@ -7,6 +7,9 @@ import { z } from 'zod'
 
 const Instant = z.string()
 
+/** Longest wait for everything to be readable. */
+export const SETTLED_SECONDS_MAX = 86_400
+
 export const SourceStatus = z.object({
   source: z.string(),
   periodSeconds: z.int(),
@@ -27,10 +30,11 @@ export const Status = z.object({
       epoch: z.int(),
       partition: z.int(),
       head: z.int().nullable(),
-      loaded: z.int(),
-      parked: z.int()
+      loaded: z.int()
     })
   ),
+  /** Messages that could not be read, by topic; topics without one are absent. */
+  parked: z.record(z.string(), z.int()),
   projections: z.array(
     z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
   ),

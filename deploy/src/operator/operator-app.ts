@@ -1,12 +1,15 @@
-import { PassThrough } from 'node:stream'
+import { isIP } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
 import type { Readiness } from '@gamenet/api'
 import fastify, { type FastifyInstance } from 'fastify'
+import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import { ImportRequest, type Operations } from './operations.js'
+import { ImportRequest, type Operations, SETTLED_SECONDS_MAX } from './operations.js'
 
-const SETTLED_SECONDS_MAX = 86_400
+/** A request that comes from a browser, on whatever page's behalf. */
+class ForeignRequest extends Error {}
 
 /**
  * The operator port: health, metrics and what the command line asks for. Not for the public: it has no sessions and
@@ -16,13 +19,21 @@ export function buildOperatorApp(needs: {
   operations: Operations
   registry: Registry
   ready: () => Promise<Readiness>
+  logger: Logger
+  /** Where it will listen; a loopback address is asked for by loopback names only. */
+  host: string
 }): FastifyInstance {
-  const app = fastify({ logger: false, bodyLimit: 1024 * 1024 })
+  const app = fastify({ logger: false, bodyLimit: 1024 * 1024, forceCloseConnections: true })
+  app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload))
+  app.addHook('onRequest', async (request) => {
+    refuseForeign(request.headers, isLoopback(needs.host))
+  })
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `There is nothing at ${request.url}.` }))
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const status = statusOf(error)
-    return reply.code(status).send({ error: error instanceof Error ? error.message : String(error) })
+    if (status >= 500) needs.logger.error({ err: error, url: request.url }, 'an operator request failed')
+    return reply.code(status).send({ error: sentenceOf(error) })
   })
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async (_request, reply) => {
@@ -32,11 +43,31 @@ export function buildOperatorApp(needs: {
   app.get('/metrics', async (_request, reply) =>
     reply.type(needs.registry.contentType).send(await needs.registry.metrics())
   )
-  addOperations(app, needs.operations)
+  addOperations(app, needs.operations, needs.logger)
   return app
 }
 
-function addOperations(app: FastifyInstance, operations: Operations): void {
+/**
+ * Any web page can send requests to a port of the reader's machine. Browsers name the page in `Origin` whenever a request
+ * changes something; a page that gave its own name our address (DNS rebinding) shows in `Host`.
+ */
+function refuseForeign(headers: { origin?: string | undefined; host?: string | undefined }, isLocal: boolean): void {
+  if (headers.origin !== undefined) {
+    throw new ForeignRequest('The operator port answers no web page; a request with Origin is refused.')
+  }
+  const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
+  if (isLocal && !isLoopback(name)) {
+    throw new ForeignRequest(
+      `The operator port is asked for as localhost or by its address; got ${JSON.stringify(name)}.`
+    )
+  }
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+function addOperations(app: FastifyInstance, operations: Operations, logger: Logger): void {
   app.get('/status', () => operations.status())
   app.post('/migrate', async () => ({ applied: await operations.migrate() }))
   app.get('/settled', (request) => {
@@ -51,24 +82,41 @@ function addOperations(app: FastifyInstance, operations: Operations): void {
   // The request's options travel in the query, the file's bytes as body; the answer is lines of JSON: progress, then
   // the report or the error.
   app.post('/import', { bodyLimit: Number.MAX_SAFE_INTEGER }, (request, reply) => {
-    const { request: text } = z.object({ request: z.string() }).parse(request.query)
+    const content = request.body
+    if (!(content instanceof Readable)) throw new UsageError('The file is the body, as application/octet-stream.')
+    const asked = importRequestOf(request.query)
     const lines = new PassThrough()
     const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
-    const content = z.custom<AsyncIterable<Uint8Array>>().parse(request.body)
     operations
-      .import(ImportRequest.parse(JSON.parse(text)), content, (progress) => write({ progress }))
+      .import(asked, content, (progress) => write({ progress }))
       .then(
         (report) => write({ report }),
-        (error: unknown) =>
-          write({ error: error instanceof Error ? error.message : String(error), usage: error instanceof UsageError })
+        (error: unknown) => {
+          if (statusOf(error) >= 500) logger.error({ err: error, file: asked.file }, 'an import failed')
+          write({ error: sentenceOf(error), usage: error instanceof UsageError })
+        }
       )
       .finally(() => lines.end())
     return reply.type('application/x-ndjson').send(lines)
   })
 }
 
+function importRequestOf(query: unknown): ImportRequest {
+  const parsed = z.object({ request: z.string() }).safeParse(query)
+  try {
+    return ImportRequest.parse(JSON.parse(parsed.data?.request ?? ''))
+  } catch {
+    throw new UsageError('The query parameter request must be the JSON of an import request.')
+  }
+}
+
+function sentenceOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
 function statusOf(error: unknown): number {
   if (error instanceof UsageError || error instanceof z.ZodError) return 400
+  if (error instanceof ForeignRequest) return 403
   if (error instanceof FailureError) return 409
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode
   return 500

@@ -7,9 +7,12 @@ import {
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
-import type { Config } from '../config.js'
+import { type Config, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
-import { type LogChoice, type OpenLog, openLog } from './log.js'
+import { type KafkaSasl, type LogChoice, type OpenLog, openLog } from './log.js'
+import { Parts } from './parts.js'
+
+const DAY_MS = 86_400_000
 
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */
 export type Engines = {
@@ -38,20 +41,14 @@ export type OpenEngines = {
 /** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
 export async function openEngines(options: OpenEngines): Promise<Engines> {
   const { config, role, withPostgres, withDirectory } = options
-  const closers: (() => Promise<void>)[] = []
-  const close = async () => {
-    for (const closer of closers.reverse()) await closer()
-    closers.length = 0
-  }
-  const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine => {
-    closers.push(() => engine.close())
-    return engine
-  }
+  const parts = new Parts()
+  const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
+    parts.add(engine, () => engine.close())
   try {
     const isEmbedded = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const directory = isEmbedded || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
     if (directory !== undefined) {
-      closers.push(() => directory.release())
+      parts.add(directory, () => directory.release())
       // What a killed process left half received.
       await rm(directory.part('uploads'), { recursive: true, force: true })
     }
@@ -69,9 +66,9 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    return { directory, log, logChoice, clickhouse, postgres, names, close }
+    return { directory, log, logChoice, clickhouse, postgres, names, close: () => parts.close() }
   } catch (error) {
-    await close()
+    await parts.close()
     throw error
   }
 }
@@ -82,13 +79,26 @@ async function openWriteSide(config: Config, dir: string): Promise<Postgres> {
 
 function choiceOf(config: Config, path: string): LogChoice {
   const epoch = config.LOG_EPOCH
-  if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch }
+  const retentionMs = config.LOG_RETENTION_DAYS === undefined ? undefined : config.LOG_RETENTION_DAYS * DAY_MS
+  if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch, retentionMs }
   return {
     engine: 'kafka',
     brokers: config.KAFKA_BROKERS,
     topicPrefix: config.KAFKA_TOPIC_PREFIX,
     partitions: config.KAFKA_PARTITIONS,
     replicationFactor: config.KAFKA_REPLICATION,
-    epoch
+    ssl: config.KAFKA_SSL,
+    sasl: saslOf(config),
+    epoch,
+    retentionMs
   }
+}
+
+function saslOf(config: Config): KafkaSasl | undefined {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
+  if (mechanism === undefined) return undefined
+  if (username === undefined || password === undefined) {
+    throw new UsageError('KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD.')
+  }
+  return { mechanism, username, password }
 }

@@ -5,15 +5,30 @@ import { topics } from '@gamenet/schemas'
 
 /** Which log to open: posted to the loader's thread too, so plain data. */
 export type LogChoice =
-  | { readonly engine: 'lmdb'; readonly path: string; readonly epoch: number }
+  | {
+      readonly engine: 'lmdb'
+      readonly path: string
+      readonly epoch: number
+      readonly retentionMs?: number | undefined
+    }
   | {
       readonly engine: 'kafka'
       readonly brokers: readonly string[]
       readonly topicPrefix: string
       readonly partitions: number
       readonly replicationFactor: number
+      readonly ssl?: boolean
+      readonly sasl?: KafkaSasl | undefined
       readonly epoch: number
+      readonly retentionMs?: number | undefined
     }
+
+type Credentials = { readonly username: string; readonly password: string }
+
+export type KafkaSasl =
+  | ({ readonly mechanism: 'plain' } & Credentials)
+  | ({ readonly mechanism: 'scram-sha-256' } & Credentials)
+  | ({ readonly mechanism: 'scram-sha-512' } & Credentials)
 
 export type OpenLog = Log & LogReader & { close(): Promise<void> }
 
@@ -22,8 +37,11 @@ const LOADER_GROUP = 'gamenet-loader'
 
 /** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
 export async function openLog(choice: LogChoice, role: string): Promise<OpenLog> {
-  if (choice.engine === 'lmdb') return openEmbeddedLog({ path: choice.path, epoch: choice.epoch })
-  const { brokers, topicPrefix, partitions, replicationFactor, epoch } = choice
+  if (choice.engine === 'lmdb') {
+    const { path, epoch, retentionMs } = choice
+    return openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
+  }
+  const { brokers, topicPrefix, partitions, replicationFactor, ssl, sasl, epoch, retentionMs } = choice
   const log = await openKafkaLog({
     brokers: [...brokers],
     clientId: `gamenet-${role}`,
@@ -31,7 +49,10 @@ export async function openLog(choice: LogChoice, role: string): Promise<OpenLog>
     topicPrefix,
     partitions,
     replicationFactor,
-    epoch
+    epoch,
+    ...(ssl === true ? { ssl } : {}),
+    ...(sasl === undefined ? {} : { sasl }),
+    ...(retentionMs === undefined ? {} : { configEntries: { 'retention.ms': String(retentionMs) } })
   })
   await log.ensureTopics(topics.map((topic) => topic.name))
   return log

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { ImportCutOff, ImportRefused, type Ingest, importInWorker, type KnownImport } from '@gamenet/ingest'
-import { migrate, type Projector, readProgress, waitForProgress } from '@gamenet/projector'
-import { instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
+import { migrate, type Projector, readProgress, type Target, waitForProgress } from '@gamenet/projector'
+import { importRunTopic, instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type {
@@ -9,6 +9,7 @@ import type {
   ImportReport,
   ImportRequest,
   Operations,
+  ScrapeReport,
   SettledReport,
   Status
 } from '../operator/operations.js'
@@ -21,28 +22,54 @@ type Needs = {
   readonly projector: Projector | undefined
   readonly ingest: Ingest | undefined
   readonly demo: Demo | undefined
+  /** Aborts when the service stops. */
+  readonly signal: AbortSignal
 }
 
+/** The operations, and how what is under way of them is ended before the parts that it needs are closed. */
+export type ServiceOperations = { readonly operations: Operations; stop(): Promise<void> }
+
 /** What operators may ask, answered by this process's own parts and, for what other processes do, by the tables. */
-export function serviceOperations(needs: Needs): Operations {
-  const { engines, ingest } = needs
+export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperations {
   const startedAt = instantOf(Date.now())
-  return {
-    status: async () => ({ ...(await statusOf(needs)), startedAt }),
-    settled: (timeoutMs) => settled(needs, timeoutMs),
-    scrape: (source) => {
-      if (ingest === undefined)
-        throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
-      if (source !== 'all' && !isSource(source)) {
-        throw new UsageError(
-          `There is no source ${JSON.stringify(source)}; there are ${SCRAPE_SOURCES.join(', ')} and all.`
-        )
-      }
-      return ingest.runNow(source)
-    },
-    import: (request, content, onProgress) => runImport(needs, request, content, onProgress),
-    migrate: () => migrate(engines.clickhouse.control)
+  const stopping = new AbortController()
+  const underWay = new Set<Promise<unknown>>()
+  const all = { ...needs, signal: stopping.signal }
+  const tracked = async <Answer>(work: Promise<Answer>): Promise<Answer> => {
+    underWay.add(work)
+    try {
+      return await work
+    } finally {
+      underWay.delete(work)
+    }
   }
+  return {
+    operations: {
+      status: async () => ({ ...(await statusOf(all)), startedAt }),
+      settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
+      scrape: async (source) => await scrape(needs.ingest, source),
+      import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
+      migrate: () => migrate(needs.engines.clickhouse.control)
+    },
+    stop: async () => {
+      stopping.abort(
+        new FailureError('The service is stopping; ask again when it is back: an import goes on where it stopped.')
+      )
+      await Promise.allSettled(underWay)
+    }
+  }
+}
+
+async function scrape(ingest: Ingest | undefined, source: string): Promise<ScrapeReport[]> {
+  if (ingest === undefined) {
+    throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
+  }
+  if (source !== 'all' && !isSource(source)) {
+    throw new UsageError(
+      `There is no source ${JSON.stringify(source)}; there are ${SCRAPE_SOURCES.join(', ')} and all.`
+    )
+  }
+  return await ingest.runNow(source)
 }
 
 function isSource(name: string): name is ScrapeSource {
@@ -50,26 +77,34 @@ function isSource(name: string): name is ScrapeSource {
 }
 
 /** A projector knows what stands still and why; any other process asks the tables. */
-async function settled({ engines, projector }: Needs, timeoutMs: number): Promise<SettledReport> {
+async function settled(
+  { engines, projector, signal: stopping }: Needs,
+  timeoutMs: number,
+  targets?: readonly Target[]
+): Promise<SettledReport> {
   const begun = performance.now()
-  const signal = AbortSignal.timeout(Math.max(1, timeoutMs))
+  const signal = AbortSignal.any([stopping, AbortSignal.timeout(Math.max(1, timeoutMs))])
   const behind =
     projector === undefined
-      ? await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal)
-      : await projector.settled({ signal, standstillMs: timeoutMs }).then(
-          () => [],
-          (error: unknown) => [error instanceof Error ? error.message : String(error)]
-        )
+      ? await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)
+      : await projector
+          .settled({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
+          .then(
+            () => [],
+            (error: unknown) => [error instanceof Error ? error.message : String(error)]
+          )
   return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
 }
 
-async function progressOf({ engines, projector }: Needs): Promise<Pick<Status, 'topics' | 'projections' | 'trouble'>> {
+async function progressOf({
+  engines,
+  projector
+}: Needs): Promise<Pick<Status, 'topics' | 'parked' | 'projections' | 'trouble'>> {
   if (projector === undefined) {
     const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
     return {
-      topics: progress.topics.flatMap(({ topic, partitions }) =>
-        partitions.map((each) => ({ topic, ...each, parked: 0 }))
-      ),
+      topics: progress.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+      parked: Object.fromEntries(progress.parked),
       projections: progress.projections.map(({ projection, lag }) => ({
         projection,
         state: 'elsewhere',
@@ -81,8 +116,9 @@ async function progressOf({ engines, projector }: Needs): Promise<Pick<Status, '
   }
   const status = await projector.status()
   return {
-    topics: status.topics.flatMap(({ topic, partitions, parked }) =>
-      partitions.map((each) => ({ topic, ...each, parked }))
+    topics: status.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+    parked: Object.fromEntries(
+      status.topics.filter(({ parked }) => parked > 0).map(({ topic, parked }) => [topic, parked])
     ),
     projections: status.projections.map(({ projection, state, lag, reason }) => ({
       projection,
@@ -144,9 +180,12 @@ const Known = z.object({
 
 const KNOWN_WITHIN_MS = 60_000
 
-/** How far an import has come, once everything that the log says of imports is in the tables. */
+/** How far an import has come, once everything that the log says of imports is in the tables, whatever else is not. */
 async function knownImport(needs: Needs, importId: string): Promise<KnownImport | undefined> {
-  const { settled: isSettled, behind } = await settled(needs, KNOWN_WITHIN_MS)
+  const topic = importRunTopic.name
+  const extents = await needs.engines.log.extents(topic)
+  const targets = extents.filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+  const { settled: isSettled, behind } = await settled(needs, KNOWN_WITHIN_MS, targets)
   if (!isSettled) throw new FailureError(`Whether this was imported before cannot be known: ${behind.join('; ')}.`)
   const [row] = await needs.engines.clickhouse.control.rows(
     `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished
@@ -166,7 +205,7 @@ async function runImport(
   try {
     const result = await importInWorker(
       { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
-      { log: needs.engines.log, known: (importId) => knownImport(needs, importId), onProgress }
+      { log: needs.engines.log, known: (importId) => knownImport(needs, importId), onProgress, signal: needs.signal }
     )
     return { ...result, published: result.alreadyDone ? 0 : result.published }
   } catch (error) {

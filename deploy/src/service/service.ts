@@ -12,6 +12,7 @@ import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
 import { addEngineMetrics, readiness } from './health.js'
+import { Parts } from './parts.js'
 import { serviceOperations } from './service-operations.js'
 import { VERSION } from './version.js'
 
@@ -38,20 +39,6 @@ const POLL_MS = 250
 const READING_CLOSE_MS = 2000
 /** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
 const READING_YOUNG_HEAP_MB = 96
-
-/** What is made on the way, and how each is undone: in the reverse order. */
-class Parts {
-  readonly #closers: (() => Promise<unknown> | unknown)[] = []
-
-  add<Part>(part: Part, close: (part: Part) => Promise<unknown> | unknown): Part {
-    this.#closers.push(() => close(part))
-    return part
-  }
-
-  async close(): Promise<void> {
-    for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) await closer()
-  }
-}
 
 /**
  * Puts engines, ingest, projector, API, demo and operator port together, as the role asks.
@@ -98,13 +85,16 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
       ? parts.add(await startDemo(logger), (demo) => demo.close())
       : undefined
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, demo, parts }) : undefined
-  const operations = serviceOperations({ engines, projector, ingest, demo })
+  const { operations, stop } = serviceOperations({ engines, projector, ingest, demo })
   const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
   const api =
     role === 'all' || role === 'api'
       ? await startApi({ config, engines, registry, logger, dataVersions, ready, parts })
       : null
-  const operatorUrl = role === 'offline' ? null : await startOperator({ config, operations, registry, ready, parts })
+  const operatorUrl =
+    role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
+  // Ended first, while the parts that they use are still there.
+  parts.add(stop, (stop) => stop())
   if (operatorUrl !== null) await engines.directory?.announce(operatorUrl)
   if (role === 'all' || role === 'ingest') ingest?.start()
   if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, projector)
@@ -231,13 +221,14 @@ async function startOperator({
   config,
   operations,
   registry,
+  logger,
   ready,
   parts
-}: Pick<Needs, 'config' | 'registry' | 'parts'> & {
+}: Pick<Needs, 'config' | 'registry' | 'logger' | 'parts'> & {
   operations: Operations
   ready: ReturnType<typeof readiness>
 }): Promise<string> {
-  const app = buildOperatorApp({ operations, registry, ready })
+  const app = buildOperatorApp({ operations, registry, ready, logger, host: config.OPERATOR_HOST })
   parts.add(app, () => app.close())
   return listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
 }

@@ -1,0 +1,58 @@
+import { request } from 'node:http'
+import { test } from 'tap'
+import { Status } from '../src/operator/operations.js'
+import { startGamenet } from './service/gamenet.js'
+
+test('the operator port answers the command line and no web page', async (t) => {
+  const directory = t.testdir({ 'secret.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
+  const service = await startGamenet({
+    DATA_DIR: `${directory}/data`,
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  })
+  t.teardown(() => service.kill())
+  const { port } = new URL(service.operatorUrl)
+  const send = (method: string, path: string, headers: Record<string, string>, body = '') =>
+    new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const asked = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+        let text = ''
+        answer.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk
+        })
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+      })
+      asked.on('error', reject).end(body)
+    })
+  const asked = encodeURIComponent(
+    JSON.stringify({ topic: 'network-count', file: 'x', columns: {}, set: {}, strict: false })
+  )
+  const octets = { 'content-type': 'application/octet-stream' }
+  for (const [what, status, sentence, answer] of [
+    [
+      'a path as text',
+      415,
+      /./,
+      await send('POST', `/import?request=${asked}`, { 'content-type': 'text/plain' }, `${directory}/secret.csv`)
+    ],
+    ['a page of another site', 403, /Origin/, await send('POST', '/scrape/all', { origin: 'https://evil.example' })],
+    ['a page that took our address', 403, /evil\.example/, await send('GET', '/status', { host: 'evil.example:8081' })],
+    ['no body', 400, /octet-stream/, await send('POST', `/import?request=${asked}`, {})],
+    ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
+    ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
+    ['an unknown source', 400, /There is no source "boards"/, await send('POST', '/scrape/boards', {})],
+    ['a wait for ever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
+    ['an unknown path', 404, /nothing at/, await send('GET', '/nothing', {})]
+  ] as const) {
+    t.equal(answer.status, status, what)
+    t.match(JSON.parse(answer.text), { error: sentence })
+  }
+  const status = Status.parse(await (await fetch(`${service.operatorUrl}/status`)).json())
+  t.equal(
+    status.topics.some(({ topic, head }) => topic === 'network-count' && head !== 0),
+    false,
+    'nothing was imported'
+  )
+  t.equal((await send('GET', '/healthz', { host: 'localhost:8081' })).status, 200)
+  t.equal((await send('GET', '/healthz', { host: '[::1]:8081' })).status, 200)
+})

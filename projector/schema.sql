@@ -253,6 +253,7 @@ ORDER BY (title_id, hour);
 
 CREATE TABLE title_latest
 (
+    `imported` Bool,
     `title_id` LowCardinality(String),
     `ts` DateTime64(3, 'UTC'),
     `online` UInt32,
@@ -261,4 +262,4 @@ CREATE TABLE title_latest
     `version` UInt128
 )
 ENGINE = ReplacingMergeTree(version)
-ORDER BY title_id;
+ORDER BY (imported, title_id);

@@ -54,7 +54,14 @@ export async function openReadModel(t: Teardown): Promise<ReadModel> {
   }
 }
 
-const COUNT_TABLES = ['network_count', 'network_count_hour', 'title_count', 'title_count_hour', 'title_count_day']
+const COUNT_TABLES = [
+  'network_count',
+  'network_count_hour',
+  'title_count',
+  'title_count_hour',
+  'title_count_day',
+  'title_latest'
+]
 
 async function storeNetwork(insert: ReadModel['insert'], facts: readonly Fact[]): Promise<void> {
   const half = Math.ceil(facts.length / 2)

@@ -2,6 +2,8 @@ import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { compareNames } from '../src/queries/catalog.js'
+import { rowsOf } from '../src/queries/query.js'
+import { newestTitleCounts } from '../src/queries/title-count.js'
 import { activitySummary } from '../src/routes/network-count.js'
 import { onlineUsers, titleOnlineHistory, topGames } from '../src/routes/title-count.js'
 import { ask } from './ask.js'
@@ -187,6 +189,63 @@ test('online users are the titles of the newest scrape, zero counts too, keyed b
     beta: { name: 'beta', online: 7, titleId: BETA, ...rest, ...lobbies(3, 5) },
     [`beta [${SAME}]`]: { name: 'beta', online: 4, titleId: SAME, ...rest, ...lobbies(0, 0) }
   })
+})
+
+test('an import does not empty the live counts, and what is dated later than now does not show', async (t) => {
+  const model = await openReadModel(t)
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const shown = async (nowMs = NOW_MS) =>
+    Object.values((await ask(onlineUsers, {}, { ...needs, nowMs })).body as Record<string, { name: string }>)
+  const columns = ['imported', 'title_id', 'ts', 'online', 'version']
+  const endMs = minuteNow + MINUTE_MS
+  await model.insert('title_latest', columns, [
+    [true, ALPHA, time(minuteNow - HOUR_MS), 1, '1'],
+    [true, BETA, time(endMs - 1), 2, '2'],
+    [true, NAMELESS, time(endMs - 1), 3, '3'],
+    [true, SAME, time(endMs), 4, '4']
+  ])
+  t.match(await shown(), [
+    { titleId: NAMELESS, online: 3 },
+    { titleId: BETA, online: 2 }
+  ])
+  t.match(await shown(endMs), [{ titleId: SAME, online: 4 }], 'its time has come')
+  await model.insert('title_latest', columns, [
+    [false, ALPHA, time(minuteNow - DAY_MS), 5, '5'],
+    [false, BETA, time(minuteNow - DAY_MS), 6, '6'],
+    [false, SAME, time(endMs), 7, '7'],
+    [false, NAMELESS, time(minuteNow - 2 * DAY_MS), 8, '8']
+  ])
+  const scraped = await shown()
+  t.equal(scraped.length, 2)
+  t.match(scraped, [
+    { titleId: ALPHA, online: 5 },
+    { titleId: BETA, online: 6 }
+  ])
+  await model.clear()
+  await model.insert('title_latest', columns, [[false, ALPHA, time(endMs), 5, '5']])
+  t.same(await shown(), [], 'the only scrape is yet to come')
+})
+
+test('when a title was counted last is the newest of what was seen and what was imported', async (t) => {
+  const model = await openReadModel(t)
+  await model.insert(
+    'title_latest',
+    ['imported', 'title_id', 'ts', 'online', 'version'],
+    [
+      [true, ALPHA, time(minuteNow), 1, '1'],
+      [false, ALPHA, time(minuteNow - HOUR_MS), 1, '2'],
+      [true, BETA, time(minuteNow - HOUR_MS), 1, '3'],
+      [false, BETA, time(minuteNow - MINUTE_MS), 1, '4']
+    ]
+  )
+  const rows = await rowsOf(model.clickhouse.readers, newestTitleCounts, {})
+  t.same(
+    new Map(rows.map(({ titleId, countedAtMs }) => [titleId, countedAtMs])),
+    new Map([
+      [ALPHA, minuteNow],
+      [BETA, minuteNow - MINUTE_MS]
+    ])
+  )
 })
 
 test('a game may be called __proto__', async (t) => {

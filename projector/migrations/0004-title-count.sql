@@ -34,12 +34,14 @@ CREATE TABLE IF NOT EXISTS title_count_day (
   position UInt64 CODEC(Delta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (day, title_id);
 
--- The newest counts of every title: one row a title, read whole.
+-- The newest counts of every title: one row a title, read whole. What was imported has a row of its own: a file that says
+-- something newer of one title than the last scrape did must not pass for a scrape in which all other titles are missing.
 CREATE TABLE IF NOT EXISTS title_latest (
+  imported Bool,
   title_id LowCardinality(String),
   ts DateTime64(3, 'UTC'),
   online UInt32,
   sessions Nullable(UInt32),
   lobby_players Nullable(UInt32),
   version UInt128
-) ENGINE = ReplacingMergeTree(version) ORDER BY title_id;
+) ENGINE = ReplacingMergeTree(version) ORDER BY (imported, title_id);

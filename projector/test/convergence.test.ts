@@ -16,7 +16,7 @@ import { test } from 'tap'
 import type { LogReader, Tables } from '../src/index.js'
 import { foldOf, type ReadModel, readModel, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { emptyTables, imported, message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const RUNS = 24
 const T0 = Date.UTC(2026, 2, 14, 22)
@@ -46,12 +46,13 @@ const AnyEvent = fc.oneof(
         observedAt: Instant,
         online: Count,
         sessions: maybe(Count),
-        lobbyPlayers: maybe(Count)
+        lobbyPlayers: maybe(Count),
+        from: fc.constantFrom(message, imported)
       })
-      .map((event) => ({
+      .map(({ from, ...event }) => ({
         topic: titleCountTopic.name,
         key: Number.parseInt(event.titleId, 16),
-        message: message(titleCountTopic, event as TitleCounted)
+        message: from(titleCountTopic, event as TitleCounted)
       })),
     weight: 3
   },

@@ -21,7 +21,12 @@ export type ReadModel = ReadonlyMap<string, ReadonlyMap<string, Row>>
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
-type Placed<Event> = { readonly event: Event; readonly ms: number; readonly position: bigint }
+type Placed<Event> = {
+  readonly event: Event
+  readonly isImported: boolean
+  readonly ms: number
+  readonly position: bigint
+}
 type Sample = { readonly ms: number; readonly value: number; readonly position: bigint }
 
 /** The plain fold: what the read tables must hold after the events of the log, each at its place. */
@@ -47,7 +52,7 @@ export function foldOf(log: MemoryLog): ReadModel {
       rowsOf(hours.map((b) => row([b.key, b.ms], b.key, b.ms, [b.min, b.max, b.maxAt, b.sum, b.samples, b.position])))
     ],
     ['title-count-day', titleDays(hours)],
-    ['title-latest', rowsOf([...newestBy(titleCounts, (e) => e.titleId, byInstant).values()].map(titleLatestRow))],
+    ['title-latest', titleLatestRows(titleCounts)],
     ['title', titleFields(eventsOf<TitleDescribed>(log, 'title'))],
     [
       'scrape',
@@ -107,7 +112,7 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     values: 'min, max, ms(max_at), sum, samples, active_hours, position'
   },
   'title-latest': {
-    id: 'title_id',
+    id: 'imported, title_id',
     key: 'title_id',
     ms: 'ts',
     values: 'ms(ts), online, sessions, lobby_players, version'
@@ -180,7 +185,8 @@ function eventsOf<Event>(log: MemoryLog, name: string): Placed<Event>[] {
       const decoded = decodeEvent(topic, record)
       if (!decoded.ok) continue
       const position = (BigInt(epoch) << 48n) | BigInt(record.offset)
-      events.push({ event: decoded.event as Event, ms: millisecondsOf(topic.instant(decoded.event)), position })
+      const ms = millisecondsOf(topic.instant(decoded.event))
+      events.push({ event: decoded.event as Event, isImported: decoded.importId !== '', ms, position })
     }
   }
   return events
@@ -290,9 +296,17 @@ function titleCountRow({ event: e, ms, position }: Placed<TitleCounted>): Row {
   return row([e.titleId, ms], e.titleId, ms, [e.online, e.sessions, e.lobbyPlayers, position])
 }
 
-function titleLatestRow(placed: Placed<TitleCounted>): Row {
-  const { event: e, ms } = placed
-  return row([e.titleId], e.titleId, ms, [ms, e.online, e.sessions, e.lobbyPlayers, byInstant(placed)])
+function titleLatestRows(events: readonly Placed<TitleCounted>[]) {
+  return rowsOf(
+    [true, false].flatMap((isImported) => {
+      const of = events.filter((placed) => placed.isImported === isImported)
+      return [...newestBy(of, (e) => e.titleId, byInstant).values()].map((placed) => {
+        const { event: e, ms } = placed
+        const values = [ms, e.online, e.sessions, e.lobbyPlayers, byInstant(placed)]
+        return row([isImported, e.titleId], e.titleId, ms, values)
+      })
+    })
+  )
 }
 
 function titleFields(events: readonly Placed<TitleDescribed>[]) {

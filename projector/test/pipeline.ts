@@ -58,3 +58,8 @@ export async function runToHead(tables: { loader: Tables; projections: Tables },
 export function message<Event>(topic: Topic<Event>, event: Event, source = '/test'): LogMessage {
   return encodeEvent(topic, event, { source })
 }
+
+/** An event as an import publishes it. */
+export function imported<Event>(topic: Topic<Event>, event: Event): LogMessage {
+  return encodeEvent(topic, event, { source: '/import/file', importId: 'f'.repeat(32) })
+}

@@ -14,7 +14,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import type { Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { emptyTables, imported, message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const TITLE = '4d530064'
 const network = (event: NetworkCounted) => message(networkCountTopic, event)
@@ -117,6 +117,18 @@ test('projections', async (t) => {
       t.same(rows, [['2026-03-14 20:00:00.000', 6, null]])
     }
   )
+
+  await t.test('what an import says of a title stands beside what a scrape saw of it', async (t) => {
+    const brought = (time: string, online: number) =>
+      imported(titleCountTopic, { titleId: TITLE, observedAt: `2026-03-14T${time}Z`, online })
+    const rows = await given(count('20:00:00', 5), brought('20:00:00', 7))
+      .when(brought('22:00:00', 8), brought('21:00:00', 9), count('20:01:00', 6))
+      .rows('SELECT l.imported, l.ts, l.online FROM title_latest AS l FINAL ORDER BY l.imported')
+    t.same(rows, [
+      [false, '2026-03-14 20:01:00.000', 6],
+      [true, '2026-03-14 22:00:00.000', 8]
+    ])
+  })
 
   await t.test('a title folds field by field by instant, and an absent field changes nothing', async (t) => {
     const rows = await given(

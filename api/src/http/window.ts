@@ -37,7 +37,7 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
   }
   if (to !== undefined && from === undefined)
     throw refused('to needs from; give both, or from alone for a window that ends now')
-  const minute = Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
+  const minute = endOfMinute(nowMs) - MINUTE_MS
   if (from !== undefined && to !== undefined) {
     if (from >= to) throw refused(`from must be before to; got ${iso(from)} and ${iso(to)}`)
     return { fromMs: from, toMs: to, spanMs: to - from, endsNow: false }
@@ -46,10 +46,15 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
     if (from >= nowMs)
       throw refused(`from must be before now when to is not given; got ${iso(from)}, now is ${iso(nowMs)}`)
     const fromMs = Math.floor(from / MINUTE_MS) * MINUTE_MS
-    return { fromMs, toMs: minute + MINUTE_MS, spanMs: Math.max(minute - fromMs, MINUTE_MS), endsNow: true }
+    return { fromMs, toMs: endOfMinute(nowMs), spanMs: Math.max(minute - fromMs, MINUTE_MS), endsNow: true }
   }
   const spanMs = lengthMs(days !== undefined || hours !== undefined ? { days, hours } : otherwise)
-  return { fromMs: Math.max(0, minute - spanMs), toMs: minute + MINUTE_MS, spanMs, endsNow: true }
+  return { fromMs: Math.max(0, minute - spanMs), toMs: endOfMinute(nowMs), spanMs, endsNow: true }
+}
+
+/** Where "now" ends for an answer, milliseconds since 1970: the same all minute long, and after all that was seen in it. */
+export function endOfMinute(nowMs: number): number {
+  return (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS
 }
 
 function lengthMs(length: { days?: number | undefined; hours?: number | undefined }): number {

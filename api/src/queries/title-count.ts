@@ -157,11 +157,12 @@ export const titleActivity = query({
 })
 
 /**
- * The titles of the newest scrape: those whose newest count stands at the newest instant of all. A title that the
- * newest scrape could not read is not among them.
+ * The titles of the newest scrape before `to`: those whose newest count stands at the newest instant that was not
+ * imported, or at the newest one of all where everything was imported. A title that the newest scrape could not read is
+ * not among them. FINAL in both places: a row that a later one has replaced must count in none of them.
  */
 export const liveTitleCounts = query({
-  params: z.object({}),
+  params: z.object({ to: Ms }),
   row: z.object({
     titleId: TitleId,
     online: Count,
@@ -171,11 +172,15 @@ export const liveTitleCounts = query({
   sql: `
     SELECT l.title_id AS titleId, l.online AS online, l.sessions AS sessions, l.lobby_players AS lobbyPlayers
     FROM title_latest AS l FINAL
-    WHERE l.ts = (SELECT max(n.ts) FROM title_latest AS n)
+    WHERE (NOT l.imported, l.ts) = (
+      SELECT max((NOT n.imported, n.ts))
+      FROM title_latest AS n FINAL
+      WHERE n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    )
     ORDER BY l.title_id`
 })
 
-/** When each title was counted last, milliseconds since 1970. */
+/** When each title was counted last, by a scrape or in an imported file, milliseconds since 1970. */
 export const newestTitleCounts = query({
   params: z.object({}),
   row: z.object({ titleId: TitleId, countedAtMs: z.int().nonnegative() }),

@@ -2,7 +2,7 @@ import { instantOf, OnlineUsers, Refusal, TitleOnlineHistory, TopGames } from '@
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
-import { type WindowInput, window } from '../http/window.js'
+import { endOfMinute, type WindowInput, window } from '../http/window.js'
 import { compareNames } from '../queries/catalog.js'
 import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
@@ -22,18 +22,18 @@ import {
 } from './series.js'
 
 /** Row 15: how many play what, now. */
-export const onlineUsers: Endpoint<Record<string, never>, { names: string }> = {
+export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs: number }> = {
   operationId: 'getOnlineUsers',
   path: '/api/online-users',
   tags: ['Titles'],
   summary: 'Players online by game, now',
   description:
-    'Every game of the newest scrape, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name.',
+    'Every game of the newest scrape, or where nothing was ever scraped of the newest instant that was imported, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name.',
   input: z.object({}),
-  resolve: async (_input, { catalog }) => ({ names: (await catalog()).digest() }),
+  resolve: async (_input, { nowMs, catalog }) => ({ names: (await catalog()).digest(), toMs: endOfMinute(nowMs) }),
   reads: () => [{ projection: 'title-latest' }, { projection: 'title' }],
-  answer: async (_resolved, { tables, signal, catalog }) => {
-    const [counts, titles] = await Promise.all([rowsOf(tables, liveTitleCounts, {}, { signal }), catalog()])
+  answer: async ({ toMs }, { tables, signal, catalog }) => {
+    const [counts, titles] = await Promise.all([rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }), catalog()])
     const shown = counts
       .map((count) => ({ count, title: titles.named(count.titleId) }))
       .sort((a, b) => compareNames(a.title.shownName, b.title.shownName))

@@ -1,19 +1,22 @@
 import { titleCountTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../projection.js'
 
-/** The newest counts of each title: the newest instant wins, of equal instants the later event. */
+/**
+ * The newest counts of each title, those that were imported apart from those that were seen: the newest instant wins, of
+ * equal instants the later event.
+ */
 export const titleLatest: Projection = {
   name: 'title-latest',
   from: titleCountTopic,
   into: 'title_latest',
-  columns: ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version'],
+  columns: ['imported', 'title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version'],
   select: `
-    SELECT t.title_id, t.newest.1, t.newest.2, t.newest.3, t.newest.4, t.version
+    SELECT t.imported, t.title_id, t.newest.1, t.newest.2, t.newest.3, t.newest.4, t.version
     FROM (
-      SELECT e.title_id AS title_id, argMax((e.observed_at, e.online, e.sessions, e.lobby_players), e.version) AS newest,
-        max(e.version) AS version
+      SELECT e.import_id != '' AS imported, e.title_id AS title_id,
+        argMax((e.observed_at, e.online, e.sessions, e.lobby_players), e.version) AS newest, max(e.version) AS version
       FROM event_title_count AS e
       WHERE {range}
-      GROUP BY e.title_id) AS t`,
+      GROUP BY imported, e.title_id) AS t`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }

@@ -1,14 +1,19 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
+import { Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { ClickHouseError } from '@gamenet/engines'
 import { Refusal } from '@gamenet/schemas'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { test } from 'tap'
+import { z } from 'zod'
 import { codingFor } from '../src/http/accept-encoding.js'
 import { NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
+/** Of pino. */
+const ERROR_LEVEL = 50
 const URL = '/api/counts?days=2'
 
 async function outcomes(registry: { getSingleMetricAsString(name: string): Promise<string> }) {
@@ -210,7 +215,7 @@ test('when the tables are away the last answer to the same question is sent with
   const { app, tables, versions, clock, registry } = await testApp(t)
   tables.answer = async () => [{ online: 1 }]
   const before = await app.inject(URL)
-  for (const failure of [new Refusal('engine_away'), new Refusal('engine_busy'), new Error('out of memory')]) {
+  for (const failure of [new Refusal('engine_away'), new Refusal('engine_busy')]) {
     tables.answer = async () => {
       throw failure
     }
@@ -221,7 +226,7 @@ test('when the tables are away the last answer to the same question is sent with
     t.equal(headers.age, String((clock.nowMs - NOW_MS) / 1000))
     t.equal(headers.etag, before.headers.etag, 'the tag names the bytes that are sent')
   }
-  t.match(await outcomes(registry), { stale: 3 })
+  t.match(await outcomes(registry), { stale: 2 })
   tables.answer = async () => {
     throw new Refusal('engine_away')
   }
@@ -236,6 +241,45 @@ test('when the tables are away the last answer to the same question is sent with
   t.same((await app.inject(URL)).json(), [{ online: 3 }])
   clock.nowMs += 10_000
   t.equal((await app.inject(URL)).headers.age, '10', 'while changes cannot be learnt, memory says its age')
+})
+
+test('a defect is never hidden behind the last answer, and its cause is in the log as an error', async (t) => {
+  const lines: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk))
+      done()
+    }
+  })
+  const logger = Fastify({ logger: { stream } }).log as FastifyBaseLogger
+  const { app, tables, clock, registry } = await testApp(t, { logger })
+  const good = async () => [{ online: 1 }]
+  tables.answer = good
+  const before = await app.inject(URL)
+  for (const defect of [
+    new TypeError('rows is not iterable'),
+    new z.ZodError([{ code: 'custom', path: ['online_count'], message: 'missing', input: undefined }]),
+    new ClickHouseError('Code: 47. Unknown identifier', { code: 47, sql: 'SELECT x' }),
+    new ClickHouseError('Code: 159. Timeout exceeded', { code: 159, sql: 'SELECT x' }),
+    new ClickHouseError('Code: 241. Query memory limit exceeded', { code: 241, sql: 'SELECT x' }),
+    new Refusal('internal', ['x'])
+  ]) {
+    tables.answer = async () => {
+      throw defect
+    }
+    clock.nowMs += MINUTE
+    const { statusCode, headers, json } = await app.inject(URL)
+    t.equal(statusCode, 500, defect.message)
+    t.equal(headers.age, undefined)
+    t.match(json().error, /^The service failed; its log has the cause under request /)
+    const entry = lines.map((line) => JSON.parse(line)).find(({ reqId }) => reqId === headers['x-request-id'])
+    t.equal(entry?.level, ERROR_LEVEL)
+    t.equal(entry?.err.message, defect.message)
+  }
+  t.match(await outcomes(registry), { query: 1 })
+  t.notOk((await outcomes(registry)).stale)
+  tables.answer = good
+  t.equal((await app.inject(URL)).body, before.body, 'and it recovers')
 })
 
 test('a busy engine refuses new questions with Retry-After and leaves ready answers alone', async (t) => {

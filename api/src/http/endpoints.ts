@@ -118,10 +118,15 @@ class Answering {
     }
   }
 
-  /** The last answer to the same question when the tables cannot give a newer one; what a caller did wrong is thrown. */
+  /**
+   * The last answer to the same question while the tables are away or busy. Everything else is thrown: what a caller did
+   * wrong, and every defect, which an old answer would hide for as long as it lasts. A statement that went over its own
+   * time or memory is a defect too: it waited in the queue before, and then has 30 s for what takes less than one. Only
+   * the engine as a whole at its limit is busy, and says so by a `Refusal`.
+   */
   async #sendLast(exchange: Omit<Exchange, 'known'>, question: string, error: unknown): Promise<void> {
-    const isCallersFault = error instanceof Refusal && error.status < 500
-    const last = isCallersFault ? undefined : this.#needs.memory.newest(question)
+    const isUnavailable = error instanceof Refusal && error.status === 503
+    const last = isUnavailable ? this.#needs.memory.newest(question) : undefined
     if (last === undefined) throw error
     this.#needs.logger.warn(
       { err: error, reqId: exchange.request.id },

@@ -11,7 +11,6 @@ import {
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { createIngest, type IngestOptions, type Log } from '../../src/index.js'
-import { nextOnGrid, schedule } from '../../src/scrape/schedule.js'
 import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
@@ -246,31 +245,6 @@ test('the age of a source counts from its last run with samples', async (t) => {
   const metrics = await registry.metrics()
   t.match(metrics, /gamenet_scrape_age_seconds\{source="network"\} 2\n/)
   t.notMatch(metrics, /gamenet_scrape_age_seconds\{source="games"\}/)
-})
-
-test('a schedule keeps to its grid, skips what it missed, and never runs twice at once', async (t) => {
-  t.equal(nextOnGrid(0, 60, 1), 60)
-  t.equal(nextOnGrid(0, 60, 60), 120)
-  t.equal(nextOnGrid(0, 60, 1000), 1020, 'a long sleep is not made up for')
-  t.equal(nextOnGrid(100, 60, 99), 160)
-  let running = 0
-  let runs = 0
-  await new Promise<void>((resolve) => {
-    const planned = schedule(1, async () => {
-      running += 1
-      runs += 1
-      t.equal(running, 1)
-      await new Promise(setImmediate)
-      running -= 1
-      if (runs === 5) {
-        planned.stop()
-        resolve()
-      }
-    })
-    const awake = setInterval(() => {}, 1000)
-    t.teardown(() => clearInterval(awake))
-  })
-  t.equal(runs, 5)
 })
 
 test('a period that cannot work is refused at once', async (t) => {

@@ -109,6 +109,23 @@ export function renderHomePage(model: PageModel): RenderedPage {
   return page.rendered()
 }
 
+/** Writes the titles of a model as the network writes its page of all games. */
+export function renderGamesPage(model: PageModel): RenderedPage {
+  const page = createWriter(model.style)
+  page.markup('<!doctype html>\n<html><head><title>Games</title></head><body><h1>Games</h1>\n')
+  page.markup('<table class=q:table:q><thead><tr><th>Name</th><th>ID</th></tr></thead><tbody>\n')
+  for (const row of model.titles) {
+    page.comment('a row')
+    page.markup('<tr>\n')
+    page.listed(row)
+    page.markup('</tr>\n')
+  }
+  page.markup('</tbody></table>\n')
+  page.comment('the end')
+  page.markup('</body></html>\n')
+  return page.rendered()
+}
+
 function createWriter(style: PageStyle) {
   let html = ''
   const facts: RenderedPage['facts'] = []
@@ -132,9 +149,10 @@ function createWriter(style: PageStyle) {
       writer.fact(written(number, style))
       writer.markup(`</h3><p>${label}</p></div>\n`)
     },
-    row(row: TitleModel) {
+    /** The two cells that both pages have. */
+    listed(row: TitleModel) {
       const link = `https://upstream.example/games/${style.linksByCode ? row.productCode : row.titleId}`
-      writer.markup(`<tr>\n<td><a href=q:${link}:q><img src=q:${row.image}:q></a> <a href=q:${link}:q>`)
+      writer.markup(`<td><a href=q:${link}:q><img src=q:${row.image}:q></a> <a href=q:${link}:q>`)
       writer.text(row.name)
       writer.markup(`</a><br /><small>`)
       writer.text(row.subtitle)
@@ -142,7 +160,12 @@ function createWriter(style: PageStyle) {
       writer.text(row.productCode)
       writer.markup('<br />\n<small>')
       writer.fact(style.upperCaseIds ? row.titleId.toUpperCase() : row.titleId)
-      writer.markup(`</small></td>\n<td${right}>`)
+      writer.markup('</small></td>\n')
+    },
+    row(row: TitleModel) {
+      writer.markup('<tr>\n')
+      writer.listed(row)
+      writer.markup(`<td${right}>`)
       writer.fact(written(row.online, style))
       writer.markup(`</td>\n<td${right}>`)
       writer.fact(row.sessions === 0 ? '-' : lobbies(row, style))

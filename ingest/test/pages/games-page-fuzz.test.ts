@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { type GamesPage, parseGamesPage } from '../../src/pages/games-page.js'
+import { type PageModel, pageModel, renderGamesPage } from '../page-model.js'
+import { mutation } from '../page-mutation.js'
+
+const ADDRESS = 'https://upstream.example/games'
+
+test('every page of games reads back as what was written into it', async () => {
+  fc.assert(
+    fc.property(pageModel, (model) => {
+      const titles = model.titles.map(({ titleId, name, subtitle, productCode, image }) => ({
+        titleId,
+        name,
+        subtitle,
+        productCode,
+        image: `https://upstream.example${image}`
+      }))
+      assert.deepEqual(parseGamesPage(renderGamesPage(model).html, ADDRESS), {
+        ok: true,
+        page: { titles, unreadable: [] }
+      })
+    }),
+    { numRuns: 200 }
+  )
+})
+
+test('a page of games cut off at any byte describes nothing before its table is closed, and nothing wrongly', async () => {
+  fc.assert(
+    fc.property(pageModel, fc.nat(), (model, at) => {
+      const { html } = renderGamesPage(model)
+      const length = at % html.length
+      const parsed = parseGamesPage(html.slice(0, length), ADDRESS)
+      if (length < html.indexOf('</table>') + '</table>'.length) return !parsed.ok
+      return parsed.ok && parsed.page.titles.length === model.titles.length && mixedUp(parsed.page, model).length === 0
+    }),
+    { numRuns: 300 }
+  )
+})
+
+test('markup that is deleted, doubled, swapped or inserted never gives a title what is another’s', async () => {
+  let refused = 0
+  let partial = 0
+  let whole = 0
+  fc.assert(
+    fc.property(pageModel, fc.array(mutation, { minLength: 1, maxLength: 3 }), (model, mutations) => {
+      const mutated = mutations.reduce((page, mutate) => mutate(page), renderGamesPage(model))
+      const parsed = parseGamesPage(mutated.html, ADDRESS)
+      if (!parsed.ok) refused += 1
+      else if (parsed.page.titles.length < model.titles.length) partial += 1
+      else whole += 1
+      const wrong = parsed.ok ? mixedUp(parsed.page, model) : []
+      if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
+    }),
+    // Shrinking would parse for minutes, and a failing page is readable as it is.
+    { numRuns: 600, endOnFailure: true }
+  )
+  // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
+  for (const reached of [refused, partial, whole]) {
+    if (reached < 12)
+      throw new Error(`the mutations are lopsided: ${refused} refused, ${partial} partial, ${whole} whole`)
+  }
+})
+
+test('no text whatever breaks the parser of the page of games', async () => {
+  const soup = fc.array(
+    fc.oneof(
+      fc.constantFrom('<table>', '<tbody>', '<tr>', '<td>', '</table>', '<small>4d530064', '<a href=/games/4d530064>x'),
+      fc.constantFrom('<section id=games>', '<br>', '<img src=http://[>', '<svg>', '<template>', '<select>'),
+      fc.string({ unit: 'binary' })
+    ),
+    { maxLength: 60 }
+  )
+  fc.assert(
+    fc.property(soup, (pieces) => typeof parseGamesPage(pieces.join(''), ADDRESS).ok === 'boolean'),
+    { numRuns: 300 }
+  )
+})
+
+/**
+ * How a read page contradicts the model that it was written from. Text inserted beside a name is part of it for any
+ * reader; what must never be is a title that was not written, that stands twice, or that has what belongs to another.
+ */
+function mixedUp(page: GamesPage, model: PageModel): string[] {
+  const found: string[] = []
+  for (const read of page.titles) {
+    const written = model.titles.find(({ titleId }) => titleId === read.titleId)
+    if (written === undefined) found.push(`title ${read.titleId} was never written`)
+    for (const field of ['name', 'subtitle', 'productCode'] as const) {
+      const value = read[field]
+      const isAnothers = value !== written?.[field] && model.titles.some((title) => title[field] === value)
+      if (isAnothers) found.push(`${field} of ${read.titleId} is ${JSON.stringify(value)}`)
+    }
+  }
+  if (new Set(page.titles.map(({ titleId }) => titleId)).size !== page.titles.length) found.push('a title stands twice')
+  return found
+}

@@ -1,0 +1,225 @@
+import { execFile } from 'node:child_process'
+import { access, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+import { z } from 'zod'
+import { ask } from './service/ask.js'
+import { type Environment, gamenet, gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
+import { startUpstream } from './service/upstream.js'
+
+const halo = {
+  titleId: '4d530064',
+  name: 'Halo 2',
+  subtitle: 'Halo 2',
+  online: 41,
+  lobbies: { players: 16, sessions: 3 }
+}
+const ride = { titleId: '55530036', name: '187 Ride / #1', subtitle: '', online: 5, lobbies: null }
+const DAY = 'from=2017-02-17T00:00:00Z&to=2017-02-18T00:00:00Z'
+const COUNTS = 'observedAt,online\n2017-02-17 06:00:00,9234\n2017-02-17 07:00:00,\n2017-02-17 08:00:00,0\n'
+const COUNTED = [
+  { recorded_at: '2017-02-17 06:00:00', online_count: 9234 },
+  { recorded_at: '2017-02-17 08:00:00', online_count: 0 }
+]
+
+function environmentOf(directory: string, upstreamUrl: string): Environment {
+  return {
+    DATA_DIR: directory,
+    UPSTREAM_URL: upstreamUrl,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  }
+}
+
+test('what is done while the service is stopped is in its answers when it starts', async (t) => {
+  const directory = t.testdir({ 'counts.csv': COUNTS, 'more.csv': `${COUNTS}yesterday,5\n` })
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  upstream.show({ registered: 21_345, online: 87, titles: [halo, ride] })
+  const environment = environmentOf(join(directory, 'data'), upstream.url)
+  const isFree = () =>
+    access(join(directory, 'data', 'service.json')).then(
+      () => false,
+      () => true
+    )
+
+  await t.test('migrate makes the tables once', async (t) => {
+    const Applied = z.object({ applied: z.array(z.string()) })
+    const { applied } = Applied.parse(await gamenetJson(environment, ['migrate']))
+    t.ok(applied.length > 0, 'it names what it applied', {
+      todo: 'opening the folder of a stopped service applies migrations before the command asks for them'
+    })
+    t.same(await gamenetJson(environment, ['migrate']), { applied: [] }, 'a second time there is nothing to do')
+    t.ok(await isFree(), 'the folder is let go')
+  })
+
+  await t.test('an import is published and read', async (t) => {
+    const command = ['import', 'network-count', join(directory, 'counts.csv')]
+    t.match(await gamenetJson(environment, command), [{ published: 2, missing: 1, rejected: 0, finished: true }])
+    t.match(await gamenetJson(environment, command), [{ published: 0, alreadyDone: true }], 'the same again is nothing')
+    const strict = await gamenet(environment, [
+      'import',
+      'network-count',
+      join(directory, 'more.csv'),
+      '--strict',
+      '--json'
+    ])
+    t.equal(strict.code, 1)
+    t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
+    const piped = await gamenet(
+      environment,
+      ['import', 'title-count', '-', '--json'],
+      Buffer.from('titleId,observedAt,online\n4d530064,2017-02-17T06:00:00Z,7\n')
+    )
+    t.equal(piped.code, 0, piped.stderr)
+    t.match(JSON.parse(piped.stdout), [{ published: 1 }])
+    t.ok(await isFree(), 'the folder is let go')
+  })
+
+  await t.test('a scrape is published, a failed one is known', async (t) => {
+    t.match(await gamenetJson(environment, ['scrape', 'all']), [{ outcome: 'succeeded' }, { outcome: 'succeeded' }])
+    upstream.showText('<html><body>Back soon</body></html>')
+    const failed = await gamenet(environment, ['scrape', 'network', '--json'])
+    t.equal(failed.code, 1)
+    t.match(JSON.parse(failed.stdout), [{ source: 'network', outcome: 'failed', published: 0, reason: /\S/ }])
+    t.ok(await isFree(), 'the folder is let go')
+  })
+
+  await t.test('status waits until all can be read, and says so', async (t) => {
+    const status = await gamenetJson(environment, ['status', '--wait', '60'])
+    t.match(status, {
+      settled: { settled: true, behind: [] },
+      trouble: null,
+      sources: [
+        { source: 'network', lastRun: { outcome: 'failed', published: 0 } },
+        { source: 'games', lastRun: { outcome: 'succeeded' } }
+      ]
+    })
+    const { topics, projections } = z
+      .object({
+        topics: z.array(z.object({ head: z.int(), loaded: z.int(), parked: z.int() })),
+        projections: z.array(z.object({ lagEvents: z.int() }))
+      })
+      .parse(status)
+    t.ok(topics.length > 0 && projections.length > 0)
+    t.ok(
+      topics.every(({ head, loaded, parked }) => head === loaded && parked === 0),
+      'all topics are loaded'
+    )
+    t.ok(
+      projections.every(({ lagEvents }) => lagEvents === 0),
+      'no projection lags'
+    )
+    const plain = await promisify(execFile)('npx', ['--no-install', 'gamenet', 'status', '--wait'], {
+      cwd: fileURLToPath(ROOT),
+      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment }
+    })
+    t.match(plain.stdout, /All that the log held can be read/, 'the same through npx')
+  })
+
+  await t.test('the service starts with all of it', async (t) => {
+    const service = await startGamenet(environment)
+    t.teardown(() => service.kill())
+    const get = async (path: string) => (await ask(`${service.apiUrl}${path}`)).body
+    t.same(await get(`/api/network-stats/online-24h?${DAY}`), COUNTED)
+    t.match(await get('/api/network-stats/online-24h'), [{ online_count: 87 }], 'the failed scrape is no sample')
+    t.match(await get('/api/online-users'), { 'Halo 2': { online: 41, activeLobbies: 3 }, [ride.name]: { online: 5 } })
+    t.match(await get(`/api/game/${encodeURIComponent(ride.name)}`), { titleId: ride.titleId })
+    t.same(await get(`/api/title/4D530064/online-users/history?${DAY}`), [
+      { recorded_at: '2017-02-17 06:00:00', online_count: 7 }
+    ])
+    t.same(await gamenetJson(environment, ['migrate']), { applied: [] }, 'a running service has the newest schema')
+    t.match(
+      await gamenetJson(environment, ['import', 'network-count', join(directory, 'counts.csv')]),
+      [{ published: 0, alreadyDone: true }],
+      'what was imported while it was stopped is known'
+    )
+    t.equal(await service.stop(), 0)
+    t.ok(await isFree(), 'the folder is let go')
+  })
+})
+
+test('two services side by side do not see each other', async (t) => {
+  const directory = t.testdir({ 'counts.csv': COUNTS })
+  const [left, right] = await Promise.all(
+    [halo, ride].map(async (title) => {
+      const upstream = await startUpstream()
+      t.teardown(() => upstream.close())
+      upstream.show({ registered: 100, online: title.online, titles: [title] })
+      const environment = environmentOf(join(directory, title.titleId), upstream.url)
+      const service = await startGamenet(environment)
+      t.teardown(() => service.kill())
+      return { title, environment, service }
+    })
+  )
+  if (left === undefined || right === undefined) throw new Error('two services were to start')
+  t.not(left.service.apiUrl, right.service.apiUrl)
+  // The command line finds each service by its folder alone.
+  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['scrape', 'all'])))
+  const file = join(directory, 'counts.csv')
+  t.match(await gamenetJson(left.environment, ['import', 'network-count', file]), [{ published: 2 }])
+  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['status', '--wait', '60'])))
+  const get = async (side: typeof left, path: string) => (await ask(`${side.service.apiUrl}${path}`)).body
+  for (const side of [left, right]) {
+    const other = side === left ? right : left
+    t.same(await get(side, '/api/games'), [side.title.name])
+    t.match(await get(side, '/api/network-stats/online-24h'), [{ online_count: side.title.online }])
+    t.equal((await ask(`${side.service.apiUrl}/api/game/${other.title.titleId}`)).status, 404)
+    t.equal((await ask(`${side.service.apiUrl}/api/title/${other.title.titleId}/online-users/history`)).status, 404)
+  }
+  t.same(await get(left, `/api/network-stats/online-24h?${DAY}`), COUNTED)
+  t.same(await get(right, `/api/network-stats/online-24h?${DAY}`), [], 'an import belongs to one of them')
+  t.match(
+    await gamenetJson(right.environment, ['import', 'network-count', file]),
+    [{ published: 2, alreadyDone: false }],
+    'and so does what is known of it'
+  )
+
+  const before = await ask(`${right.service.apiUrl}/api/online-users`)
+  t.equal(await left.service.stop(), 0, 'one ends')
+  const after = await ask(`${right.service.apiUrl}/api/online-users`)
+  t.same([after.status, after.text], [200, before.text], 'the other goes on')
+  t.match(await gamenetJson(right.environment, ['scrape', 'network']), [{ outcome: 'succeeded' }])
+})
+
+test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
+  const directory = t.testdir({ file: 'not a folder', 'counts.csv': COUNTS, 'cut.csv.gz': 'no gzip' })
+  const environment = environmentOf(join(directory, 'data'), 'http://127.0.0.1:9')
+  await writeFile(join(directory, 'other.csv'), 'When,Peak\n2017-02-17 06:00:00,9234\n')
+  const counts = join(directory, 'counts.csv')
+  const cases: [readonly string[], number, RegExp, Environment?][] = [
+    [['status'], 1, /There is no service and no data in/],
+    [['status', '--wait', 'soon'], 2, /--wait takes whole seconds/],
+    [['scrape', 'weather'], 2, /weather/],
+    [['scrape'], 2, /missing required argument/],
+    [['import', 'weather', counts], 2, /weather/],
+    [['import', 'network-count'], 2, /missing required argument/],
+    [['import', 'network-count', join(directory, 'none.csv')], 2, /There is no file/],
+    [['import', 'network-count', counts, '--columns', 'online'], 2, /--columns takes field=value/],
+    [['import', 'network-count', counts, '--columns', 'players=online'], 2, /no field "players"/],
+    [['import', 'network-count', counts, '--set', 'observedAt=yesterday'], 2, /observedAt is "yesterday"/],
+    [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],
+    [['import', 'network-count', join(directory, 'cut.csv.gz')], 2, /\S/],
+    [['migrate', '--fast'], 2, /unknown option/],
+    [['migrate'], 1, /cannot be written/, { DATA_DIR: join(directory, 'file') }],
+    [['migrate'], 2, /LOG_LEVEL/, { LOG_LEVEL: 'loud' }],
+    [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
+  ]
+  for (const [args, code, sentence, more] of cases) {
+    const done = await gamenet({ ...environment, ...more }, args)
+    t.equal(done.code, code, `${args.join(' ')} ends with ${code}: ${done.stderr.trim()}`)
+    t.match(done.stderr, sentence)
+    t.notMatch(done.stderr, /\n\s+at /, 'no stack')
+    t.equal(done.stdout, '')
+  }
+  const unreachable = await gamenet(environment, ['scrape', 'network', '--json'])
+  t.equal(unreachable.code, 1, 'a page that cannot be had')
+  t.match(JSON.parse(unreachable.stdout), [{ outcome: 'failed', published: 0 }])
+  for (const args of [['--help'], ['import', '--help'], ['status', '--help']]) {
+    const help = await gamenet({}, args)
+    t.equal(help.code, 0, args.join(' '))
+    t.match(help.stdout, /Usage: gamenet/)
+  }
+})

@@ -1,5 +1,5 @@
 import { access, constants, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 
@@ -53,7 +53,9 @@ export async function runningOperatorUrl(directory: string): Promise<string | un
 
 async function mkdirWritable(path: string): Promise<void> {
   try {
-    await mkdir(path, { recursive: true })
+    // Where a parent cannot take a folder, as in /proc, Node 20's recursive mkdir never ends.
+    await access(await nearestExisting(path), constants.W_OK | constants.X_OK)
+    await mkdirSteps(path)
     await access(path, constants.W_OK | constants.X_OK)
     await writeFile(join(path, '.writable'), '')
     await rm(join(path, '.writable'))
@@ -63,6 +65,20 @@ async function mkdirWritable(path: string): Promise<void> {
       `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.`
     )
   }
+}
+
+async function nearestExisting(path: string): Promise<string> {
+  const isThere = await access(path).then(
+    () => true,
+    () => false
+  )
+  return isThere ? path : nearestExisting(dirname(path))
+}
+
+async function mkdirSteps(path: string): Promise<void> {
+  if ((await nearestExisting(path)) === path) return
+  await mkdirSteps(dirname(path))
+  await mkdir(path)
 }
 
 async function checkFormat(path: string, engine: string): Promise<void> {

@@ -110,6 +110,13 @@ test('a wrong start is one sentence and an exit code', async (t) => {
       /UPSTREAM_URL is .*SCRAPE_NETWORK_SECONDS is "-1"/
     ],
     [{ DATA_DIR: `${directory}/file` }, ['start'], 1, /cannot be written/],
+    [{ DATA_DIR: '/proc/none/data' }, ['start'], 1, /cannot be written/],
+    [
+      { DATA_DIR: `${directory}/x`, CLICKHOUSE_URL: 'http://127.0.0.1:9' },
+      ['start'],
+      1,
+      /cannot be reached.*CLICKHOUSE_URL/
+    ],
     [{}, ['begin'], 2, /unknown command/],
     [{ DATA_DIR: `${directory}/none` }, ['status'], 1, /There is no service and no data/],
     [{}, ['import', 'title-count', `${directory}/none.csv`], 2, /There is no file/],

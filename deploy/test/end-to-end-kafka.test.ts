@@ -1,4 +1,4 @@
-import { kafkaBrokerMissing, startClickHouseFront, startKafkaBroker } from '@gamenet/engines/testing'
+import { freePort, kafkaBrokerMissing, startClickHouseFront, startKafkaBroker } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { provesTheWholeWay } from './service/end-to-end.js'
 import { type Environment, gamenetJson, startGamenet } from './service/gamenet.js'
@@ -40,7 +40,7 @@ test(
   async (t) => {
     const directory = t.testdir()
     const { upstream, environment } = await surroundings(t)
-    const front = await startClickHouseFront({ path: `${directory}/tables` })
+    const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
     const real = { ...environment, CLICKHOUSE_URL: front.url }
     const projector = await startGamenet(real, 'projector')

@@ -1,4 +1,5 @@
 import type { WriteStream } from 'node:tty'
+import { Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { addImport } from './import.js'
@@ -49,6 +50,17 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   const message = error instanceof Error ? error.message : String(error)
+  if (isUnreachable(error)) {
+    terminal.errors.write(
+      `${message} Look at KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
+    )
+    return 1
+  }
   terminal.errors.write(`Something went wrong that the program does not know: ${message}\n`)
   return 1
+}
+
+/** What engines throw that cannot be reached: `Refusal`, and Kafka's client. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
 }

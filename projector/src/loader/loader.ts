@@ -265,6 +265,7 @@ class Storing {
         this.trouble = null
         return result
       } catch (error) {
+        if (signal.aborted) return undefined
         this.trouble = { topic, reason: reasonOf(error) }
         this.#options.logger.error(this.trouble, 'loading failed; it is tried again')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)

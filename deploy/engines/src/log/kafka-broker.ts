@@ -2,10 +2,11 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { createServer, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { freePort } from '../free-port.js'
 
 const run = promisify(execFile)
 const START_MS = 60_000
@@ -140,15 +141,4 @@ async function startServer(classPath: string, config: string): Promise<ChildProc
   child.unref()
   for (const stream of [child.stdout, child.stderr]) (stream as unknown as Socket).unref()
   return child
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('the system gave no free port')
-  return address.port
 }

@@ -1,9 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../free-port.js'
 
 /** A PostgreSQL server of its own, on the loopback interface, in a directory that goes with it. */
 export type PostgresProcess = {
@@ -85,12 +85,3 @@ const ready = (server: ChildProcess): Promise<void> =>
       reject(new Error(`PostgreSQL did not start: ${said}`))
     })
   })
-
-const freePort = async (): Promise<number> => {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const address = probe.address()
-  probe.close()
-  if (address === null || typeof address === 'string') throw new Error('No free loopback port was found.')
-  return address.port
-}

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
+import { freePort } from '../src/free-port.js'
 import { openClickHouseServer } from '../src/index.js'
 import { type FrontProcess, startClickHouseFront } from '../src/testing.js'
 import { clickhouseContract, until } from './clickhouse-contract.js'
@@ -52,7 +53,7 @@ const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
 
 test('a server that is away is refused as such, and is found again when it is back', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
-  const first = await startClickHouseFront({ path })
+  const first = await startClickHouseFront({ path, port: await freePort() })
   const clickhouse = openClickHouseServer({ url: first.url })
   t.teardown(() => clickhouse.close())
   await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')

@@ -62,10 +62,10 @@ export async function openTitleCountRows(conditions: Conditions): Promise<{ tabl
 export const SCHEDULES = {
   /** On whole minutes: imports, and the demo's history. */
   minutes: `toInt64(minute) * ${MINUTE_MS}`,
-  /** As the scheduler asks: up to 3 s after each point of a grid of 60 s; and 0.2 s until the page has come. */
-  scrapes: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + sipHash64(minute, 'jitter') % 3000 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`,
-  /** As it would ask with one offset for all runs. */
-  steady: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`
+  /** As the scheduler asks: one offset for all runs, and 0.2 s at most until the page has come. */
+  scrapes: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`,
+  /** As a scheduler would ask that draws up to 3 s of chance at each run. */
+  jittered: `intDiv(toInt64(minute) * ${MINUTE_MS} + 17345 + sipHash64(minute, 'jitter') % 3000 + 80 + sipHash64(minute, 'page') % 120, 1000) * 1000`
 } as const
 
 function insertSql(titleIds: readonly string[], firstIndex: number, fromMs: number, minutes: number): string {

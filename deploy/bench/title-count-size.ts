@@ -88,6 +88,6 @@ async function instantsOf(tables: ClickHouse, rows: number): Promise<Result[]> {
 
 const DESCRIPTIONS: Readonly<Record<keyof typeof SCHEDULES, string>> = {
   minutes: 'on whole minutes',
-  scrapes: 'up to 3 s of chance at each scrape',
-  steady: 'one offset for all scrapes'
+  scrapes: 'one offset for all scrapes',
+  jittered: 'up to 3 s of chance at each scrape'
 }

@@ -151,7 +151,7 @@ test('any text behind # is a view that can be asked for', async (t) => {
     fc.property(texts, (text) => {
       const view = readView(`#${text}`)
       ok(Object.hasOwn(rangesOf(view.titleId), view.range))
-      for (const { path } of questionsOf(view, NOW_MS)) match(path, /^api\/[\w/-]+\?[\w=&%.-]+$/)
+      for (const { path } of questionsOf(view, NOW_MS)) match(path, /^api\/[\w/-]+\?[\w=&%:.-]+$/)
     })
   )
   t.pass()

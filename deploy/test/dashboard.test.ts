@@ -1,5 +1,6 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { freePort } from '@gamenet/engines/testing'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
@@ -167,9 +168,14 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   const hide = (isHidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} })
       document.dispatchEvent(new Event('visibilitychange'))`)
-  const round = page.waitForResponse((response) => response.url().includes('api/online-users'))
-  await page.clock.runFor(6000)
-  t.equal((await round).status(), 304, 'what was not changed is not sent again')
+  const statuses: number[] = []
+  for (let round = 0; round < 2; round += 1) {
+    const answer = page.waitForResponse((response) => response.url().includes('api/online-users'))
+    await page.clock.runFor(6000)
+    statuses.push((await answer).status())
+  }
+  // Live counts are those of the present minute: one of two rounds may meet a new one.
+  t.ok(statuses.includes(304), 'what was not changed is not sent again')
   await page.waitForLoadState('networkidle')
   await hide(true)
   asked = 0
@@ -220,7 +226,7 @@ async function visit(t: Test): Promise<{
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
   }
-  const service = await startGamenet(environment)
+  const service = await startGamenet({ ...environment, PORT: String(await freePort()) })
   t.teardown(() => service.kill())
   const client = { OPERATOR_URL: service.operatorUrl }
   const file = join(directory, 'history.csv')

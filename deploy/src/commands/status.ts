@@ -15,8 +15,8 @@ export function addStatus(program: Command, terminal: Terminal): void {
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
       const config = terminal.config()
-      await requireData(config, await exists(config))
       const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
+      await requireData(config, await exists(config))
       const { status, settled } = await withOperations(terminal, async (operations) => ({
         settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
         status: await operations.status()

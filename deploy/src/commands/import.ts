@@ -1,6 +1,8 @@
-import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import { importableTopics } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
@@ -28,6 +30,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
+      const piped = files.includes('-') ? await spoolStandardInput() : ''
       const reports = await withOperations(terminal, async (operations) => {
         const reports: FileReport[] = []
         for (const file of files) {
@@ -38,7 +41,7 @@ export function addImport(program: Command, terminal: Terminal): void {
             set,
             strict: options.strict === true
           }
-          const content = file === '-' ? process.stdin : createReadStream(file)
+          const content = createReadStream(file === '-' ? piped : file)
           const progress = showProgress(terminal, options, file)
           const report = await operations.import(request, content, progress.update).finally(progress.stop)
           reports.push({ file, ...report })
@@ -46,9 +49,21 @@ export function addImport(program: Command, terminal: Terminal): void {
         if (options.wait) await waitUntilReadable(operations, terminal)
         return reports
       })
+      if (piped !== '') await rm(dirname(piped), { recursive: true, force: true })
       print(terminal, options.json, reports, reports.flatMap(linesOf))
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
+}
+
+/**
+ * Reads standard input to its end before any engine is opened: chDB takes what it finds there for the data of its own
+ * INSERTs.
+ * @returns a temporary file
+ */
+async function spoolStandardInput(): Promise<string> {
+  const file = join(await mkdtemp(join(tmpdir(), 'gamenet-')), 'standard-input')
+  await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }))
+  return file
 }
 
 async function requireFile(file: string): Promise<void> {

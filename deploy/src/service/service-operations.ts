@@ -22,6 +22,8 @@ type Needs = {
   readonly projector: Projector | undefined
   readonly ingest: Ingest | undefined
   readonly demo: Demo | undefined
+  /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
+  readonly applied: readonly string[]
   /** Aborts when the service stops. */
   readonly signal: AbortSignal
 }
@@ -33,6 +35,7 @@ export type ServiceOperations = { readonly operations: Operations; stop(): Promi
 export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperations {
   const startedAt = instantOf(Date.now())
   const stopping = new AbortController()
+  const applied = [...needs.applied]
   const underWay = new Set<Promise<unknown>>()
   const all = { ...needs, signal: stopping.signal }
   const tracked = async <Answer>(work: Promise<Answer>): Promise<Answer> => {
@@ -49,7 +52,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
       scrape: async (source) => await scrape(needs.ingest, source),
       import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
-      migrate: () => migrate(needs.engines.clickhouse.control)
+      migrate: async () => [...applied.splice(0), ...(await migrate(needs.engines.clickhouse.control))]
     },
     stop: async () => {
       stopping.abort(

@@ -71,7 +71,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     (engines) => engines.close()
   )
   addEngineMetrics(registry, engines)
-  await migrate(engines.clickhouse.control)
+  const applied = await migrate(engines.clickhouse.control)
   const dataVersions = new DataVersions({
     tables: engines.clickhouse.control,
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
@@ -85,7 +85,13 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
       ? parts.add(await startDemo(logger), (demo) => demo.close())
       : undefined
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, demo, parts }) : undefined
-  const { operations, stop } = serviceOperations({ engines, projector, ingest, demo })
+  const { operations, stop } = serviceOperations({
+    engines,
+    projector,
+    ingest,
+    demo,
+    applied: role === 'offline' ? applied : []
+  })
   const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
   const api =
     role === 'all' || role === 'api'

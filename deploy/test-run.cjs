@@ -21,7 +21,8 @@ const run = childProcess.spawn(
 )
 run.on('exit', (code) => {
   const { passed, failed, skipped } = totals()
-  process.stdout.write(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
+  // tap leaves a code that shows the cursor again, without a line's end: the plain line begins on its own.
+  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
   process.exitCode = code === 0 && failed === 0 && passed > 0 ? 0 : 1
 })
 

@@ -10,7 +10,28 @@ export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud
 export { COUNT_MAX, Count } from './count.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
 export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
+export {
+  boardKey,
+  LeaderboardDescribed,
+  LeaderboardId,
+  LeaderboardSummary,
+  Leaderboards,
+  leaderboardTopic
+} from './leaderboard.js'
+export {
+  ENTRY_CHANGES,
+  type EntryChange,
+  FoundEntry,
+  Leaderboard,
+  LeaderboardChange,
+  LeaderboardChanges,
+  LeaderboardEntryChanged,
+  leaderboardEntryTopic
+} from './leaderboard-entry.js'
+export { compareMeasures, ranked, type Standing } from './leaderboard-rank.js'
+export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
 export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
+export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'
 export { nameKey } from './name-key.js'
 export {
   ActivitySummary,

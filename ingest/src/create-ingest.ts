@@ -14,7 +14,9 @@ import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 /** How each source is made; a new source is one more line. */
 const SOURCES: Readonly<Record<ScrapeSource, (parsing: PageParsing) => Source>> = {
   network: networkSource,
-  games: gamesSource
+  games: gamesSource,
+  matches: () => ({ name: 'matches', read: async () => ({ ok: true, publications: [], gaps: [] }) }),
+  boards: () => ({ name: 'boards', read: async () => ({ ok: true, publications: [], gaps: [] }) })
 }
 
 /** A day and a half would do; a week leaves room. Timers of Node end at 24 days. */

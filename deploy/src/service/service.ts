@@ -181,7 +181,12 @@ function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & 
   const ingest = createIngest({
     log: engines.log,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
-    periods: { network: config.SCRAPE_NETWORK_SECONDS, games: config.SCRAPE_GAMES_SECONDS },
+    periods: {
+      network: config.SCRAPE_NETWORK_SECONDS,
+      games: config.SCRAPE_GAMES_SECONDS,
+      matches: config.SCRAPE_MATCHES_SECONDS,
+      boards: config.SCRAPE_BOARDS_SECONDS
+    },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

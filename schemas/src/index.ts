@@ -8,6 +8,7 @@
  */
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
+export { FoundTimes } from './entry-time.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
 export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export {
@@ -42,6 +43,8 @@ export {
   OnlineHistory,
   RegisteredUsers
 } from './network-count.js'
+export { SuggestedPlayers } from './player.js'
+export { FoundEntries, FoundRosters, Player } from './player-entry.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'

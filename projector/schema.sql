@@ -372,14 +372,15 @@ CREATE TABLE match_session
     `title_id` LowCardinality(String),
     `first_seen` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
     `host` String,
-    `nth` UInt16,
+    `nth` UInt32,
     `is_void` Bool,
     `last_seen` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
     `peak_players` UInt32,
     `max_players` UInt32,
     `players_sum` UInt64,
     `sightings` UInt32,
-    `version` UInt64
+    `version` UInt64,
+    INDEX seen_last last_seen TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, first_seen, host, nth);

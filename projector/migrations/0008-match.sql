@@ -46,18 +46,21 @@ CREATE TABLE IF NOT EXISTS match_list_hour (
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(hour) ORDER BY (title_id, hour);
 
--- A match: the n-th lobby of a host in successive lists of a title. Asked for one title and a stretch of time. A late list
--- can split or join matches; the row of one that is no more says so (`is_void`).
+-- A match: the n-th lobby of a host in successive lists of a title. Asked for one title and a stretch of time, and by the
+-- projection for the matches that were seen last: matches are short, so that the index of `last_seen` leaves out nearly all
+-- granules of years. A late list can split or join matches; the row of one that is no more says so (`is_void`). Version:
+-- the newest position of the title's lists that were folded, never less than a row that it replaces.
 CREATE TABLE IF NOT EXISTS match_session (
   title_id LowCardinality(String),
   first_seen DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   host String,
-  nth UInt16,
+  nth UInt32,
   is_void Bool,
   last_seen DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   peak_players UInt32,
   max_players UInt32,
   players_sum UInt64,
   sightings UInt32,
-  version UInt64
+  version UInt64,
+  INDEX seen_last last_seen TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, first_seen, host, nth);

@@ -1,5 +1,8 @@
 import type { Projection } from './projection.js'
 import { importRun } from './projections/import-run.js'
+import { matchLatest } from './projections/match-latest.js'
+import { matchList } from './projections/match-list.js'
+import { matchListHour } from './projections/match-list-hour.js'
 import { networkCount } from './projections/network-count.js'
 import { networkCountHour } from './projections/network-count-hour.js'
 import { scrape } from './projections/scrape.js'
@@ -18,6 +21,9 @@ export const projections: readonly Projection[] = [
   titleCount,
   titleCountHour,
   titleCountDay,
+  matchList,
+  matchLatest,
+  matchListHour,
   scrape,
   importRun
 ]

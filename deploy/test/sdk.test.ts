@@ -59,6 +59,13 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
     client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', resolution: 60 }),
   getGame: (client) => client.getGame({ game: 'x' }),
   getGames: (client) => client.getGames(),
+  getMatches: (client) => client.getMatches({ titleId: 'x' }),
+  getGameMatches: (client) => client.getGameMatches({ titleId: 'x' }),
+  getLobbies: (client) => client.getLobbies({ titleId: 'x' }),
+  getMatchHistory: (client) => client.getMatchHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x' }),
+  getLastMatches: (client) => client.getLastMatches({ titleId: 'x', hours: 2 }),
+  getMatchStats: (client) => client.getMatchStats({ titleId: 'x' }),
+  getLobbyStats: (client) => client.getLobbyStats({ titleId: 'x' }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }

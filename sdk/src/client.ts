@@ -1,4 +1,5 @@
 import { healthMethods } from './health.js'
+import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
 import { type ClientOptions, requester } from './request.js'
 import { titleMethods } from './title.js'
@@ -13,5 +14,11 @@ export type GamenetClient = ReturnType<typeof gamenetClient>
  */
 export function gamenetClient(options: ClientOptions) {
   const get = requester(options)
-  return { ...networkCountMethods(get), ...titleCountMethods(get), ...titleMethods(get), ...healthMethods(get) }
+  return {
+    ...networkCountMethods(get),
+    ...titleCountMethods(get),
+    ...titleMethods(get),
+    ...matchListMethods(get),
+    ...healthMethods(get)
+  }
 }

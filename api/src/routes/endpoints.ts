@@ -1,4 +1,5 @@
 import type { Endpoint } from '../answers/answer.js'
+import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, matchStats } from './match-list.js'
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
@@ -14,5 +15,12 @@ export const endpoints: readonly Endpoint[] = [
   onlineUsers,
   titleOnlineHistory,
   gameInfo,
-  gameNames
+  gameNames,
+  matches,
+  gameMatches,
+  lobbies,
+  matchHistory,
+  lastMatches,
+  matchStats,
+  lobbyStats
 ]

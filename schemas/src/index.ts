@@ -29,7 +29,7 @@ export {
   LeaderboardEntryChanged,
   leaderboardEntryTopic
 } from './leaderboard-entry.js'
-export { compareMeasures, ranked, type Standing } from './leaderboard-rank.js'
+export { compareMeasures, measureGap, ranked, type Standing } from './leaderboard-rank.js'
 export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
 export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
 export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'

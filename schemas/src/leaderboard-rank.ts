@@ -58,6 +58,20 @@ export function compareMeasures(
   return left === right ? 0 : left > right ? -1 : 1
 }
 
+/** How far two measures lie apart: milliseconds of times, points of scores; null where one of them is no number. */
+export function measureGap(
+  a: Pick<Standing, 'rating' | 'timeMs'>,
+  b: Pick<Standing, 'rating' | 'timeMs'>
+): number | null {
+  if (a.timeMs !== null && b.timeMs !== null) return Math.abs(a.timeMs - b.timeMs)
+  if (a.timeMs !== null || b.timeMs !== null) return null
+  const left = scaled(a.rating)
+  const right = scaled(b.rating)
+  if (left === undefined || right === undefined) return null
+  const apart = left > right ? left - right : right - left
+  return Number(apart / UNITS) + Number(apart % UNITS) / Number(UNITS)
+}
+
 /** Rank of each entry by its measure alone: 1 + how many are better. */
 function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<Entry, number> {
   const ranks = new Map<Entry, number>()
@@ -73,6 +87,7 @@ function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<E
 
 const NUMBER = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/
 const FRACTION_DIGITS = 9
+const UNITS = 10n ** BigInt(FRACTION_DIGITS)
 
 /** A score's number, exact beyond 2^53, in units of 10^-9; undefined when the text is no number. */
 function scaled(rating: string): bigint | undefined {

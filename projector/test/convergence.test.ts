@@ -189,6 +189,7 @@ async function liveUntilDeath(
   const mortal = (of: Tables): Tables => ({
     execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
     rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
+    json: (sql, parameters) => call(() => of.json(sql, parameters)),
     insert: (table, columns, body) => call(() => of.insert(table, columns, body))
   })
   const reader: LogReader = {

@@ -60,7 +60,7 @@ export const MatchStats = z
     titleId: z.string(),
     gameName: z.string(),
     currentMatches: Count,
-    currentPlayers: Count,
+    currentPlayers: z.int().nonnegative(),
     matches24h: Count,
     matches7d: Count,
     matches30d: Count,

@@ -58,7 +58,7 @@ export const matchesInWindow = query({
       toFloat64(toUnixTimestamp64Milli(s.first_seen)) AS firstSeenMs,
       toFloat64(toUnixTimestamp64Milli(s.last_seen)) AS lastSeenMs,
       s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
-      s.last_seen = (SELECT l.ts FROM match_latest AS l FINAL WHERE l.title_id = {titleId: String}) AS isOpen
+      toBool(s.last_seen = (SELECT max(l.ts) FROM match_latest AS l WHERE l.title_id = {titleId: String})) AS isOpen
     FROM match_session AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')

@@ -1,6 +1,17 @@
 import { type CheerioAPI, load } from 'cheerio'
 import { adapter } from 'parse5-htmlparser2-tree-adapter'
 
+/** A part of a page that can be read, or not, without the other parts. */
+export type PagePart<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly reason: string }
+
+/** What the page's text shows beyond its tree. */
+export type PageSource = {
+  /** Where in the text a tag has a quote or `<` among its attributes' names or bare values, rising. */
+  readonly brokenTags: readonly number[]
+}
+
 /** What a parser makes of a page: its value, or one sentence on why the page is not what it must be. */
 export type ParsedPage<Page> =
   | { readonly ok: true; readonly page: Page }
@@ -11,19 +22,48 @@ export type ParsedPage<Page> =
  * with the square of them: 100,000 nested tables, 1.1 MB of text, held the process for 54 s.
  */
 const NESTING_MAX = 512
-/** Elements of a page; a home page of 1,000 titles has 20,000. Broken markup can make far more than it has tags. */
-const ELEMENTS_MAX = 500_000
+/**
+ * Elements of a page; a home page of 1,000 titles has 20,000, a board of 100,000 entries in 8 columns 900,000. Broken
+ * markup can make far more than it has tags.
+ */
+const ELEMENTS_MAX = 1_000_000
+const BROKEN_TAGS_MAX = 10_000
+/** Signs of a quote too few or too many: what stands up to the next quote, rows and all, has become a value. */
+const BROKEN_TAG = new Set([
+  'unexpected-character-in-attribute-name',
+  'unexpected-character-in-unquoted-attribute-value'
+])
+/** The elements of which parsers ask where they begin and end. All others do without: they take half of the memory. */
+const PLACED = new Set(['table', 'select', 'option'])
 
 /**
  * Builds the document as browsers do and reads it. Never throws, and never works long: a page that breaks the
  * parser or its limits is a page that cannot be read.
  */
-export function parseHtml<Page>(html: string, read: ($: CheerioAPI) => ParsedPage<Page>): ParsedPage<Page> {
+export function parseHtml<Page>(
+  html: string,
+  read: ($: CheerioAPI, source: PageSource) => ParsedPage<Page>
+): ParsedPage<Page> {
+  const brokenTags: number[] = []
   try {
-    return read(load(html, { sourceCodeLocationInfo: true, treeAdapter: limitedAdapter() }))
+    const $ = load(html, {
+      sourceCodeLocationInfo: true,
+      treeAdapter: limitedAdapter(),
+      onParseError({ code, startOffset }) {
+        if (!BROKEN_TAG.has(code)) return
+        if (brokenTags.length >= BROKEN_TAGS_MAX) throw new Error(`more than ${BROKEN_TAGS_MAX} broken tags`)
+        brokenTags.push(startOffset)
+      }
+    })
+    return read($, { brokenTags })
   } catch (error) {
     return unreadablePage(`the page broke the parser: ${error instanceof Error ? error.message : String(error)}`)
   }
+}
+
+/** Whether a tag between two places of the page's text is broken. */
+export function brokenTagIn({ brokenTags }: PageSource, start: number, end: number): boolean {
+  return brokenTags.some((offset) => offset >= start && offset < end)
 }
 
 /** Builds the same tree as always, but gives up on a page that nests too deep or grows too large. */
@@ -43,6 +83,9 @@ function limitedAdapter(): typeof adapter {
     },
     onItemPop() {
       depth -= 1
+    },
+    setNodeSourceCodeLocation(node, location) {
+      if ('name' in node && PLACED.has(node.name)) adapter.setNodeSourceCodeLocation(node, location)
     }
   }
 }

@@ -19,6 +19,7 @@ export {
   Leaderboards,
   leaderboardTopic
 } from './leaderboard.js'
+export { ComparedEntry, LeaderboardComparison } from './leaderboard-comparison.js'
 export {
   ENTRY_CHANGES,
   type EntryChange,
@@ -45,6 +46,7 @@ export {
 } from './network-count.js'
 export { SuggestedPlayers } from './player.js'
 export { FoundEntries, FoundRosters, Player } from './player-entry.js'
+export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'

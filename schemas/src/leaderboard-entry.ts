@@ -77,6 +77,7 @@ export const Leaderboard = z
     leaderboardId: z.string(),
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
+    asOf: z.iso.datetime().optional().meta({ description: 'The instant that was asked for; absent: now.' }),
     total: Count.meta({ description: 'Entries of the whole board.' }),
     entries: z.array(LeaderboardRow)
   })

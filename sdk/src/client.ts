@@ -1,6 +1,10 @@
 import { healthMethods } from './health.js'
+import { leaderboardMethods } from './leaderboard.js'
+import { leaderboardChangeMethods } from './leaderboard-change.js'
+import { leaderboardEntryMethods } from './leaderboard-entry.js'
 import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
+import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
@@ -18,6 +22,10 @@ export function gamenetClient(options: ClientOptions) {
     ...networkCountMethods(get),
     ...titleCountMethods(get),
     ...titleMethods(get),
+    ...leaderboardMethods(get),
+    ...leaderboardEntryMethods(get),
+    ...recordHistoryMethods(get),
+    ...leaderboardChangeMethods(get),
     ...matchListMethods(get),
     ...healthMethods(get)
   }

@@ -36,7 +36,12 @@ export type AnswerContext = {
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */
-export type Made = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+export type Made = {
+  readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** True when the same question may have another answer before its data version moves: sent without ETag, not kept. */
+  readonly isProvisional?: boolean
+}
 
 /**
  * One endpoint as data; the mechanism adds parameters' errors, ETag, 304, memory, compression, HEAD, OPTIONS, 405 and

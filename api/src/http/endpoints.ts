@@ -127,6 +127,7 @@ class Answering {
       headers: { ...headers, ...made.headers },
       madeAtMs: now(),
       body,
+      isProvisional: made.isProvisional === true,
       frames: {},
       compressing: {}
     }
@@ -221,7 +222,7 @@ function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPosted: bo
     ...COMMON_HEADERS,
     ...answerHeaders(answer.dataVersion),
     // The tag of a posted question's answer would name whatever GET answers at the path (RFC 9110, 9.3.3 and 8.8.3).
-    ...(isPosted ? { 'Cache-Control': 'no-store' } : { ETag: etagOf(answer.identity, coding) }),
+    ...(isPosted || answer.isProvisional ? { 'Cache-Control': 'no-store' } : { ETag: etagOf(answer.identity, coding) }),
     ...answer.headers
   }
   if (coding !== 'identity') headers['Content-Encoding'] = coding

@@ -53,11 +53,11 @@ export function titleId() {
   })
 }
 
-/** A name or another free text: 1 to 500 characters, no control characters. */
-export function text() {
-  const allowed = `1 to ${TEXT_CHARACTERS_MAX} characters without control characters`
-  return parameter(allowed, { type: 'string', minLength: 1, maxLength: TEXT_CHARACTERS_MAX }, (given) =>
-    given.length <= TEXT_CHARACTERS_MAX && !/[\p{Cc}\p{Cs}]/u.test(given) ? given : undefined
+/** A name or another free text: 1 to `max` characters, 500 unless given, no control characters. */
+export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
+  const allowed = `1 to ${max} characters without control characters`
+  return parameter(allowed, { type: 'string', minLength: 1, maxLength: max }, (given) =>
+    given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given) ? given : undefined
   )
 }
 

@@ -1,6 +1,10 @@
 import type { Endpoint } from '../answers/answer.js'
+import { leaderboardSummary, leaderboards } from './leaderboard.js'
+import { leaderboardChanges } from './leaderboard-change.js'
+import { leaderboard, leaderboardComparison } from './leaderboard-entry.js'
 import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, matchStats } from './match-list.js'
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
+import { leaderboardRecords, recentlySetRecords } from './record-history.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
 
@@ -16,6 +20,13 @@ export const endpoints: readonly Endpoint[] = [
   titleOnlineHistory,
   gameInfo,
   gameNames,
+  leaderboardSummary,
+  leaderboards,
+  leaderboard,
+  leaderboardComparison,
+  leaderboardRecords,
+  recentlySetRecords,
+  leaderboardChanges,
   matches,
   gameMatches,
   lobbies,

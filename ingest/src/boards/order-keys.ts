@@ -3,12 +3,12 @@ const SPACING = 2 ** 32
 /** Keys stay within ± this, so that their differences are exact numbers too. */
 const KEY_MAX = 2 ** 52
 
-/** What is known of the entry at one place of a page, highest place first. */
+/** What is known of the entries of a page, highest place first. */
 export type Placed = {
-  /** The order key that it has; null when it has none. */
-  readonly order: number | null
-  /** Whether an event tells of the entry whatever becomes of its key, so that a new key costs nothing. */
-  readonly isTold: boolean
+  /** The order key of each; NaN for one that has none. */
+  readonly orders: Float64Array
+  /** 1 for one that an event tells of whatever becomes of its key, so that a new key costs nothing. */
+  readonly isTold: Uint8Array
 }
 
 /**
@@ -19,92 +19,82 @@ export type Placed = {
  * evenly over the gaps. Only where a key would pass ± 2^52 (a million entries later, each above all others) are all
  * renewed. Takes O(n log n).
  */
-export function orderKeys(entries: readonly Placed[]): number[] {
-  const slack = entries.map(({ order }, place) =>
-    order === null || Math.abs(order) > KEY_MAX ? undefined : order - place
-  )
-  const keys = new Array<number>(entries.length).fill(0)
-  let before: number | undefined
-  for (const place of longestRun(slack, entries)) {
-    const key = entries[place]?.order ?? 0
-    keys[place] = key
-    if (before === undefined) {
-      const top = key - place * SPACING
-      if (top < -KEY_MAX) return freshKeys(entries.length)
-      for (let i = 0; i < place; i += 1) keys[i] = top + i * SPACING
-    } else {
-      fillBetween(keys, before, place)
-    }
-    before = place
+export function orderKeys({ orders, isTold }: Placed): Float64Array {
+  const slack = orders.map((order, place) => (Math.abs(order) <= KEY_MAX ? order - place : Number.NaN))
+  const run = risingRun(slack) ?? heaviestRun(slack, isTold)
+  const first = run[0]
+  const last = run.at(-1)
+  if (first === undefined || last === undefined) return freshKeys(orders.length)
+  const top = keyAt(orders, first) - first * SPACING
+  const bottom = keyAt(orders, last) + (orders.length - 1 - last) * SPACING
+  if (top < -KEY_MAX || bottom > KEY_MAX) return freshKeys(orders.length)
+  const keys = new Float64Array(orders.length)
+  for (let place = 0; place < first; place += 1) keys[place] = top + place * SPACING
+  let above = first
+  for (const below of run) {
+    const key = keyAt(orders, above)
+    const step = Math.floor((keyAt(orders, below) - key) / Math.max(1, below - above))
+    for (let place = above; place < below; place += 1) keys[place] = key + (place - above) * step
+    above = below
   }
-  if (before === undefined) return freshKeys(entries.length)
-  const last = keys[before] ?? 0
-  if (last + (keys.length - 1 - before) * SPACING > KEY_MAX) return freshKeys(entries.length)
-  for (let i = before + 1; i < keys.length; i += 1) keys[i] = last + (i - before) * SPACING
+  for (let place = last; place < keys.length; place += 1) keys[place] = keyAt(orders, last) + (place - last) * SPACING
   return keys
 }
 
-function freshKeys(count: number): number[] {
+function freshKeys(count: number): Float64Array {
   const spacing = Math.min(SPACING, Math.floor(KEY_MAX / (count + 1)))
-  return Array.from({ length: count }, (_, place) => (place + 1) * spacing)
+  return new Float64Array(count).map((_, place) => (place + 1) * spacing)
 }
 
-function fillBetween(keys: number[], above: number, below: number): void {
-  const first = keys[above] ?? 0
-  const step = Math.floor(((keys[below] ?? 0) - first) / (below - above))
-  for (let place = above + 1; place < below; place += 1) keys[place] = first + (place - above) * step
+function keyAt(orders: Float64Array, place: number): number {
+  return orders[place] ?? Number.NaN
 }
 
-/** The places of the heaviest run in which the values never fall; an undefined value is in no run. */
-function longestRun(values: readonly (number | undefined)[], entries: readonly Placed[]): number[] {
-  const known = placesThatNeverFall(values)
-  return known.rises ? known.places : heaviestRun(known.places, values, entries)
-}
-
-/** All places that have a value, and whether the values never fall as it is: the board as good as always. */
-function placesThatNeverFall(values: readonly (number | undefined)[]): { places: number[]; rises: boolean } {
+/** All places that have a value, when the values never fall: a board to which nothing, or little, has happened. */
+function risingRun(values: Float64Array): number[] | undefined {
   const places: number[] = []
-  let rises = true
-  let last = Number.NEGATIVE_INFINITY
-  for (const [place, value] of values.entries()) {
-    if (value === undefined) continue
-    if (value < last) rises = false
-    last = value
-    places.push(place)
+  let above = Number.NEGATIVE_INFINITY
+  for (let place = 0; place < values.length; place += 1) {
+    const value = keyAt(values, place)
+    if (value < above) return undefined
+    if (value >= above) {
+      places.push(place)
+      above = value
+    }
   }
-  return { places, rises }
+  return places
 }
 
-/** A Fenwick tree over the values keeps, for each bound, the heaviest run that ends at or below it. */
-function heaviestRun(
-  places: readonly number[],
-  values: readonly (number | undefined)[],
-  entries: readonly Placed[]
-): number[] {
-  const sorted = Float64Array.from(places, (place) => values[place] ?? 0).sort()
-  const weights = new Float64Array(places.length)
-  const previous = new Int32Array(places.length)
-  /** Number of the run's last member in `places`, plus 1. */
-  const heaviest = new Int32Array(sorted.length + 1)
-  const weightOf = (member: number) => (member === 0 ? 0 : (weights[member - 1] ?? 0))
+/**
+ * The places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values keeps, for each
+ * bound, where the heaviest run with an end at or below it ends; places count from 1 in it, 0 is no run.
+ */
+function heaviestRun(values: Float64Array, isTold: Uint8Array): number[] {
+  const sorted = values.filter((value) => !Number.isNaN(value)).sort()
+  const heavy = sorted.length + 1
+  const weights = new Float64Array(values.length + 1)
+  const previous = new Int32Array(values.length + 1)
+  const tree = new Int32Array(sorted.length + 1)
   let best = 0
-  for (const [i, place] of places.entries()) {
-    const bound = countUpTo(sorted, values[place] ?? 0)
-    let end = 0
-    for (let node = bound; node > 0; node -= node & -node) {
-      const candidate = heaviest[node] ?? 0
-      if (weightOf(candidate) > weightOf(end)) end = candidate
-    }
-    previous[i] = end
-    weights[i] = weightOf(end) + (entries[place]?.isTold === true ? 1 : places.length + 1)
-    for (let node = bound; node <= sorted.length; node += node & -node) {
-      if (weightOf(i + 1) > weightOf(heaviest[node] ?? 0)) heaviest[node] = i + 1
-    }
-    if (weightOf(i + 1) > weightOf(best)) best = i + 1
+  for (let end = 1; end <= values.length; end += 1) {
+    const value = keyAt(values, end - 1)
+    if (Number.isNaN(value)) continue
+    const bound = countUpTo(sorted, value)
+    let before = 0
+    for (let node = bound; node > 0; node -= node & -node) before = heavier(weights, before, tree[node] ?? 0)
+    previous[end] = before
+    weights[end] = keyAt(weights, before) + (isTold[end - 1] === 1 ? 1 : heavy)
+    for (let node = bound; node < tree.length; node += node & -node) tree[node] = heavier(weights, tree[node] ?? 0, end)
+    best = heavier(weights, best, end)
   }
   const run: number[] = []
-  for (let member = best; member > 0; member = previous[member - 1] ?? 0) run.push(places[member - 1] ?? 0)
+  for (let end = best; end > 0; end = previous[end] ?? 0) run.push(end - 1)
   return run.reverse()
+}
+
+/** Of two ends of runs that of the heavier one; of equals the first. */
+function heavier(weights: Float64Array, first: number, second: number): number {
+  return keyAt(weights, second) > keyAt(weights, first) ? second : first
 }
 
 /** How many of the sorted values are at most this one. */
@@ -113,7 +103,7 @@ function countUpTo(sorted: Float64Array, value: number): number {
   let next = sorted.length
   while (first < next) {
     const middle = (first + next) >>> 1
-    if ((sorted[middle] ?? 0) <= value) first = middle + 1
+    if (keyAt(sorted, middle) <= value) first = middle + 1
     else next = middle
   }
   return first

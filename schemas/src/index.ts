@@ -30,7 +30,15 @@ export {
   LeaderboardEntryChanged,
   leaderboardEntryTopic
 } from './leaderboard-entry.js'
-export { compareMeasures, measureGap, ranked, type Standing } from './leaderboard-rank.js'
+export {
+  compareMeasures,
+  compareRead,
+  measureGap,
+  type ReadMeasure,
+  ranked,
+  readMeasure,
+  type Standing
+} from './leaderboard-rank.js'
 export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
 export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
 export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'

@@ -50,10 +50,27 @@ export function compareMeasures(
   a: Pick<Standing, 'rating' | 'timeMs'>,
   b: Pick<Standing, 'rating' | 'timeMs'>
 ): number {
+  return compareRead(readMeasure(a), readMeasure(b))
+}
+
+/** A measure read once, for comparing it many times. */
+export type ReadMeasure = {
+  readonly timeMs: number | null
+  /** Of a score that is a number, in units of 10^-9. */
+  readonly score: bigint | undefined
+}
+
+/** Reads a measure. */
+export function readMeasure({ rating, timeMs }: Pick<Standing, 'rating' | 'timeMs'>): ReadMeasure {
+  return { timeMs, score: timeMs === null ? scaled(rating) : undefined }
+}
+
+/** The same as {@link compareMeasures}. */
+export function compareRead(a: ReadMeasure, b: ReadMeasure): number {
   if (a.timeMs !== null && b.timeMs !== null) return a.timeMs - b.timeMs
   if (a.timeMs !== null || b.timeMs !== null) return a.timeMs !== null ? -1 : 1
-  const left = scaled(a.rating)
-  const right = scaled(b.rating)
+  const left = a.score
+  const right = b.score
   if (left === undefined || right === undefined) return Number(left === undefined) - Number(right === undefined)
   return left === right ? 0 : left > right ? -1 : 1
 }
@@ -75,12 +92,14 @@ export function measureGap(
 /** Rank of each entry by its measure alone: 1 + how many are better. */
 function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<Entry, number> {
   const ranks = new Map<Entry, number>()
-  let last: Entry | undefined
+  const read = entries.map((entry) => ({ entry, measure: readMeasure(entry) }))
+  read.sort((a, b) => compareRead(a.measure, b.measure))
+  let last: ReadMeasure | undefined
   let rank = 0
-  for (const [n, entry] of entries.toSorted(compareMeasures).entries()) {
-    if (last === undefined || compareMeasures(last, entry) !== 0) rank = n + 1
+  for (const [n, { entry, measure }] of read.entries()) {
+    if (last === undefined || compareRead(last, measure) !== 0) rank = n + 1
     ranks.set(entry, rank)
-    last = entry
+    last = measure
   }
   return ranks
 }

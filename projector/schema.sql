@@ -461,6 +461,7 @@ CREATE TABLE record_history
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
     `players` Array(String),
+    `occurrences` Array(UInt16),
     `ratings` Array(String),
     `times_ms` Array(Nullable(UInt32)),
     `set_at` Array(DateTime64(3, 'UTC')),

@@ -10,7 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { createIngest, type IngestOptions, type Log } from '../../src/index.js'
+import { createIngest, type IngestOptions, type Log, type LogExtents } from '../../src/index.js'
 import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
@@ -21,11 +21,12 @@ const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0 }
 function arrayLog() {
   const appended: { topic: string; message: LogMessage }[] = []
   const refusedTopics = new Set<string>()
-  const log: Log = {
+  const log: Log & LogExtents = {
     async append(topic, messages) {
       if (refusedTopics.has(topic)) throw new Error('no space left on device')
       for (const message of messages) appended.push({ topic, message })
-    }
+    },
+    extents: async () => []
   }
   /** Everything that the log holds of a topic, read as a reader of the log would. */
   const eventsOf = (name: string) => {
@@ -64,6 +65,9 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
   const clock = { ms: Date.parse('2026-03-14T20:00:00.789Z') }
   const ingest = createIngest({
     log: world.log,
+    // Of what the tables say of matches and boards, other tests speak.
+    tables: { rows: async () => [] },
+    writes: async () => ({ query: async () => [] }),
     upstreamUrl: server.url,
     periods: WHEN_ASKED,
     requestsPerSecond: 1000,

@@ -1,5 +1,5 @@
 import { ranked } from '@gamenet/schemas'
-import { compareStates, type Entry, type State } from './board-history.js'
+import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
 import { type EntryChange, entryChanges } from './entry-changes.js'
@@ -58,7 +58,7 @@ function boardBefore(
 ) {
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
-  const hasMeasured = present.some(({ order, statedRank }) => order === null && statedRank === null)
+  const hasMeasured = present.some(isMeasured)
   const ranks = new BoardRanks(present)
   for (const state of base) ranks.enter(state)
   const records = new BoardRecords(reigns, hasMeasured ? entries.flatMap(({ states }) => states) : [], hasMeasured)

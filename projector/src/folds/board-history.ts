@@ -47,3 +47,8 @@ export function compareStates(a: State, b: State): number {
 export function isSameMeasure(a: Pick<Standing, 'rating' | 'timeMs'>, b: Pick<Standing, 'rating' | 'timeMs'>): boolean {
   return a.rating === b.rating && a.timeMs === b.timeMs
 }
+
+/** True when no source told the entry's place, so that its measure decides. */
+export function isMeasured({ order, statedRank }: Pick<Standing, 'order' | 'statedRank'>): boolean {
+  return order === null && statedRank === null
+}

@@ -1,4 +1,4 @@
-import { compareStates, isSameMeasure, type State } from './board-history.js'
+import { compareStates, isMeasured, isSameMeasure, type State } from './board-history.js'
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
@@ -20,8 +20,8 @@ export type Reign = {
  * Who held a board's record from when to when.
  *
  * While a source tells places, the record is with those of the best rank, judged once an instant. Where measures alone
- * decide, it is the best state of all that are valid, judged event by event: a state is valid until its entry is removed, so
- * that an entry's own later, worse one takes nothing back.
+ * decide, it is the best of all states without a told place that are valid, judged event by event: a state is valid until its
+ * entry is removed, so that an entry's own later, worse one takes nothing back.
  */
 export class BoardRecords {
   readonly reigns: Reign[]
@@ -41,7 +41,7 @@ export class BoardRecords {
       this.#valid?.removed(state.entry)
       return
     }
-    this.#valid?.shown(state)
+    if (isMeasured(state)) this.#valid?.shown(state)
     if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
   }
 
@@ -106,7 +106,7 @@ class ValidStates {
   readonly #ofEntry = new Map<number, State[]>()
 
   constructor(states: readonly State[]) {
-    const sorted = byMeasure(states.filter(({ isGone }) => !isGone))
+    const sorted = byMeasure(states.filter((state) => !state.isGone && isMeasured(state)))
     this.#byPlace = sorted
       .sort((a, b) => a.equal - b.equal || compareStates(a.state, b.state))
       .map(({ state }) => state)

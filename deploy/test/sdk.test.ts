@@ -66,6 +66,14 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   getLastMatches: (client) => client.getLastMatches({ titleId: 'x', hours: 2 }),
   getMatchStats: (client) => client.getMatchStats({ titleId: 'x' }),
   getLobbyStats: (client) => client.getLobbyStats({ titleId: 'x' }),
+  getPlayer: (client) => client.getPlayer({ playerName: 'x', limit: 3, offset: 2 }),
+  getPlayerHistory: (client) => client.getPlayerHistory({ playerName: 'x', limit: 3, offset: 2 }),
+  searchByTime: (client) => client.searchByTime({ time: 'x', tolerance: 2, titleId: 'x', limit: 3 }),
+  searchPlayer: (client) => client.searchPlayer({ playerName: 'x' }),
+  searchPlayers: (client) => client.searchPlayers({ names: 'x', titleId: 'x' }),
+  searchRoster: (client) =>
+    client.searchRoster({ players: [{ playerName: 'x', rank: 1 }], tolerance: 2, titleId: 'x' }),
+  suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }
@@ -118,7 +126,7 @@ test('the client and a running service understand each other', async (t) => {
         await everyMethod[operation.operationId as keyof GamenetClient](gamenetClient({ baseUrl, fetch }))
         const asked = new URL(requests[0]?.url ?? '')
         const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
-        t.equal(method, 'get')
+        t.equal(requests[0]?.method.toLowerCase(), method)
         t.equal(asked.pathname, path.replace(/\{\w+\}/g, 'x'), operation.operationId)
         t.same(new Set(asked.searchParams.keys()), new Set(inQuery.map(({ name }) => name)), operation.operationId)
       }
@@ -341,7 +349,7 @@ test('kept answers are bounded: the ones kept longest ago make room', async (t) 
   )
 })
 
-type Recorded = { readonly url: string; readonly tag: string | null; readonly status: number }
+type Recorded = { readonly url: string; readonly method: string; readonly tag: string | null; readonly status: number }
 
 /** A fetch that notes what passes, and the answers' status as they come. */
 function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests: Recorded[] } {
@@ -352,6 +360,7 @@ function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests:
       const response = await send(input, init)
       requests.push({
         url: String(input),
+        method: init?.method ?? 'GET',
         tag: new Headers(init?.headers).get('if-none-match'),
         status: response.status
       })

@@ -52,8 +52,8 @@ export {
   OnlineHistory,
   RegisteredUsers
 } from './network-count.js'
-export { SuggestedPlayers } from './player.js'
-export { FoundEntries, FoundRosters, Player } from './player-entry.js'
+export { Player, SuggestedPlayers } from './player.js'
+export { FoundEntries, FoundRosters } from './player-entry.js'
 export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'

@@ -1,6 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import { shown } from './parameters.js'
+import { isPlainText, shown } from './parameters.js'
 
 /*
  * A field of a JSON body is taken as it is: nothing is coerced, and what it must be is said in the words of the
@@ -25,7 +25,7 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
 export function bodyText({ max }: { max: number }) {
   const allowed = `1 to ${max} characters without control characters`
   return field(allowed, { type: 'string', minLength: 1, maxLength: max }, (raw) =>
-    typeof raw === 'string' && raw !== '' && raw.length <= max && !/[\p{Cc}\p{Cs}]/u.test(raw) ? raw : undefined
+    typeof raw === 'string' && isPlainText(raw, max) ? raw : undefined
   )
 }
 

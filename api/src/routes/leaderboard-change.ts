@@ -166,7 +166,8 @@ function linkTo(
   })
 }
 
-async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
+/** The records that rows of changes show. */
+export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
   const [nameOf, titles] = await Promise.all([boardNames(rows, context), context.catalog()])
   return rows.map((row) => ({
     id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),

@@ -53,8 +53,9 @@ function boardIdIn(value: string | undefined): number | undefined {
 function optionsIn(select: PageElement, source: PageSource): PageElement[] | string {
   const extent = extentOf(select)
   if (extent?.end === undefined) return `${NAME} is not closed: the page is cut off or broken`
-  if (brokenTagIn(source, extent.start, extent.end)) return `${NAME} has a tag whose quotes are broken`
   if (hasCommentedOut(select, OPTION_TAG)) return `${NAME} has an option inside a comment`
+  const texts = source.html.slice(extent.start, extent.end).replace(/<[^<>]*>/g, '')
+  if (/[<>]/.test(texts) || brokenTagIn(source, extent.start, extent.end)) return `${NAME} has a broken tag`
   const groups = [select, ...childElements(select, 'optgroup')]
   const options = groups.flatMap((group) => childElements(group, 'option'))
   if (options.length > BOARDS_MAX) return `${NAME} has ${options.length} options, more than ${BOARDS_MAX}`

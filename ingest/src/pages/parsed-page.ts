@@ -8,8 +8,11 @@ export type PagePart<Value> =
 
 /** What the page's text shows beyond its tree. */
 export type PageSource = {
-  /** Where in the text a tag has a quote or `<` among its attributes' names or bare values, rising. */
+  readonly html: string
+  /** Where in the text a tag has a quote or `<` among its attributes' names or bare values, or an end tag attributes. */
   readonly brokenTags: readonly number[]
+  /** Tables in which text or an element stood outside of all cells; browsers move it in front of the table. */
+  readonly spilling: ReadonlySet<unknown>
 }
 
 /** What a parser makes of a page: its value, or one sentence on why the page is not what it must be. */
@@ -28,10 +31,13 @@ const NESTING_MAX = 512
  */
 const ELEMENTS_MAX = 1_000_000
 const BROKEN_TAGS_MAX = 10_000
+/** A tag that ran into the next one. */
+const BROKEN_TAG_NAME = /<\/?[a-z][^\s<>/]*["'=<]/i
 /** Signs of a quote too few or too many: what stands up to the next quote, rows and all, has become a value. */
 const BROKEN_TAG = new Set([
   'unexpected-character-in-attribute-name',
-  'unexpected-character-in-unquoted-attribute-value'
+  'unexpected-character-in-unquoted-attribute-value',
+  'end-tag-with-attributes'
 ])
 /** The elements of which parsers ask where they begin and end. All others do without: they take half of the memory. */
 const PLACED = new Set(['table', 'select', 'option'])
@@ -45,29 +51,30 @@ export function parseHtml<Page>(
   read: ($: CheerioAPI, source: PageSource) => ParsedPage<Page>
 ): ParsedPage<Page> {
   const brokenTags: number[] = []
+  const spilling = new Set<unknown>()
   try {
     const $ = load(html, {
       sourceCodeLocationInfo: true,
-      treeAdapter: limitedAdapter(),
+      treeAdapter: limitedAdapter(spilling),
       onParseError({ code, startOffset }) {
         if (!BROKEN_TAG.has(code)) return
         if (brokenTags.length >= BROKEN_TAGS_MAX) throw new Error(`more than ${BROKEN_TAGS_MAX} broken tags`)
         brokenTags.push(startOffset)
       }
     })
-    return read($, { brokenTags })
+    return read($, { html, brokenTags, spilling })
   } catch (error) {
     return unreadablePage(`the page broke the parser: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
 /** Whether a tag between two places of the page's text is broken. */
-export function brokenTagIn({ brokenTags }: PageSource, start: number, end: number): boolean {
-  return brokenTags.some((offset) => offset >= start && offset < end)
+export function brokenTagIn({ html, brokenTags }: PageSource, start: number, end: number): boolean {
+  return brokenTags.some((offset) => offset >= start && offset < end) || BROKEN_TAG_NAME.test(html.slice(start, end))
 }
 
-/** Builds the same tree as always, but gives up on a page that nests too deep or grows too large. */
-function limitedAdapter(): typeof adapter {
+/** Builds the same tree as always, but gives up on a page that nests too deep or grows too large, and tells what spills. */
+function limitedAdapter(spilling: Set<unknown>): typeof adapter {
   let depth = 0
   let elements = 0
   return {
@@ -83,6 +90,14 @@ function limitedAdapter(): typeof adapter {
     },
     onItemPop() {
       depth -= 1
+    },
+    insertTextBefore(parent, text, table) {
+      if (text.trim() !== '') spilling.add(table)
+      adapter.insertTextBefore(parent, text, table)
+    },
+    insertBefore(parent, node, table) {
+      spilling.add(table)
+      adapter.insertBefore(parent, node, table)
     },
     setNodeSourceCodeLocation(node, location) {
       if ('name' in node && PLACED.has(node.name)) adapter.setNodeSourceCodeLocation(node, location)

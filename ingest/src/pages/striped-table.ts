@@ -17,7 +17,8 @@ const ROW_TAG = /<t[rdh][\s/>]/i
 export function stripedRows(table: PageElement, source: PageSource, name: string): StripedRows {
   const extent = extentOf(table)
   if (extent?.end === undefined) return refused(`${name} is not closed: the page is cut off or broken`)
-  if (brokenTagIn(source, extent.start, extent.end)) return refused(`${name} has a tag whose quotes are broken`)
+  if (brokenTagIn(source, extent.start, extent.end)) return refused(`${name} has a broken tag`)
+  if (source.spilling.has(table)) return refused(`${name} has something between its cells: its markup is broken`)
   if (hasCommentedOut(table, ROW_TAG)) return refused(`${name} has a row inside a comment`)
   const rows: PageElement[][] = []
   let width: number | undefined

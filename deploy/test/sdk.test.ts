@@ -68,6 +68,26 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   getLobbyStats: (client) => client.getLobbyStats({ titleId: 'x' }),
   getPlayer: (client) => client.getPlayer({ playerName: 'x', limit: 3, offset: 2 }),
   getPlayerHistory: (client) => client.getPlayerHistory({ playerName: 'x', limit: 3, offset: 2 }),
+  getLeaderboardSummary: (client) => client.getLeaderboardSummary({ game: 'x' }),
+  getLeaderboards: (client) => client.getLeaderboards({ game: 'x' }),
+  getLeaderboard: (client) =>
+    client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0) }),
+  compareLeaderboard: (client) =>
+    client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', limit: 2 }),
+  getLeaderboardRecords: (client) => client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3 }),
+  getRecentRecords: (client) => client.getRecentRecords({ limit: 2, offset: 3, game: 'x' }),
+  getLeaderboardChanges: (client) =>
+    client.getLeaderboardChanges({
+      limit: 2,
+      offset: 3,
+      after: 'x',
+      game: 'x',
+      leaderboardId: 1,
+      player: 'x',
+      changeType: 'new',
+      since: new Date(0),
+      until: 'x'
+    }),
   searchByTime: (client) => client.searchByTime({ time: 'x', tolerance: 2, titleId: 'x', limit: 3 }),
   searchPlayer: (client) => client.searchPlayer({ playerName: 'x' }),
   searchPlayers: (client) => client.searchPlayers({ names: 'x', titleId: 'x' }),

@@ -21,5 +21,5 @@ export const entryTime: Projection = {
       WHERE (h.title_id, h.leaderboard_id, h.player, h.occurrence) IN (
         SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM event_leaderboard_entry AS e WHERE {range})
       GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence) AS t`,
-  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

@@ -19,5 +19,5 @@ export const playerEntry: Projection = {
     FROM leaderboard_entry AS l FINAL
     WHERE (l.title_id, l.leaderboard_id) IN (
       SELECT DISTINCT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range})`,
-  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

@@ -12,5 +12,5 @@ export const player: Projection = {
     SELECT DISTINCT e.player_key, e.player
     FROM event_leaderboard_entry AS e
     WHERE {range}`,
-  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

@@ -22,6 +22,7 @@ export async function openBoardApi(t: Teardown & { testdir(): string }) {
   const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => clock.nowMs })
   let version = 0
   return {
+    app,
     model,
     clock,
     versions,

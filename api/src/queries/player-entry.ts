@@ -114,7 +114,7 @@ export const standings = query({
       own_rank AS rank,
       toUInt32(count()) AS entries,
       toUInt32(countIf(e.rank >= o.rank)) AS noBetter,
-      argMaxIf((e.rank, e.player, e.rating, tuple(e.time_ms)), e.place, e.rank < o.rank) AS next,
+      argMaxIf((e.rank, e.player, e.rating, tuple(e.time_ms)), (e.rank, e.place), e.rank < o.rank) AS next,
       toFloat64(next.1) AS nextRank,
       next.2 AS nextName,
       next.3 AS nextRating,

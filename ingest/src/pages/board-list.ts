@@ -10,6 +10,7 @@ const NAME = 'the list of boards (select#leaderboard-select)'
 const WHOLE_NUMBER = /^(?:0|[1-9]\d{0,9})$/
 const NAME_LENGTH_MAX = 500
 const BOARDS_MAX = 20_000
+const EMPTY_VALUE = /\svalue\s*=\s*(?:""|'')/i
 const OPTION_TAG = /<\/?option[\s>]/i
 
 /** Reads the list of boards. One option that cannot be read fails the list, for a board that is missing is delisted. */
@@ -19,7 +20,7 @@ export function readBoardList(select: PageElement, source: PageSource): PagePart
   const boards = new Map<number, ListedBoard>()
   for (const [index, option] of options.entries()) {
     const { value } = option.attribs
-    if (value === '') continue
+    if (value === '' && isPlaceholder(option, source)) continue
     const leaderboardId = boardIdIn(value)
     const name = shownText(option)
     if (leaderboardId === undefined) {
@@ -44,6 +45,14 @@ export function readSelectedBoard(select: PageElement, source: PageSource): Page
     : { ok: true, value: leaderboardId }
 }
 
+/** An option with an empty value in quotes, and no other: broken tags can have two, of which the first one counts. */
+function isPlaceholder(option: PageElement, { html }: PageSource): boolean {
+  const start = extentOf(option)?.start
+  if (start === undefined) return false
+  const tag = html.slice(start, html.indexOf('>', start))
+  return EMPTY_VALUE.test(tag) && tag.split(/value/i).length === 2
+}
+
 function boardIdIn(value: string | undefined): number | undefined {
   if (value === undefined || !WHOLE_NUMBER.test(value)) return undefined
   return LeaderboardId.safeParse(Number(value)).data
@@ -54,8 +63,8 @@ function optionsIn(select: PageElement, source: PageSource): PageElement[] | str
   const extent = extentOf(select)
   if (extent?.end === undefined) return `${NAME} is not closed: the page is cut off or broken`
   if (hasCommentedOut(select, OPTION_TAG)) return `${NAME} has an option inside a comment`
-  const texts = source.html.slice(extent.start, extent.end).replace(/<[^<>]*>/g, '')
-  if (/[<>]/.test(texts) || brokenTagIn(source, extent.start, extent.end)) return `${NAME} has a broken tag`
+  const text = source.html.slice(extent.start, extent.end)
+  if (hasOtherTags(text) || brokenTagIn(source, extent.start, extent.end)) return `${NAME} has a broken tag`
   const groups = [select, ...childElements(select, 'optgroup')]
   const options = groups.flatMap((group) => childElements(group, 'option'))
   if (options.length > BOARDS_MAX) return `${NAME} has ${options.length} options, more than ${BOARDS_MAX}`
@@ -67,6 +76,11 @@ function optionsIn(select: PageElement, source: PageSource): PageElement[] | str
   return closed.length === 0 || closed.length === options.length
     ? options
     : `${NAME} has options with and without an end tag`
+}
+
+/** Whether a list's text has other tags than a list has, or parts of tags: browsers drop these, and what they began. */
+function hasOtherTags(text: string): boolean {
+  return /[<>]/.test(text.replace(/<!--[^<>]*-->|<\/?(?:select|optgroup|option|hr)(?:[\s/][^<>]*)?>/gi, ''))
 }
 
 function refused(index: number, reason: string): { ok: false; reason: string } {

@@ -27,8 +27,8 @@ function lobbyIn([first, ...others]: readonly PageElement[]): Lobby | string {
     return `expected a host of 1 to ${HOST_LENGTH_MAX} characters, got ${quoted(hostName)}`
   }
   const texts = others.filter((cell) => hasClass(cell, 'text-right')).map(shownText)
-  const [players, ...more] = texts.filter((text) => PLAYERS.test(text))
-  if (players === undefined || more.length > 0) {
+  const [players, ...more] = texts.filter((text) => /\d ?\/ ?\d/.test(text))
+  if (players === undefined || more.length > 0 || !PLAYERS.test(players)) {
     return `expected one cell CURRENT/MAX at the right, got ${quoted(texts.join(' | '))}`
   }
   const [, current, most] = PLAYERS.exec(players) ?? []

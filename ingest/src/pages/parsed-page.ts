@@ -31,8 +31,8 @@ const NESTING_MAX = 512
  */
 const ELEMENTS_MAX = 1_000_000
 const BROKEN_TAGS_MAX = 10_000
-/** A tag that ran into the next one. */
-const BROKEN_TAG_NAME = /<\/?[a-z][^\s<>/]*["'=<]/i
+/** A tag that ran into the next one, and what browsers take for a comment though it does not begin as one. */
+const BROKEN_MARKUP = /<\/?[a-z][^\s<>/]*["'=<]|<\/[^a-z]|<\?|<!(?!--)/i
 /** Signs of a quote too few or too many: what stands up to the next quote, rows and all, has become a value. */
 const BROKEN_TAG = new Set([
   'unexpected-character-in-attribute-name',
@@ -70,7 +70,20 @@ export function parseHtml<Page>(
 
 /** Whether a tag between two places of the page's text is broken. */
 export function brokenTagIn({ html, brokenTags }: PageSource, start: number, end: number): boolean {
-  return brokenTags.some((offset) => offset >= start && offset < end) || BROKEN_TAG_NAME.test(html.slice(start, end))
+  if (brokenTags.some((offset) => offset >= start && offset < end)) return true
+  const text = html.slice(start, end)
+  return BROKEN_MARKUP.test(text) || hasStrayEndTag(text)
+}
+
+/** Whether a text has an end tag of a name that no tag of it begins: one that was broken, and ends nothing. */
+function hasStrayEndTag(text: string): boolean {
+  const begun = new Set<string>()
+  const ended = new Set<string>()
+  for (const [, slash, name = ''] of text.matchAll(/<(\/?)([a-z][^\s<>/]*)/gi)) {
+    const names = slash === '' ? begun : ended
+    names.add(name.toLowerCase())
+  }
+  return [...ended].some((name) => !begun.has(name))
 }
 
 /** Builds the same tree as always, but gives up on a page that nests too deep or grows too large, and tells what spills. */

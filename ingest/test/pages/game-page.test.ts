@@ -144,6 +144,7 @@ test('a board whose rows cannot all be read is no board, and takes nothing else 
     [/has a row inside a comment/, `${good}<!-- ${row(2, 'bob', '4')} -->${row(3, 'cid', '3')}`],
     [/has a broken tag/, `${good}<tr class="a"b"><td>2</td><td>bob</td><td>4</td></tr>`],
     [/has something between its cells/, `${good}<tr>2<td>bob</td><td>4</td></tr>`],
+    [/has a broken tag/, '<tr><td>1</td><td>ann</td><td>5</tdd></tr>'],
     [/has something between its cells/, `${good}<tr><b>2</b></tr>`],
     [/has a heading under row 1/, `${good}<tr><th>2</th><th>bob</th><th>4</th></tr>`],
     [/has a row in its tfoot/, `${good}<tfoot>${row(2, 'bob', '4')}</tfoot>`]
@@ -170,6 +171,10 @@ test('a list of boards with an option that cannot be read is no list, and takes 
     [/has a broken tag/, '<option value="7">x"8">y</option>'],
     [/has a broken tag/, '<option value="7">x</optivalue="8">y</option>'],
     [/has a broken tag/, '<option value="7">x</option value="8">y</option>'],
+    [/has a broken tag/, '<option value="">x</8" selected>y</option>'],
+    [/option 1 .*: expected a whole number as its value, got ""/, '<option value value="7">x</option>'],
+    [/has a broken tag/, '<option value="7">x<ption value="8">y</option>'],
+    [/option 1 .* as its value, got ""/, '<option value=""option value="7">x</option>'],
     [/has an option inside a comment/, '<!-- <option value="7">x</option> -->'],
     [/has a broken tag/, '<option value="7>x</option><option value="8">y</option>']
   ]
@@ -206,6 +211,7 @@ test('a lobby that cannot be read fails the matches, and the board not with them
       /expected one cell .* got "1\/2 \| 3\/4"/,
       '<tr><td>a</td><td class=text-right>1/2</td><td class=text-right>3/4</td></tr>'
     ],
+    [/expected one cell .* got "1\/2x"/, '<tr><td>host</td><td class="text-right">1/2x</td></tr>'],
     [/expected two counts CURRENT\/MAX, got "01\/2"/, '<tr><td>host</td><td class="text-right">01/2</td></tr>'],
     [/expected two counts/, '<tr><td>host</td><td class="text-right">4294967296/2</td></tr>'],
     [/row 1 .*: expected one cell/, '<tr><td colspan="2">No matches</td></tr>'],

@@ -57,8 +57,8 @@ export type ApiNeeds = {
   readonly tables: ReadTables
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  /** The titles: a `CatalogKeeper`. */
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
+  /** The titles and boards: a `CatalogKeeper`. */
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a slash at its end. */
   readonly publicUrl: string
   /** The browser SDK that is given away; none when absent. */

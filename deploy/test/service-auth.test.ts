@@ -147,8 +147,8 @@ test('an auth service that says something else than agreed is a failure, not a s
   const asked: string[] = []
   const url = await listening(t, ({ url = '', headers }, response) => {
     asked.push(`${url} ${headers['x-session-key'] ?? ''}`)
-    const isMoved = url === '/api/auth/games'
-    response.writeHead(isMoved ? 307 : 200, isMoved ? { location: '/elsewhere' } : {})
+    const status = { '/api/auth/games': 307, '/api/auth/logout': 401 }[url] ?? 200
+    response.writeHead(status, status === 307 ? { location: '/elsewhere' } : {})
     response.end(JSON.stringify(answers[url] ?? {}))
   })
   const service = new (await required(t, url))()
@@ -168,6 +168,9 @@ test('an auth service that says something else than agreed is a failure, not a s
   t.equal(await service.verifySession(), false)
   t.equal(service.isLoggedIn(), false)
   t.equal(events.filter(([name]) => name === 'error').length, 5)
+  await service.login('a', 'b')
+  await service.logout()
+  t.match(events.at(-1), ['logout'], 'a session that is unknown there has ended, as was wanted')
 })
 
 test('wrong use is refused in words', async (t) => {
@@ -220,14 +223,15 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     const lists = `(async () => {
       globalThis.auth = new ServiceAuth()
       const [first, same] = await Promise.all([auth.getFriends(), auth.getFriends()])
-      first.friends.length = 0
+      const was = structuredClone(same)
+      first.friends.length = same.friends.length = 0
       const again = await auth.getFriends()
       const fresh = await auth.refreshFriends()
       const kept = await auth.getFriends()
-      return { same, again, fresh, kept }
+      return { was, again, fresh, kept }
     })()`
-    const { same, again, fresh, kept } = z.record(z.string(), z.looseObject({})).parse(await page.evaluate(lists))
-    t.same(again, same, 'what a page does to an answer stays with the page')
+    const { was, again, fresh, kept } = z.record(z.string(), z.looseObject({})).parse(await page.evaluate(lists))
+    t.same(again, was, 'what a page does to an answer stays with the page')
     t.same({ success: true, ...kept }, fresh)
     t.same(asked, ['friends', 'refresh/friends'])
     await page.clock.runFor(MINUTE_MS + 1)

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS match_list_hour (
 
 -- A match: the n-th lobby of a host in successive lists of a title. Asked for one title and a stretch of time, and by the
 -- projection for the matches that were seen last: matches are short, so that the index of `last_seen` leaves out nearly all
--- granules of years. A late list can split or join matches; the row of one that is no more says so (`is_void`). Version:
+-- granules of years; small ones, for a title's newest matches are few. A late list can split or join matches; the row of one that is no more says so (`is_void`). Version:
 -- the newest position of the title's lists that were folded, never less than a row that it replaces.
 CREATE TABLE IF NOT EXISTS match_session (
   title_id LowCardinality(String),
@@ -63,4 +63,4 @@ CREATE TABLE IF NOT EXISTS match_session (
   sightings UInt32,
   version UInt64,
   INDEX seen_last last_seen TYPE minmax GRANULARITY 1
-) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, first_seen, host, nth);
+) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, first_seen, host, nth) SETTINGS index_granularity = 1024;

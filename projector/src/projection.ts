@@ -61,6 +61,8 @@ export type FoldProjection = Common & {
   readonly into: Readonly<Record<string, readonly string[]>>
   /** Gives the key columns and `weight`, the rows that folding a key costs; absent: its events in the range. */
   readonly weigh?: string
+  /** Read in place of those of `reads` with the same names for keys that `weigh` sets apart by a column `is_apart`. */
+  readonly readsApart?: Readonly<Record<string, string>>
   /** What is read for a chunk: a name for the fold, a statement. */
   readonly reads: Readonly<Record<string, string>>
   /** Read too when the range holds events of an older epoch than was loaded already, which may undo what was stored. */

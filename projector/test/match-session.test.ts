@@ -80,7 +80,7 @@ const Scenario = fc.record({
   rounds: fc.array(
     fc.record({ appended: fc.array(Appended, { minLength: 1, maxLength: 2 }), death: fc.option(Death) }),
     {
-      minLength: 1,
+      minLength: 2,
       maxLength: 4
     }
   ),

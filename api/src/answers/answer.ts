@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { Boards } from '../queries/board-keeper.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 
@@ -33,6 +34,8 @@ export type AnswerContext = {
   readonly signal: AbortSignal
   /** The titles, as the newest known change left them. */
   catalog(): Promise<Catalog>
+  /** What lists say of boards, as the newest known change left it. */
+  boards(): Promise<Boards>
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */

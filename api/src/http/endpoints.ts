@@ -18,7 +18,7 @@ import { readQuery } from './query-string.js'
 export type EndpointNeeds = {
   readonly tables: ReadTables
   readonly versions: Versions
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   readonly memory: AnswerMemory
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
@@ -116,7 +116,12 @@ class Answering {
 
   async #make({ resolved, identity, dataVersion, headers }: KnownUrl, signal: AbortSignal): Promise<Answer> {
     const { tables, catalog, metrics, now } = this.#needs
-    const context: AnswerContext = { tables, catalog: () => catalog.newest(), signal }
+    const context: AnswerContext = {
+      tables,
+      catalog: () => catalog.newest(),
+      boards: () => catalog.boards(),
+      signal
+    }
     const startedAt = performance.now()
     const made = await this.#endpoint.answer(resolved, context)
     metrics.queried(this.#endpoint.operationId, (performance.now() - startedAt) / 1000)

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { nameKey, Refusal } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
+import { type Boards, boardKeeper } from './board-keeper.js'
 import { titlesOfBoardsAndMatches } from './leaderboard.js'
 import { type Query, rowsOf } from './query.js'
 import { titleFacts } from './title.js'
@@ -55,6 +56,8 @@ export type CatalogKeeper = {
   newest(): Promise<Catalog>
   /** The same, but while the tables are busy or away the one before, if there is one: good enough to resolve a name. */
   held(): Promise<Catalog>
+  /** What lists say of boards, as the newest known change left it. */
+  boards(): Promise<Boards>
 }
 
 /** What a part of the catalog was made of, and the data version that it has. */
@@ -114,6 +117,7 @@ export function catalogKeeper(needs: {
 
   return {
     newest,
+    boards: boardKeeper(needs),
     held: async () => {
       try {
         return await newest()

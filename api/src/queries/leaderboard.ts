@@ -47,17 +47,16 @@ export const boardTotals = query({
       AND NOT e.is_gone`
 })
 
-/** What the newest description of a board up to `at` says; `descriptions` 0 and `""` when there is none. */
+/** What the newest description of a board up to `at` says; there is one. */
 export const boardDescription = query({
   params: BoardParams.extend({ at: Ms }),
-  row: z.object({ name: z.string(), listed: z.coerce.boolean(), descriptions: z.int() }),
+  row: z.object({ name: z.string(), listed: z.coerce.boolean() }),
   sql: `
     SELECT
       argMax(l.name, l.ts) AS board_name,
       board_name AS name,
       argMax(l.listed, l.ts) AS is_listed,
-      is_listed AS listed,
-      toUInt32(count()) AS descriptions
+      is_listed AS listed
     FROM leaderboard AS l FINAL
     WHERE l.title_id = {titleId: String}
       AND l.leaderboard_id = {leaderboardId: UInt32}
@@ -81,21 +80,24 @@ export const firstSight = query({
     ) AS s`
 })
 
-/** The newest names of boards, given as titles and numbers side by side. A board that no list ever told of is missing. */
-export const namesOfBoards = query({
-  params: z.object({ titleIds: z.array(TitleId), leaderboardIds: z.array(LeaderboardId) }),
-  row: z.object({ titleId: TitleId, leaderboardId: LeaderboardId, name: z.string() }),
+/**
+ * What lists say of every board now, since when, and since when they have said something of it at all, in milliseconds since
+ * 1970. A few thousand rows.
+ */
+export const describedBoards = query({
+  params: z.object({}),
+  row: BoardParams.extend({ name: z.string(), listed: z.coerce.boolean(), firstMs: Ms, newestMs: Ms }),
   sql: `
     SELECT
       l.title_id AS titleId,
       l.leaderboard_id AS leaderboardId,
-      argMax(l.name, (l.ts, l.position)) AS board_name,
-      board_name AS name
-    FROM leaderboard AS l
-    WHERE (l.title_id, l.leaderboard_id) IN (
-      SELECT pair.1, pair.2
-      FROM (SELECT arrayJoin(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)})) AS pair)
-    )
+      argMax(l.name, l.ts) AS board_name,
+      board_name AS name,
+      argMax(l.listed, l.ts) AS is_listed,
+      is_listed AS listed,
+      toFloat64(toUnixTimestamp64Milli(min(l.ts))) AS firstMs,
+      toFloat64(toUnixTimestamp64Milli(max(l.ts))) AS newestMs
+    FROM leaderboard AS l FINAL
     GROUP BY l.title_id, l.leaderboard_id`
 })
 

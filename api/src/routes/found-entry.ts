@@ -15,7 +15,7 @@ export function readsNames(titleId: string): Dependency[] {
 
 /** The entries that were found, with the names of their boards and titles. */
 export async function foundEntries(rows: readonly FoundRow[], context: AnswerContext): Promise<FoundEntry[]> {
-  const [nameOf, titles] = await Promise.all([boardNames(rows, context), context.catalog()])
+  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
   return rows.map((row) => ({
     id: idOf(row),
     leaderboard_id: row.leaderboardId,

@@ -23,22 +23,18 @@ export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 
   return title.titleId
 }
 
-/** What is known of a board as of an instant. Refuses an unknown board, and one that was first seen later. */
+/** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */
 export async function knownBoard(
   board: AskedBoard,
   asOfMs: number | null,
-  { tables, signal, catalog }: AnswerContext,
+  context: AnswerContext,
   hasEntries: () => Promise<boolean>
 ): Promise<{ gameName: string; name: string; listed: boolean }> {
-  const at = asOfMs ?? END_OF_TIME_MS
-  const [described, titles] = await Promise.all([
-    rowsOf(tables, boardDescription, { ...board, at }, { signal }),
-    catalog()
-  ])
-  const { name = '', listed = false, descriptions = 0 } = described[0] ?? {}
+  const [described, titles] = await Promise.all([describedBoard(board, asOfMs, context), context.catalog()])
   const gameName = titles.named(board.titleId).name
-  if (descriptions === 0 && !(await hasEntries())) {
-    const [sight] = await rowsOf(tables, firstSight, board, { signal })
+  if (described !== undefined) return { gameName, ...described }
+  if (!(await hasEntries())) {
+    const [sight] = await rowsOf(context.tables, firstSight, board, { signal: context.signal })
     const named = [String(board.leaderboardId), JSON.stringify(gameName)]
     const firstMs = sight?.firstMs ?? null
     if (firstMs === null) throw new Refusal('leaderboard_unknown', named)
@@ -47,7 +43,20 @@ export async function knownBoard(
       throw new Refusal('leaderboard_not_yet_seen', [...named, ...instants])
     }
   }
-  return { gameName, name, listed }
+  return { gameName, name: '', listed: false }
+}
+
+/** What lists said of a board. Only for an instant between its first and its newest description the table is asked. */
+async function describedBoard(
+  board: AskedBoard,
+  asOfMs: number | null,
+  { tables, signal, boards }: AnswerContext
+): Promise<{ name: string; listed: boolean } | undefined> {
+  const fact = (await boards()).byId(board)
+  if (fact === undefined || (asOfMs !== null && asOfMs < fact.firstMs)) return undefined
+  if (asOfMs === null || asOfMs >= fact.newestMs) return { name: fact.name, listed: fact.listed }
+  const [described] = await rowsOf(tables, boardDescription, { ...board, at: asOfMs }, { signal })
+  return described
 }
 
 /** Refuses an instant that has not been. */

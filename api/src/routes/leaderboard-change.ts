@@ -168,7 +168,7 @@ function linkTo(
 
 /** The records that rows of changes show. */
 export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
-  const [nameOf, titles] = await Promise.all([boardNames(rows, context), context.catalog()])
+  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
   return rows.map((row) => ({
     id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),
     titleId: row.titleId,

@@ -193,11 +193,13 @@ function readsOfBoard({ titleId, leaderboardId }: AskedBoard, asOfMs: number | n
 }
 
 async function currentPage(asked: AskedPage, { tables, signal }: AnswerContext): Promise<Page> {
-  const { titleId, leaderboardId, limit, offset } = asked
+  const { titleId, leaderboardId, offset } = asked
   const board = { titleId, leaderboardId }
-  const entries = await rowsOf(tables, currentEntries, { ...board, limit: limit ?? ENTRIES_MAX, offset }, { signal })
-  const [first] = entries
-  if (first !== undefined || offset === 0) return { total: first?.total ?? 0, entries }
+  const limit = asked.limit ?? ENTRIES_MAX
+  const entries = await rowsOf(tables, currentEntries, { ...board, limit, offset }, { signal })
+  // A page that holds the end of the board tells how long it is; most boards fit on one.
+  const hasEnd = entries.length < limit && (entries.length > 0 || offset === 0)
+  if (hasEnd) return { total: offset + entries.length, entries }
   const [counted] = await rowsOf(tables, currentTotal, board, { signal })
   return { total: counted?.total ?? 0, entries }
 }
@@ -216,7 +218,19 @@ async function pageAsOf(asked: AskedPage, asOfMs: number, context: AnswerContext
 }
 
 async function standingsAsOf(board: AskedBoard, at: number, { tables, signal }: AnswerContext) {
-  return ranked(await rowsOf(tables, entriesAsOf, { ...board, at }, { signal }))
+  const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
+  return ranked(
+    rows.map(({ playerName, occurrence, state: [, rating, timeMs, statedRank, order, step, details] }) => ({
+      playerName,
+      occurrence,
+      rating,
+      timeMs,
+      statedRank,
+      order,
+      step,
+      details
+    }))
+  )
 }
 
 type Standings = Awaited<ReturnType<typeof standingsAsOf>>

@@ -170,7 +170,7 @@ async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<M
   const page = all.slice(offset, offset + limit)
   const [standingOf, nameOf, titles] = await Promise.all([
     standingsOf(page, context),
-    boardNames(page, context),
+    boardNames(context),
     context.catalog()
   ])
   const boards = page.map((row) => ({

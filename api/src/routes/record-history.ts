@@ -118,7 +118,7 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
     const { tables, signal, catalog } = context
     const asked = { titleId: titleId ?? '', limit, offset }
     const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, asked, { signal }), catalog()])
-    const nameOf = await boardNames(rows, context)
+    const nameOf = await boardNames(context)
     const body = rows.map((row) => ({
       titleId: row.titleId,
       gameName: titles.named(row.titleId).name,

@@ -6,8 +6,8 @@
 -- lease_*      who visits the row now, and until when nobody else does
 -- is_unclean   a visit began and did not say how it ended: what it appended to the log is not known
 -- appended     where the log's partitions ended when the last visit had appended: [{epoch, partition, next}]
--- etag, last_modified, seen_version   validators of the page, and the version of the board's entries in the read tables
---              that the page was found equal to
+-- etag, last_modified, content, seen_version   validators of the page and a hash of what it shows of the board, and the
+--              version of the board's entries in the read tables that it was found equal to
 CREATE TABLE board_turn (
   title_id text NOT NULL,
   leaderboard_id bigint NOT NULL,
@@ -21,6 +21,7 @@ CREATE TABLE board_turn (
   appended jsonb NOT NULL DEFAULT '[]',
   etag text,
   last_modified text,
+  content text,
   seen_version text,
   PRIMARY KEY (title_id, leaderboard_id)
 );

@@ -23,9 +23,17 @@ export type Turn = Place & {
   readonly wasUnclean: boolean
   /** Where the log's partitions ended when the last visit that ended well had appended its changes. */
   readonly appended: Heads
-  /** Of the page that was found equal to the version `seenVersion` of the board in the read tables. */
+  /** The page that was found equal to the board in the read tables; null when what it told is not known to be there. */
+  readonly equal: EqualPage | null
+}
+
+/** A page that shows what the read tables have of its board. */
+export type EqualPage = {
   readonly validators: Validators
-  readonly seenVersion: string | null
+  /** Hash of the entries that it shows. */
+  readonly content: string
+  /** Version of the board in the read tables; another one means that something was added, such as an import. */
+  readonly version: string
 }
 
 /** What is kept of a visit. */
@@ -36,8 +44,7 @@ export type Visited = {
   readonly failures: number
   readonly isUnclean: boolean
   readonly appended: Heads
-  readonly validators: Validators
-  readonly seenVersion: string | null
+  readonly equal: EqualPage | null
 }
 
 /** Whose turn it is, shared by all processes that visit boards, and kept over restarts. */
@@ -102,9 +109,10 @@ export function boardTurns(
         visited.failures,
         visited.isUnclean,
         JSON.stringify(visited.appended),
-        visited.validators.etag ?? null,
-        visited.validators.lastModified ?? null,
-        visited.seenVersion
+        visited.equal?.validators.etag ?? null,
+        visited.equal?.validators.lastModified ?? null,
+        visited.equal?.content ?? null,
+        visited.equal?.version ?? null
       ])
       return rows.length === 1
     },
@@ -171,7 +179,7 @@ const takeStatement = (wanted: string, order: string) => `
   SET lease_holder = $1, lease_until = now() + make_interval(secs => $2), tried_at = now(), is_unclean = true
   FROM taken WHERE t.title_id = taken.title_id AND t.leaderboard_id = taken.leaderboard_id
   RETURNING t.title_id, t.leaderboard_id, t.period_s, t.failures, taken.is_unclean AS was_unclean, t.appended, t.etag,
-    t.last_modified, t.seen_version`
+    t.last_modified, t.content, t.seen_version`
 
 const TAKE_DUE = takeStatement(
   IS_DUE,
@@ -185,7 +193,7 @@ const TAKE_UNTRIED = takeStatement(
 const END = `
   UPDATE board_turn AS t
   SET lease_holder = NULL, lease_until = NULL, due_at = now() + make_interval(secs => $4), period_s = $5, failures = $6,
-    is_unclean = $7, appended = $8::jsonb, etag = $9, last_modified = $10, seen_version = $11
+    is_unclean = $7, appended = $8::jsonb, etag = $9, last_modified = $10, content = $11, seen_version = $12
   WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3 RETURNING 1 AS ended`
 
 const ADD = `
@@ -203,6 +211,7 @@ type Row = {
   appended: Heads
   etag: string | null
   last_modified: string | null
+  content: string | null
   seen_version: string | null
 }
 
@@ -216,11 +225,16 @@ function turnOf(row: Row, holder: string): Turn {
     failures: row.failures,
     wasUnclean: row.was_unclean,
     appended: row.appended,
-    validators: {
-      ...(row.etag !== null && { etag: row.etag }),
-      ...(row.last_modified !== null && { lastModified: row.last_modified })
-    },
-    seenVersion: row.seen_version
+    equal: equalPageOf(row)
+  }
+}
+
+function equalPageOf({ etag, last_modified: lastModified, content, seen_version: version }: Row): EqualPage | null {
+  if (content === null || version === null) return null
+  return {
+    validators: { ...(etag !== null && { etag }), ...(lastModified !== null && { lastModified }) },
+    content,
+    version
   }
 }
 

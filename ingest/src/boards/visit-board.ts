@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   boardKey,
   instantOf,
@@ -17,7 +18,7 @@ import { publication } from '../publish.js'
 import type { ReadTables } from '../read-tables.js'
 import type { Reader } from '../scrape/reading.js'
 import { type KnownBoard, leaderboardsOf } from '../sources/leaderboard.js'
-import type { BoardTurns, Turn, Visited } from './board-turns.js'
+import type { BoardTurns, EqualPage, Turn, Visited } from './board-turns.js'
 import { diffBoard } from './diff-board.js'
 import { type BoardState, lastBoard } from './last-board.js'
 import { nextPeriodS, restAfterFailureS, restS } from './visit-period.js'
@@ -89,7 +90,8 @@ export async function visitBoard(
   }
   const before = stateOf(turn, batch)
   // An import may have changed the board since the page was found equal to it; then the page is wanted whole.
-  const validators = turn.seenVersion === before.version ? turn.validators : {}
+  const equal = turn.equal?.version === before.version ? turn.equal : null
+  const validators = equal?.validators ?? {}
   const fetched = await reader.fetcher.fetch(pathOf(turn), { validators, signal, urgency: 'later' })
   if (signal.aborted) {
     await needs.turns.release([turn])
@@ -97,12 +99,18 @@ export async function visitBoard(
   }
   if (!fetched.ok) return await failed(needs, turn, fetched.reason, fetched.isRefused === true)
   if (!fetched.changed) {
-    await needs.turns.end(turn, { ...kept(turn), ...rested(needs, turn, false) })
+    // The tables have all that was appended before, and are as they were when the page was found equal to them.
+    await needs.turns.end(turn, { ...kept(turn), ...rested(needs, turn, false), isUnclean: false, appended: [] })
     return { outcome: 'not-modified' }
   }
   const parsed = await needs.parsing.parse('game', fetched.html, fetched.address)
   if (!parsed.ok) return await failed(needs, turn, `${fetched.address}: ${parsed.reason}`, true)
-  const news = await newsOf(needs, turn, { page: parsed.page, fetched, before, batch }, signal)
+  const seen = { page: parsed.page, fetched, before, equal, batch }
+  const news = await newsOf(needs, turn, seen, signal).catch(async (error: unknown) => {
+    // Nothing was appended yet. Should this fail too, the lease ends by itself.
+    await needs.turns.release([turn]).catch(() => undefined)
+    throw error
+  })
   return await publishNews(needs, reader, turn, batch, news)
 }
 
@@ -117,15 +125,17 @@ type News = {
   /** The list does not have the board that was asked for. */
   readonly isVanished: boolean
   readonly entries: PagePart<readonly LeaderboardEntryChanged[]>
+  /** Hash of the entries that the page shows; empty where they cannot be read. */
+  readonly content: string
 }
 
 async function newsOf(
   { tables }: VisitNeeds,
   turn: Turn,
-  seen: { page: GamePage; fetched: ChangedPage; before: BoardState; batch: VisitBatch },
+  seen: { page: GamePage; fetched: ChangedPage; before: BoardState; equal: EqualPage | null; batch: VisitBatch },
   signal: AbortSignal
 ): Promise<News> {
-  const { page, fetched, before, batch } = seen
+  const { page, fetched, before, equal, batch } = seen
   const { titleId, leaderboardId } = turn
   const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
   const list = listOf(page.boards, known)
@@ -136,7 +146,7 @@ async function newsOf(
   }
   const isVanished =
     leaderboardId !== null && list.ok && !list.value.some((each) => each.leaderboardId === leaderboardId)
-  const news = { fetched, before, list, boards, isVanished }
+  const news = { fetched, before, list, boards, isVanished, content: '' }
   if (leaderboardId === null || isVanished) return { ...news, entries: { ok: true, value: [] } }
   const { board } = page
   if (!board.ok) return { ...news, entries: board }
@@ -144,6 +154,9 @@ async function newsOf(
     const shown = board.value.leaderboardId === undefined ? 'none' : `board ${board.value.leaderboardId}`
     return { ...news, entries: { ok: false, reason: `asked for board ${leaderboardId}, the page shows ${shown}` } }
   }
+  // A tenth of the work of reading the board back and comparing, and most visits find nothing new.
+  const content = createHash('sha256').update(JSON.stringify(board.value.entries)).digest('base64')
+  if (content === equal?.content) return { ...news, content, entries: { ok: true, value: [] } }
   const entries = diffBoard({
     titleId,
     leaderboardId,
@@ -152,7 +165,7 @@ async function newsOf(
     last: await lastBoard(tables, { titleId, leaderboardId }, signal),
     page: board.value.entries
   })
-  return { ...news, entries: { ok: true, value: entries } }
+  return { ...news, content, entries: { ok: true, value: entries } }
 }
 
 /** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */
@@ -192,8 +205,7 @@ async function publishNews(
       ...rested(needs, turn, hasChanged),
       isUnclean: false,
       appended: changes.length === 0 ? [] : await headsOf(needs.log, leaderboardEntryTopic.name),
-      validators: isEqual ? fetched.validators : {},
-      seenVersion: isEqual ? news.before.version : null
+      equal: isEqual ? { validators: fetched.validators, content: news.content, version: news.before.version } : null
     })
   }
   const outcome = hasChanged ? 'changed' : 'unchanged'
@@ -219,16 +231,15 @@ async function failed(needs: VisitNeeds, turn: Turn, fault: string, isAnswered: 
     ...kept(turn),
     failures,
     restS: restAfterFailureS(failures, needs.shortestS, needs.random()),
-    validators: {},
-    seenVersion: null
+    equal: null
   })
   return { outcome: 'failed', fault, isAnswered }
 }
 
 /** A visit that published nothing of the board leaves its turn as it was. */
 function kept(turn: Turn): Omit<Visited, 'restS'> {
-  const { periodS, failures, wasUnclean, appended, validators, seenVersion } = turn
-  return { periodS, failures, isUnclean: wasUnclean, appended, validators, seenVersion }
+  const { periodS, failures, wasUnclean, appended, equal } = turn
+  return { periodS, failures, isUnclean: wasUnclean, appended, equal }
 }
 
 function rested(

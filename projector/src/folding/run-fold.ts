@@ -10,6 +10,8 @@ export type TouchedKey = {
   readonly values: readonly (string | number)[]
   readonly sinceMs: number
   readonly weight: number
+  /** True when it is read by `readsApart`. */
+  readonly isApart?: boolean
 }
 
 /** Rows that a chunk costs at most, about 15 MB as JSON; a single key that costs more is a chunk by itself. */
@@ -31,11 +33,12 @@ export async function runFold(
 ): Promise<void> {
   const { tables, folding, signal } = needs
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
+  const readsApart = { ...reads, ...projection.readsApart }
   let before: ChunkRows | undefined
   for (const chunk of chunksOf(await touchedKeys(tables, projection, range))) {
     signal.throwIfAborted()
     const answers: Record<string, Uint8Array> = {}
-    for (const [name, sql] of Object.entries(reads)) {
+    for (const [name, sql] of Object.entries(chunk[0]?.isApart === true ? readsApart : reads)) {
       const statement = bound(projection, sql, chunk)
       answers[name] = await tables.json(statement.sql, statement.parameters)
     }
@@ -68,26 +71,29 @@ async function touchedKeys(tables: Tables, projection: FoldProjection, range: Ra
     sinceMs: Number(row.since_ms),
     weight: Number(row.events)
   }))
-  const { weigh } = projection
+  const { weigh, readsApart } = projection
   // One key is one chunk, whatever it weighs.
-  if (weigh === undefined || keys.length < 2) return keys
-  const weights = new Map<string, number>()
+  if (weigh === undefined || (keys.length < 2 && readsApart === undefined)) return keys
+  const weighed = new Map<string, Pick<TouchedKey, 'weight' | 'isApart'>>()
   for (let n = 0; n < keys.length; n += WEIGHED_KEYS_MAX) {
     const statement = bound(projection, weigh, keys.slice(n, n + WEIGHED_KEYS_MAX))
     for (const row of await tables.rows(statement.sql, statement.parameters)) {
-      weights.set(JSON.stringify(valuesOf(row)), Number(row.weight))
+      const isApart = Boolean(row.is_apart)
+      weighed.set(JSON.stringify(valuesOf(row)), { weight: Number(row.weight), isApart })
     }
   }
-  return keys.map((key) => ({ ...key, weight: weights.get(JSON.stringify(key.values)) ?? key.weight }))
+  const all = keys.map((key) => ({ ...key, ...weighed.get(JSON.stringify(key.values)) }))
+  return [...all.filter(({ isApart }) => isApart !== true), ...all.filter(({ isApart }) => isApart === true)]
 }
 
-/** Keys in order, as many together as the bounds allow. */
+/** Keys in order, as many together as the bounds allow; those set apart never with others. */
 export function chunksOf(keys: readonly TouchedKey[]): TouchedKey[][] {
   const chunks: TouchedKey[][] = []
   let weight = 0
   for (const key of keys) {
     const last = chunks.at(-1)
-    if (last === undefined || last.length >= CHUNK_KEYS_MAX || weight + key.weight > CHUNK_WEIGHT_MAX) {
+    const isOther = key.isApart !== last?.[0]?.isApart
+    if (last === undefined || isOther || last.length >= CHUNK_KEYS_MAX || weight + key.weight > CHUNK_WEIGHT_MAX) {
       chunks.push([key])
       weight = key.weight
     } else {

@@ -1,15 +1,7 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import {
-  createProjector,
-  foldBeside,
-  type LogReader,
-  migrate,
-  type Projector,
-  readBeside,
-  type Tables
-} from '../src/index.js'
+import { createProjector, type LogReader, migrate, type Projector, readBeside, type Tables } from '../src/index.js'
 
 /** Failures are tried again at once. */
 export const AT_ONCE = { firstMs: 1, mostMs: 5 }
@@ -44,7 +36,6 @@ export function projectorOn(
   return createProjector({
     tables,
     startReading: readBeside(reader, topics, AT_ONCE),
-    folding: foldBeside(),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

@@ -22,8 +22,6 @@ export type Answer = {
   readonly madeAtMs: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** See `Made`: for those who wait for it now, and nobody else. */
-  readonly isProvisional: boolean
   /** What is ready to be sent, by coding. */
   readonly frames: Partial<Record<Coding, Frame>>
   /** Codings under way. */
@@ -119,7 +117,7 @@ export class AnswerMemory {
     this.#flights.set(identity, flight)
     answer.then(
       (made) => {
-        if (!made.isProvisional) this.#answers.set(question, made)
+        this.#answers.set(question, made)
         this.#land(identity, flight)
       },
       () => this.#land(identity, flight)

@@ -20,6 +20,20 @@ CREATE TABLE data_change
 ENGINE = ReplacingMergeTree
 ORDER BY (version, projection, key, from_ms, to_ms);
 
+CREATE TABLE entry_time
+(
+    `time_ms` UInt32,
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `occurrence` UInt16,
+    `is_live` Bool,
+    `version` UInt128
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (time_ms, title_id, leaderboard_id, player, occurrence)
+SETTINGS index_granularity = 1024;
+
 CREATE TABLE event_import_run
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -35,6 +49,68 @@ CREATE TABLE event_import_run
     `published` UInt64,
     `rejected` UInt64,
     `finished` Bool,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_leaderboard
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `name` String,
+    `listed` Bool,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_leaderboard_entry
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `player_key` String,
+    `occurrence` UInt16,
+    `change` LowCardinality(String),
+    `rating` String,
+    `time_ms` Nullable(UInt32),
+    `stated_rank` Nullable(Int32),
+    `ord` Nullable(Int64),
+    `step` Nullable(Int64),
+    `details` String,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_match_list
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `hosts` Array(String),
+    `players` Array(UInt32),
+    `max_players` Array(UInt32),
     `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
     `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 )
@@ -133,6 +209,182 @@ CREATE TABLE import_run
 ENGINE = ReplacingMergeTree(position)
 ORDER BY import_id;
 
+CREATE TABLE leaderboard
+(
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `ts` DateTime64(3, 'UTC'),
+    `name` String,
+    `listed` Bool,
+    `position` UInt64
+)
+ENGINE = ReplacingMergeTree(position)
+ORDER BY (title_id, leaderboard_id, ts);
+
+CREATE TABLE leaderboard_change
+(
+    `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `recorded_epoch` UInt16,
+    `recorded_partition` UInt16,
+    `recorded_offset` UInt64,
+    `is_change` Bool,
+    `change` LowCardinality(String),
+    `player` String,
+    `player_key` String,
+    `occurrence` UInt16,
+    `previous_rank` Nullable(Int64),
+    `new_rank` Nullable(Int64),
+    `previous_rating` Nullable(String),
+    `new_rating` Nullable(String),
+    `previous_time_ms` Nullable(UInt32),
+    `new_time_ms` Nullable(UInt32),
+    `is_time` Bool,
+    `version` UInt64,
+    INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (ts, title_id, leaderboard_id, epoch, partition, offset);
+
+CREATE TABLE leaderboard_entry
+(
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `occurrence` UInt16,
+    `player_key` String,
+    `is_gone` Bool,
+    `rank` Int64,
+    `place` UInt32,
+    `rating` String,
+    `time_ms` Nullable(UInt32),
+    `stated_rank` Nullable(Int32),
+    `ord` Nullable(Int64),
+    `step` Nullable(Int64),
+    `details` String,
+    `ts` DateTime64(3, 'UTC'),
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (title_id, leaderboard_id, player, occurrence)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE leaderboard_feed
+(
+    `recorded_epoch` UInt16,
+    `recorded_partition` UInt16,
+    `recorded_offset` UInt64 CODEC(Delta(8), ZSTD(1)),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `is_change` Bool,
+    `change` LowCardinality(String),
+    `player` String,
+    `player_key` String,
+    `occurrence` UInt16,
+    `previous_rank` Nullable(Int64),
+    `new_rank` Nullable(Int64),
+    `previous_rating` Nullable(String),
+    `new_rating` Nullable(String),
+    `previous_time_ms` Nullable(UInt32),
+    `new_time_ms` Nullable(UInt32),
+    `is_time` Bool,
+    `version` UInt64,
+    INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (recorded_epoch, recorded_partition, recorded_offset, epoch, partition, offset);
+
+CREATE TABLE leaderboard_history
+(
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `occurrence` UInt16,
+    `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `content` UInt64,
+    `player_key` String,
+    `is_gone` Bool,
+    `rating` String,
+    `time_ms` Nullable(UInt32),
+    `stated_rank` Nullable(Int32),
+    `ord` Nullable(Int64),
+    `step` Nullable(Int64),
+    `details` String,
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `age` UInt64 MATERIALIZED bitNot(bitOr(bitShiftLeft(toUInt64(epoch), 48), offset))
+)
+ENGINE = ReplacingMergeTree(age)
+ORDER BY (title_id, leaderboard_id, player, occurrence, ts, content);
+
+CREATE TABLE match_latest
+(
+    `title_id` LowCardinality(String),
+    `ts` DateTime64(3, 'UTC'),
+    `hosts` Array(String),
+    `players` Array(UInt32),
+    `max_players` Array(UInt32),
+    `version` UInt128
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY title_id;
+
+CREATE TABLE match_list
+(
+    `title_id` LowCardinality(String),
+    `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `hosts` Array(String),
+    `players` Array(UInt32),
+    `max_players` Array(UInt32),
+    `position` UInt64 CODEC(Delta(8), ZSTD(1))
+)
+ENGINE = ReplacingMergeTree(position)
+PARTITION BY toYear(ts)
+ORDER BY (title_id, ts);
+
+CREATE TABLE match_list_hour
+(
+    `title_id` LowCardinality(String),
+    `hour` DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `lists` UInt32,
+    `lobbies` UInt64,
+    `players` UInt64,
+    `lobbies_max` UInt32,
+    `lobbies_max_at` DateTime64(3, 'UTC'),
+    `position` UInt64
+)
+ENGINE = ReplacingMergeTree(position)
+PARTITION BY toYear(hour)
+ORDER BY (title_id, hour);
+
+CREATE TABLE match_session
+(
+    `title_id` LowCardinality(String),
+    `first_seen` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `host` String,
+    `nth` UInt32,
+    `is_void` Bool,
+    `last_seen` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `peak_players` UInt32,
+    `max_players` UInt32,
+    `players_sum` UInt64,
+    `sightings` UInt32,
+    `version` UInt64,
+    INDEX seen_last last_seen TYPE minmax GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (title_id, first_seen, host, nth);
+
 CREATE TABLE network_count
 (
     `metric` LowCardinality(String),
@@ -174,6 +426,51 @@ CREATE TABLE parked_message
 )
 ENGINE = ReplacingMergeTree(parked_at)
 ORDER BY (topic, epoch, partition, offset);
+
+CREATE TABLE player
+(
+    `player_key` String,
+    `player` String
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (player_key, player)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE player_entry
+(
+    `player_key` String,
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `occurrence` UInt16,
+    `is_gone` Bool,
+    `rank` Int64,
+    `place` UInt32,
+    `rating` String,
+    `time_ms` Nullable(UInt32),
+    `details` String,
+    `ts` DateTime64(3, 'UTC'),
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (player_key, title_id, leaderboard_id, player, occurrence)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE record_history
+(
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `players` Array(String),
+    `occurrences` Array(UInt16),
+    `ratings` Array(String),
+    `times_ms` Array(Nullable(UInt32)),
+    `set_at` Array(DateTime64(3, 'UTC')),
+    `from_at` Array(DateTime64(3, 'UTC')),
+    `to_at` Array(Nullable(DateTime64(3, 'UTC'))),
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (title_id, leaderboard_id);
 
 CREATE TABLE schema_migration
 (

@@ -17,6 +17,7 @@ import { addHealth, type Readiness } from './http/health.js'
 import type { Versions } from './http/known-url.js'
 import { type HttpMetrics, httpMetrics } from './http/metrics.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
+import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
@@ -56,10 +57,12 @@ export type ApiNeeds = {
   readonly tables: ReadTables
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  /** The titles: a `CatalogKeeper`. */
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
+  /** The titles and boards: a `CatalogKeeper`. */
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a slash at its end. */
   readonly publicUrl: string
+  /** The browser SDK that is given away; none when absent. */
+  readonly serviceAuth?: ServiceAuthFile
   /** The program's version, as /openapi.json tells it. */
   readonly version: string
   readonly registry: Registry
@@ -88,6 +91,7 @@ export async function buildApp(
   addEndpoints(app, endpoints, { tables, catalog, versions, memory, metrics, now, logger: app.log })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
+  if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
   await addRoutes(app)
   addOtherMethods(app, paths)
   await app.ready()

@@ -1,5 +1,6 @@
 import type { Endpoint } from '../src/answers/answer.js'
 import { parseInput } from '../src/http/parameters.js'
+import { type Boards, boardsOf } from '../src/queries/board-keeper.js'
 import type { Catalog } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
 import { catalogNaming } from './read-model.js'
@@ -22,7 +23,8 @@ export async function ask<Input, Resolved>(
   const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
   const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs: needs.nowMs, catalog })
   const signal = new AbortController().signal
-  const made = await endpoint.answer(resolved, { tables: needs.tables, signal, catalog })
+  const boards = async (): Promise<Boards> => boardsOf([])
+  const made = await endpoint.answer(resolved, { tables: needs.tables, signal, catalog, boards })
   const json = made.body instanceof Uint8Array ? new TextDecoder().decode(made.body) : JSON.stringify(made.body)
   const body: unknown = JSON.parse(json)
   endpoint.response.parse(body)

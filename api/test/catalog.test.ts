@@ -104,13 +104,17 @@ test('the digest tells two lists of names apart and is the same for the same lis
 
 /** Tables that hold one title, count how often they are asked, and fail on request. */
 function countingTables() {
-  const asked = { facts: 0, counts: 0, failure: undefined as Error | undefined }
+  const asked = { facts: 0, counts: 0, others: 0, otherIds: [] as string[], failure: undefined as Error | undefined }
   const tables: ReadTables = {
     rows: async (sql) => {
       if (asked.failure !== undefined) throw asked.failure
       if (sql.includes('title_latest')) {
         asked.counts += 1
         return [{ titleId: '00000001', countedAtMs: asked.counts }]
+      }
+      if (sql.includes('record_history')) {
+        asked.others += 1
+        return asked.otherIds.map((titleId) => ({ titleId }))
       }
       asked.facts += 1
       return [{ titleId: '00000001', field: 'name', value: `Name ${asked.facts}`, nameKey: `name ${asked.facts}` }]
@@ -133,6 +137,24 @@ test('the tables are asked again only for the part that changed, and once for al
   versions.title = 3
   t.equal((await keeper.newest()).named('00000001').name, 'Name 2')
   t.same([asked.facts, asked.counts], [2, 2])
+})
+
+test('a title is known by a board or a match alone, with its id for a name; boards that bring none make no new catalog', async (t) => {
+  const { asked, tables } = countingTables()
+  const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
+  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  const first = await keeper.newest()
+  t.equal(first.byGame('0000BEEF'), undefined)
+  asked.otherIds.push('0000beef', '00000001')
+  versions['leaderboard-entry'] = 2
+  const second = await keeper.newest()
+  t.match(second.byGame('0000BEEF'), { titleId: '0000beef', isDescribed: false, name: '0000beef' })
+  t.equal(second.byGame('00000001')?.name, 'Name 1', 'a title that is described stays so')
+  t.equal(second.described().length, 1)
+  versions['leaderboard-entry'] = 3
+  versions['match-latest'] = 4
+  t.equal(await keeper.newest(), second)
+  t.same([asked.facts, asked.counts, asked.others], [1, 1, 3])
 })
 
 test('while the tables refuse, the catalog before resolves names but is not given as the newest', async (t) => {

@@ -21,9 +21,15 @@ const anyLength = fc.oneof(
   fc.integer({ min: 1, max: 4 * BLOCK }),
   fc.constant(END_OF_TIME)
 )
-const anyStretch = fc
-  .tuple(anyInstant, anyLength)
-  .map(([fromMs, length]) => ({ fromMs, toMs: Math.min(fromMs + length, END_OF_TIME) }))
+const anyStretch = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc
+      .tuple(anyInstant, anyLength)
+      .map(([fromMs, length]) => ({ fromMs, toMs: Math.min(fromMs + length, END_OF_TIME) }))
+  },
+  { weight: 1, arbitrary: fc.constant({ fromMs: 0, toMs: END_OF_TIME }) }
+)
 const anyChanges = fc
   .array(fc.tuple(fc.constantFrom('a', 'b'), fc.constantFrom('*', 'x', 'y'), anyStretch), { maxLength: 30 })
   .map((all): ChangeRow[] =>

@@ -40,20 +40,22 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'ids are unique')
   t.equal(operations.length, endpoints.length + 2)
-  for (const [path, { get }] of Object.entries(document.paths)) {
-    if (get === undefined) throw new Error(`${path} has no GET`)
-    t.match(get.summary, /\w/, path)
-    for (const [status, given] of Object.entries(get.responses)) {
+  for (const [path, { get, post }] of Object.entries(document.paths)) {
+    const operation = get ?? post
+    if (operation === undefined) throw new Error(`${path} has neither GET nor POST`)
+    t.match(operation.summary, /\w/, path)
+    t.equal('requestBody' in operation, operation === post, path)
+    for (const [status, given] of Object.entries(operation.responses)) {
       const response =
         given.$ref === undefined ? given : document.components.responses[String(given.$ref.split('/').at(-1))]
       t.match(response?.description, /\w/, `${path} ${status}`)
       if (status !== '304') t.not(response?.content?.['application/json']?.example, undefined, `${path} ${status}`)
     }
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
-    const described = (get.parameters ?? []).filter((each) => each.in === 'path')
+    const described = (operation.parameters ?? []).filter((each) => each.in === 'path')
     t.same(described.map(({ name }) => name).sort(), inPath.sort(), path)
     t.ok(described.every(({ required }) => required))
-    for (const each of get.parameters ?? [])
+    for (const each of operation.parameters ?? [])
       t.ok(Object.keys(each.schema).length > 0, `${path} ${each.name} has a schema`)
   }
   for (const ref of new Set(body.match(/#\/components\/[\w/-]+/g))) {

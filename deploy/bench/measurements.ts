@@ -1,3 +1,4 @@
+import { boards } from './boards.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
@@ -6,6 +7,7 @@ import { logSize } from './log-size.js'
 import type { Measurement } from './measurement.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
+import { search } from './search.js'
 import { start } from './start.js'
 import { titleCountSize } from './title-count-size.js'
 import { titleHistory } from './title-history.js'
@@ -19,6 +21,8 @@ export const measurements: readonly Measurement[] = [
   logSize,
   titleCountSize,
   titleHistory,
+  boards,
+  search,
   repeatedAnswer,
   notModified,
   flood,

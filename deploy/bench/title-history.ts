@@ -1,7 +1,5 @@
-import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import type { ClickHouse } from '@gamenet/engines'
-import { Registry } from 'prom-client'
-import { Client } from 'undici'
+import { serveTables } from './api-on-tables.js'
 import { randomness } from './count-files.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import { openTitleCountRows } from './title-count-rows.js'
@@ -20,7 +18,7 @@ export const titleHistory: Measurement = {
     await describeTitles(tables)
     conditions.note('making the hours')
     await makeHours(tables)
-    const { client, close } = await serve(tables)
+    const api = await serveTables(tables)
     try {
       const times = { api: [] as number[], samples: [] as number[], hours: [] as number[] }
       const random = randomness(3)
@@ -31,19 +29,14 @@ export const titleHistory: Measurement = {
         const from = fromMs - 1_000 * n * 60 - 600_000
         const window = { titleId, from, to: Math.max(toMs, from + HOURS * HOUR_MS) }
         const path = `/api/title/${titleId}/online-users/history?from=${iso(from)}&to=${iso(window.to)}&resolution=${WIDTH_SECONDS}`
-        const [api, samples, hours] = [
-          await timed(async () => {
-            const { statusCode, body } = await client.request({ method: 'GET', path })
-            const text = await body.text()
-            if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text}`)
-            return text
-          }),
+        const [answered, samples, hours] = [
+          await timed(async () => (await api.get(path)).text),
           await timed(async () => text(await tables.readers.json(SAMPLES_SQL, window))),
           await timed(async () => text(await tables.readers.json(HOURS_SQL, window)))
         ]
-        requireSame(api.answer, samples.answer)
+        requireSame(answered.answer, samples.answer)
         if (n < 0) continue
-        times.api.push(api.ms)
+        times.api.push(answered.ms)
         times.samples.push(samples.ms)
         times.hours.push(hours.ms)
       }
@@ -67,7 +60,7 @@ export const titleHistory: Measurement = {
         }
       ]
     } finally {
-      await close()
+      await api.close()
       await tables.close()
     }
   }
@@ -125,33 +118,4 @@ async function makeHours({ rebuild }: ClickHouse): Promise<void> {
        sum(c.online), count(), max(c.position)
      FROM title_count AS c FINAL GROUP BY c.title_id, toStartOfHour(c.ts)`
   )
-}
-
-/** The public API on these tables, as the service puts it together. */
-async function serve({ readers }: ClickHouse): Promise<{ client: Client; close(): Promise<void> }> {
-  const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
-  await dataVersions.refresh()
-  const catalog = catalogKeeper({
-    tables: readers,
-    versionOf: (dependency) => dataVersions.versionOf(dependency)
-  })
-  const app = await buildApp({
-    endpoints,
-    tables: readers,
-    dataVersions,
-    catalog,
-    publicUrl: 'http://127.0.0.1',
-    version: '0.0.0',
-    registry: new Registry(),
-    ready: async () => ({ ok: true })
-  })
-  const client = new Client(await app.listen({ host: '127.0.0.1', port: 0 }))
-  return {
-    client,
-    async close() {
-      await client.close()
-      await dataVersions.stop()
-      await app.close()
-    }
-  }
 }

@@ -51,6 +51,8 @@ const Environment = z.object({
   POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
+  SCRAPE_MATCHES_SECONDS: wholeNumber(0, 86_400).default(60),
+  SCRAPE_BOARDS_SECONDS: wholeNumber(0, 86_400).default(300),
   SCRAPE_REQUESTS_PER_SECOND: wholeNumber(1, 1000).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('warn')
 })

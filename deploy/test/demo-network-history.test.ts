@@ -30,7 +30,7 @@ const world = createWorld(7)
 const sample = await readOnlineHistory()
 
 /** 20 titles instead of 200: the same kinds of part with a tenth of the events. */
-const small = { world: createWorld(7, readCatalogue().slice(0, 20)), sample: sample.slice(-6000) }
+const small = { world: createWorld(7, { catalogue: readCatalogue().slice(0, 20) }), sample: sample.slice(-6000) }
 
 test('the sample is read as it stands in the file: no missing hour, every written zero', async (t) => {
   const lines = gunzipSync(readFileSync(ONLINE_HISTORY_FILE)).toString('utf8').trim().split(/\r?\n/).slice(1)

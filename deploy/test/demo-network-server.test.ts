@@ -95,15 +95,11 @@ test('every form of board is shown with its columns and rows', async (t) => {
     ['lap', 7],
     ['career', 8]
   ] as const) {
-    const board = world.titles.flatMap((title) => world.boardsOf(title)).find((board) => board.form === form)
+    const board = world.titles.flatMap((title) => world.boardsAt(title, NOON)).find((board) => board.form === form)
     if (board === undefined) throw new Error(`no board has the form ${form}`)
     const $ = load(await textOf(`${network.url}/games/${board.title.titleId}?leaderboard=${board.leaderboardId}`))
-    const options = $('select#leaderboard-select option').toArray()
-    t.equal($(options[0]).attr('value'), '', 'a placeholder comes first')
-    t.same(
-      options.slice(1).map((option) => [$(option).attr('value'), $(option).text()]),
-      world.boardsOf(board.title).map(({ leaderboardId, name }) => [String(leaderboardId), name])
-    )
+    t.same(choicesOf($), listed(board.title))
+    t.equal($('select#leaderboard-select option[selected]').attr('value'), String(board.leaderboardId))
     const rows = $('select#leaderboard-select ~ table.table-striped tbody tr').toArray()
     const cells = rows.map((row) =>
       $(row)
@@ -117,6 +113,90 @@ test('every form of board is shown with its columns and rows', async (t) => {
       boardRowsAt(world.seed, board, NOON).map((row) => [String(row.rank), row.playerName, ...row.cells])
     )
   }
+})
+
+test('a title’s choice of boards begins with none in most titles, and has what is listed at the instant', async (t) => {
+  let ms = NOON
+  const network = await started(t, { now: () => ms })
+  const withBoards = world.titles.filter((title) => world.boardsOf(title).length > 0)
+  const placeholders = new Set<boolean>()
+  for (const title of withBoards.slice(0, 8)) {
+    const $ = load(await textOf(`${network.url}/games/${title.titleId}`))
+    placeholders.add($('select#leaderboard-select option').first().attr('value') === '')
+    t.same(choicesOf($), listed(title))
+    t.equal($('table.table-striped').length, 1, 'no board is shown where none is chosen')
+  }
+  t.equal(placeholders.size, 2, 'some begin with a board')
+  const event = withBoards.flatMap((title) => world.boardsOf(title)).find(({ eventMs }) => eventMs !== undefined)
+  if (event === undefined) throw new Error('no board is an event')
+  const statuses = new Set<number>()
+  for (let step = 0; step < 10; step += 1) {
+    ms += (event.eventMs ?? 0) / 10
+    const shownMs = network.instantShown()
+    const isListed = world.boardsAt(event.title, shownMs).includes(event)
+    const $ = load(await textOf(`${network.url}/games/${event.title.titleId}`))
+    t.equal(
+      choicesOf($).some(([id]) => id === String(event.leaderboardId)),
+      isListed
+    )
+    const asked = await dumped(`${network.url}/games/${event.title.titleId}?leaderboard=${event.leaderboardId}`, {})
+    t.equal(asked.statusCode, isListed ? 200 : 404)
+    statuses.add(asked.statusCode)
+  }
+  t.equal(statuses.size, 2, 'the event was there and was not')
+})
+
+test('tables of matches differ by title: other headers, and a column between host and players', async (t) => {
+  const network = await started(t)
+  const heads = new Set<string>()
+  for (const title of world.titles.slice(0, 30)) {
+    const $ = load(await textOf(`${network.url}/games/${title.titleId}`))
+    const table = $('table.table-striped').first()
+    const head = table
+      .find('th')
+      .toArray()
+      .map((cell) => $(cell).text())
+    heads.add(head.join())
+    t.ok(
+      table
+        .find('tbody tr')
+        .toArray()
+        .every((row) => $(row).find('td').length === head.length)
+    )
+  }
+  t.same([...heads].sort(), ['Host,Mode,Players', 'Host,Players', 'Server,Mode,Players', 'Server,Players'])
+})
+
+test('a board that was asked for is told, and is not sent again to who has it', async (t) => {
+  const shown: Shown[] = []
+  const network = await started(t, { onShown: (one) => shown.push(one) })
+  const board = world.titles.flatMap((title) => world.boardsAt(title, NOON))[3]
+  const path = `/games/${board?.title.titleId}`
+  const first = await dumped(`${network.url}${path}?leaderboard=${board?.leaderboardId}`, {})
+  const etag = String(first.headers.etag)
+  const again = await dumped(`${network.url}${path}?leaderboard=${board?.leaderboardId}`, { 'if-none-match': etag })
+  const other = await dumped(`${network.url}${path}`, { 'if-none-match': etag })
+  t.same([again.statusCode, other.statusCode], [304, 200])
+  const told = { path, instant: '2026-11-21T12:00:00Z' }
+  t.same(shown, [
+    { ...told, leaderboardId: board?.leaderboardId, status: 200 },
+    { ...told, leaderboardId: board?.leaderboardId, status: 304 },
+    { ...told, status: 200 }
+  ])
+})
+
+test('a title can be given its boards, and the network fewer people', async (t) => {
+  const names = Array.from({ length: 494 }, (_, n) => ({ leaderboardId: 2 * n, name: `Board ${n} <&> "${n}"` }))
+  const given = createWorld(7, { boards: { '4d53004b': names }, crowd: 0.01 })
+  const network = await started(t, { world: given })
+  const $ = load(await textOf(`${network.url}/games/4d53004b?leaderboard=986`))
+  t.same(
+    choicesOf($),
+    names.map(({ leaderboardId, name }) => [String(leaderboardId), name])
+  )
+  t.ok($('select#leaderboard-select ~ table.table-striped tbody tr').length > 0)
+  const share = given.networkAt(NOON).online / world.networkAt(NOON).online
+  t.ok(share > 0.005 && share < 0.015, `${share}`)
 })
 
 test('the players page says where everyone is', async (t) => {
@@ -262,6 +342,15 @@ async function started(t: Test, options: Partial<DemoNetworkOptions> = {}) {
   const network = await startDemoNetwork({ seed: 7, world, now: () => NOON, ...options })
   t.teardown(() => network.close())
   return network
+}
+
+function choicesOf($: ReturnType<typeof load>): (string | undefined)[][] {
+  const options = $('select#leaderboard-select option').toArray()
+  return options.map((option) => [$(option).attr('value'), $(option).text()]).filter(([value]) => value !== '')
+}
+
+function listed(title: World['titles'][number]): string[][] {
+  return world.boardsAt(title, NOON).map(({ leaderboardId, name }) => [String(leaderboardId), name])
 }
 
 async function textOf(address: string): Promise<string> {

@@ -148,7 +148,24 @@ test('there are thousands of boards of every form, and only where a title has le
   t.notOk(boards.some((board) => !board.title.features[2]))
 })
 
-test('a board is ranked by its results, equal ones share a rank, and no player stands twice', async (t) => {
+test('boards have names that are hard to read: other scripts, marks, capitals alone, and one twice', (t) => {
+  const rows = world.titles.flatMap((title) => world.boardsOf(title)).map((board) => boardRowsAt(7, board, NOON))
+  const names = rows.flat().map(({ playerName }) => playerName)
+  for (const mark of [/[<&"']/, /[\u0590-\u06ff]/, /\u0301/, /^.{150,}$/]) {
+    t.ok(
+      names.some((name) => mark.test(name)),
+      String(mark)
+    )
+  }
+  const isDoubled = (key: (name: string) => string) => (board: (typeof rows)[number]) =>
+    new Set(board.map(({ playerName }) => key(playerName))).size < board.length
+  t.ok(rows.filter(isDoubled((name) => name.toLowerCase())).length > 100, 'names that differ by case alone')
+  const twice = rows.filter(isDoubled((name) => name)).length
+  t.ok(twice > 10 && twice < rows.length / 5, `${twice} of ${rows.length} boards have a name twice`)
+  t.end()
+})
+
+test('a board is ranked by its results, and equal ones share a rank', async (t) => {
   const boards = world.titles.flatMap((title) => world.boardsOf(title))
   let ties = 0
   fc.assert(
@@ -156,17 +173,14 @@ test('a board is ranked by its results, equal ones share a rank, and no player s
       const rows = boardRowsAt(world.seed, board, ms)
       const results = rows.map((row) => Number((row.cells.at(-1) ?? '').replace(/[:.]/g, '')))
       const isLessBetter = board.form === 'time' || board.form === 'lap'
-      return (
-        new Set(rows.map((row) => row.playerName)).size === rows.length &&
-        rows.every((row, index) => {
-          const [result = 0, before = 0] = [results[index], results[index - 1]]
-          const isTie = index > 0 && result === before
-          if (isTie) ties += 1
-          if (row.rank !== (isTie ? rows[index - 1]?.rank : index + 1)) return false
-          if (board.form === 'raw-time' && (result > RAW_TIME_TOP || result < RAW_TIME_TOP - 3_600_000)) return false
-          return index === 0 || isTie || (isLessBetter ? result > before : result < before)
-        })
-      )
+      return rows.every((row, index) => {
+        const [result = 0, before = 0] = [results[index], results[index - 1]]
+        const isTie = index > 0 && result === before
+        if (isTie) ties += 1
+        if (row.rank !== (isTie ? rows[index - 1]?.rank : index + 1)) return false
+        if (board.form === 'raw-time' && (result > RAW_TIME_TOP || result < RAW_TIME_TOP - 3_600_000)) return false
+        return index === 0 || isTie || (isLessBetter ? result > before : result < before)
+      })
     }),
     { numRuns: 300 }
   )
@@ -179,8 +193,8 @@ test('boards live: within three days entries come, go and improve, and nobody ge
   let went = 0
   let improved = 0
   for (const one of board.slice(0, 200)) {
-    const before = new Map(boardRowsAt(7, one, NOON).map((row) => [row.playerName, row.cells.at(-1) ?? '']))
-    const after = new Map(boardRowsAt(7, one, NOON + 3 * DAY_MS).map((row) => [row.playerName, row.cells.at(-1) ?? '']))
+    const before = timesAt(one, NOON)
+    const after = timesAt(one, NOON + 3 * DAY_MS)
     for (const [player, time] of after) {
       const former = before.get(player)
       if (former === undefined) came += 1
@@ -213,4 +227,12 @@ function titleAt(index: number) {
 
 function onlineOf(of: typeof world, ms: number) {
   return of.networkAt(ms).titles.map((title) => title.online)
+}
+
+/** The last cell of every entry; one whose name stands twice cannot be told from the other. */
+function timesAt(board: Parameters<typeof boardRowsAt>[1], ms: number): Map<string, string> {
+  const rows = boardRowsAt(7, board, ms)
+  const names = rows.map(({ playerName }) => playerName)
+  const alone = rows.filter(({ playerName }) => names.indexOf(playerName) === names.lastIndexOf(playerName))
+  return new Map(alone.map((row) => [row.playerName, row.cells.at(-1) ?? '']))
 }

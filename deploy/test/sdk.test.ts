@@ -59,6 +59,41 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
     client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', resolution: 60 }),
   getGame: (client) => client.getGame({ game: 'x' }),
   getGames: (client) => client.getGames(),
+  getMatches: (client) => client.getMatches({ titleId: 'x' }),
+  getGameMatches: (client) => client.getGameMatches({ titleId: 'x' }),
+  getLobbies: (client) => client.getLobbies({ titleId: 'x' }),
+  getMatchHistory: (client) => client.getMatchHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x' }),
+  getLastMatches: (client) => client.getLastMatches({ titleId: 'x', hours: 2 }),
+  getMatchStats: (client) => client.getMatchStats({ titleId: 'x' }),
+  getLobbyStats: (client) => client.getLobbyStats({ titleId: 'x' }),
+  getPlayer: (client) => client.getPlayer({ playerName: 'x', limit: 3, offset: 2 }),
+  getPlayerHistory: (client) => client.getPlayerHistory({ playerName: 'x', limit: 3, offset: 2 }),
+  getLeaderboardSummary: (client) => client.getLeaderboardSummary({ game: 'x' }),
+  getLeaderboards: (client) => client.getLeaderboards({ game: 'x' }),
+  getLeaderboard: (client) =>
+    client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0) }),
+  compareLeaderboard: (client) =>
+    client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', limit: 2 }),
+  getLeaderboardRecords: (client) => client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3 }),
+  getRecentRecords: (client) => client.getRecentRecords({ limit: 2, offset: 3, game: 'x' }),
+  getLeaderboardChanges: (client) =>
+    client.getLeaderboardChanges({
+      limit: 2,
+      offset: 3,
+      after: 'x',
+      game: 'x',
+      leaderboardId: 1,
+      player: 'x',
+      changeType: 'new',
+      since: new Date(0),
+      until: 'x'
+    }),
+  searchByTime: (client) => client.searchByTime({ time: 'x', tolerance: 2, titleId: 'x', limit: 3 }),
+  searchPlayer: (client) => client.searchPlayer({ playerName: 'x' }),
+  searchPlayers: (client) => client.searchPlayers({ names: 'x', titleId: 'x' }),
+  searchRoster: (client) =>
+    client.searchRoster({ players: [{ playerName: 'x', rank: 1 }], tolerance: 2, titleId: 'x' }),
+  suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }
@@ -111,7 +146,7 @@ test('the client and a running service understand each other', async (t) => {
         await everyMethod[operation.operationId as keyof GamenetClient](gamenetClient({ baseUrl, fetch }))
         const asked = new URL(requests[0]?.url ?? '')
         const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
-        t.equal(method, 'get')
+        t.equal(requests[0]?.method.toLowerCase(), method)
         t.equal(asked.pathname, path.replace(/\{\w+\}/g, 'x'), operation.operationId)
         t.same(new Set(asked.searchParams.keys()), new Set(inQuery.map(({ name }) => name)), operation.operationId)
       }
@@ -334,7 +369,7 @@ test('kept answers are bounded: the ones kept longest ago make room', async (t) 
   )
 })
 
-type Recorded = { readonly url: string; readonly tag: string | null; readonly status: number }
+type Recorded = { readonly url: string; readonly method: string; readonly tag: string | null; readonly status: number }
 
 /** A fetch that notes what passes, and the answers' status as they come. */
 function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests: Recorded[] } {
@@ -345,6 +380,7 @@ function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests:
       const response = await send(input, init)
       requests.push({
         url: String(input),
+        method: init?.method ?? 'GET',
         tag: new Headers(init?.headers).get('if-none-match'),
         status: response.status
       })

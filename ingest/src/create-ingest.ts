@@ -1,32 +1,51 @@
 import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, type Topic } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
+import { createBoardMetrics } from './boards/board-metrics.js'
+import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
-import type { Log } from './log.js'
+import type { Log, LogExtents } from './log.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
 import { countingLog, publish } from './publish.js'
+import type { ReadTables } from './read-tables.js'
+import { type BoardsSource, boardsSource } from './scrape/boards.js'
 import { gamesSource } from './scrape/games.js'
+import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
 import type { Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
+import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
 import { type Schedule, schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
+import type { WriteSide } from './write-side.js'
 
-/** How each source is made; a new source is one more line. */
-const SOURCES: Readonly<Record<ScrapeSource, (parsing: PageParsing) => Source>> = {
-  network: networkSource,
-  games: gamesSource
+/** What these read was published by those: a run of theirs that is under way is waited for. */
+const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
+  network: [],
+  games: [],
+  matches: ['network'],
+  boards: ['network', 'games']
 }
 
 /** A day and a half would do; a week leaves room. Timers of Node end at 24 days. */
 const PERIOD_MAX_SECONDS = 604_800
+/** How often it is looked whether a board is due. */
+const BOARDS_LOOK_MS = 2_000
+/** Period of a board that moves when boards are visited only when asked for. */
+const BOARD_PERIOD_S = 300
+/** Longer than a batch of visits ever takes; so long nobody visits the boards that a killed process was at. */
+const BOARD_LEASE_S = 300
 /** Longest wait for an append that is under way when the service stops. */
 const STOP_TIMEOUT_MS = 5_000
 
 export type IngestOptions = {
-  readonly log: Log
+  readonly log: Log & LogExtents
+  /** What the log said before, as the tables have it. */
+  readonly tables: ReadTables
+  /** Opens the write side, at its newest schema; called when the first board is to be visited. */
+  readonly writes: () => Promise<WriteSide>
   /** Base address of the network's pages; the home page is this address exactly. */
   readonly upstreamUrl: string
-  /** Seconds between runs of each source, whole; 0: only when asked. */
+  /** Seconds between runs of each source, whole; of boards, between visits of one. 0: only when asked. */
   readonly periods: Readonly<Record<ScrapeSource, number>>
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
@@ -73,74 +92,93 @@ export function createIngest(options: IngestOptions): Ingest {
   const metrics = createScrapeMetrics(registry, scheduled, now)
   const log = countingLog(options.log, metrics.published)
   const stopping = new AbortController()
-  const runners = new Map(
-    SCRAPE_SOURCES.map((name) => {
-      const needs = { log, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(name) }
-      const source = SOURCES[name](parsing)
-      const run = async () => {
-        const ran = await runSource(needs, source, stopping.signal)
-        metrics.ran(ran, now())
-        report(logger, ran)
-        return ran
-      }
-      return [name, createRunner(run)] as const
-    })
-  )
+  const runOne = async (source: Source) => {
+    const needs = { log, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(source.name) }
+    await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
+    const ran = await runSource(needs, source, stopping.signal)
+    if (ran === undefined) return undefined
+    metrics.ran(ran, now())
+    report(logger, ran)
+    return ran
+  }
+  const runners = createRunners(createSources(options, parsing), runOne, stopping.signal)
   const schedules = new Map<ScrapeSource, Schedule>()
-  const runNow = async (name: ScrapeSource) => (await runners.get(name)?.run()) ?? []
   return {
     start() {
       if (schedules.size > 0 || stopping.signal.aborted) return
       for (const name of scheduled) {
+        const periodMs = name === 'boards' ? BOARDS_LOOK_MS : options.periods[name] * 1000
         schedules.set(
           name,
-          schedule(options.periods[name] * 1000, () => runNow(name))
+          schedule(periodMs, () => runners[name].runDue())
         )
       }
     },
-    runNow: async (source) => (await Promise.all((source === 'all' ? SCRAPE_SOURCES : [source]).map(runNow))).flat(),
+    runNow: (source) =>
+      Promise.all((source === 'all' ? SCRAPE_SOURCES : [source]).map((name) => runners[name].runAsked())),
     status: () =>
       SCRAPE_SOURCES.map((source) => ({
         source,
         periodSeconds: options.periods[source],
-        running: runners.get(source)?.running() ?? false,
-        lastRun: runners.get(source)?.last() ?? null,
+        running: runners[source].running(),
+        lastRun: runners[source].last() ?? null,
         nextRunAtMs: schedules.get(source)?.nextAtMs() ?? null
       })),
     publish: (topic, events, provenance) => publish(log, topic, events, provenance),
     async stop() {
       for (const planned of schedules.values()) planned.stop()
       stopping.abort()
-      const ended = await endedInTime([...runners.values()].map((runner) => runner.idle()))
+      const ended = await endedInTime(SCRAPE_SOURCES.map((name) => runners[name].idle()))
       if (!ended) logger.warn({ waitedMs: STOP_TIMEOUT_MS }, 'a scrape still waits for the log; stopping without it')
       await Promise.all([fetcher.close(), parsing.close()])
     }
   }
 }
 
-/** One source's runs: never two at once, the last one remembered. */
-type Runner = {
-  run(): Promise<ScrapeRan[]>
-  running(): boolean
-  last(): ScrapeRan | undefined
-  /** Resolves when no run is under way. */
-  idle(): Promise<unknown>
+type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { readonly boards: BoardsSource }
+
+function createSources(options: IngestOptions, parsing: PageParsing): Sources {
+  const { tables, log, registry } = options
+  const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
+  return {
+    network: networkSource(parsing),
+    games: gamesSource(parsing),
+    matches: matchesSource({ parsing, tables, log }),
+    boards: boardsSource({
+      parsing,
+      tables,
+      log,
+      shortestS,
+      random: Math.random,
+      metrics: createBoardMetrics(registry),
+      turns: async () => boardTurns(await options.writes(), { shortestS, leaseS: BOARD_LEASE_S })
+    })
+  }
 }
 
-function createRunner(run: () => Promise<ScrapeRan>): Runner {
-  let current: Promise<ScrapeRan> | undefined
-  let last: ScrapeRan | undefined
+function createRunners(
+  sources: Sources,
+  runOne: (source: Source) => Promise<ScrapeRan | undefined>,
+  stopping: AbortSignal
+): Readonly<Record<ScrapeSource, Runner>> {
+  const whole = (source: Source) =>
+    wholeRunner(async () => {
+      const ran = await runOne(source)
+      if (ran === undefined) throw new Error(`${source.name} had nothing to read: this is a defect`)
+      return ran
+    })
   return {
-    async run() {
-      current ??= run().finally(() => {
-        current = undefined
-      })
-      last = await current
-      return [last]
-    },
-    running: () => current !== undefined,
-    last: () => last,
-    idle: () => current ?? Promise.resolve()
+    network: whole(sources.network),
+    games: whole(sources.games),
+    matches: whole(sources.matches),
+    boards: partRunner({
+      runDue: () => runOne(sources.boards),
+      everything: () => {
+        const everything = sources.boards.everything()
+        return () => runOne(everything)
+      },
+      isStopping: () => stopping.aborted
+    })
   }
 }
 

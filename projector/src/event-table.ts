@@ -1,7 +1,7 @@
 import type { Topic } from '@gamenet/schemas'
 
 /** What a column takes: JSON values that ClickHouse reads exactly. */
-export type Value = string | number | boolean | null
+export type Value = string | number | boolean | null | readonly (string | number)[]
 
 /** Where the events of a topic are stored: the columns that are its own, and the pure way from an event to them. */
 export type EventTable = {

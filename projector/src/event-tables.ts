@@ -1,5 +1,8 @@
 import type { EventTable } from './event-table.js'
 import { importRunEvents } from './event-tables/import-run.js'
+import { leaderboardEvents } from './event-tables/leaderboard.js'
+import { leaderboardEntryEvents } from './event-tables/leaderboard-entry.js'
+import { matchListEvents } from './event-tables/match-list.js'
 import { networkCountEvents } from './event-tables/network-count.js'
 import { scrapeEvents } from './event-tables/scrape.js'
 import { titleEvents } from './event-tables/title.js'
@@ -10,6 +13,9 @@ export const eventTables: readonly EventTable[] = [
   networkCountEvents,
   titleCountEvents,
   titleEvents,
+  leaderboardEvents,
+  leaderboardEntryEvents,
+  matchListEvents,
   scrapeEvents,
   importRunEvents
 ]

@@ -1,7 +1,8 @@
 /*
  * event table   `event_<noun>`: the events of one topic, in log order, a column a field
  * loader        log → event tables: judges each record, stores rows, parks what it cannot read
- * projection    one step from a range of an event table to a read table, as SQL
+ * projection    one step from a range of an event table to read tables, as SQL or as a fold
+ * fold          the facts of a touched key through a pure function, in a thread of its own
  * read table    keyed rows that queries read; the newer version of a key replaces the older
  * checkpoint    how far the loader or a projection has come, per (epoch, partition)
  * step          one projection over one range: rows → data_change → checkpoint
@@ -10,6 +11,7 @@
  */
 export type { Backoff } from './backoff.js'
 export type { Progress } from './checkpoint.js'
+export { type Folding, foldBeside } from './folding/folding.js'
 export type { ReadingSide } from './loader/loader.js'
 export type { LoaderPort } from './loader/message.js'
 export { readBeside } from './loader/read-beside.js'

@@ -4,8 +4,9 @@ import { conditionOf, type Range } from './range.js'
 import type { Parameters } from './tables.js'
 
 /**
- * One step from a range of an event table to a read table: data, no client, no clock. Live, catch-up and rebuild run the same
- * statement over different ranges.
+ * One step from a range of an event table to read tables: data, no client, no clock. Live, catch-up and rebuild run the same
+ * statements over different ranges. Two forms: `sql`, one statement; or `fold`, the facts of each touched key through one
+ * pure function, for what SQL could only do in quadratic time.
  *
  * What every projection keeps to, so that any range may run twice, in any order of partitions, after any crash:
  * - A row's version is made of the facts it was made of (a position, or instant and position), never of the run.
@@ -16,18 +17,56 @@ import type { Parameters } from './tables.js'
  *   Where the version stays (an older epoch's event arrives after a newer one's, or a half-stored step is repeated), the
  *   row made last counts: ReplacingMergeTree keeps the last inserted of equal versions, and that one saw more.
  */
-export type Projection = {
+export type Projection = SqlProjection | FoldProjection
+
+type Common = {
   readonly name: string
   readonly from: Topic
+  /** The projection whose table this one reads: it never goes ahead of that one. */
+  readonly after?: string
+  readonly touches: Touches
+}
+
+/** What a step changed: the key of an event `e`, and the width in ms of the bucket that its instant lies in. */
+export type Touches = {
+  readonly key: string
+  readonly bucketMs: number
+  /** True where what comes after the instant is changed too, such as ranks; else the bucket alone is. */
+  readonly isLasting?: boolean
+}
+
+/** A projection as one SQL statement. */
+export type SqlProjection = Common & {
+  readonly form?: 'sql'
   /** The read table, and its columns in the order of `select`. */
   readonly into: string
   readonly columns: readonly string[]
-  /** The projection whose table `select` reads: this one never goes ahead of it. */
-  readonly after?: string
   /** The rows that events `e` of the range make. `{range}` stands for the condition on `e`. */
   readonly select: string
-  /** What a step changed: the key of an event `e`, and the width in ms of the bucket that its instant lies in. */
-  readonly touches: { readonly key: string; readonly bucketMs: number }
+}
+
+/**
+ * A projection as a pure function over what statements read of the keys that a range touched; the function stands under the
+ * projection's name in `folds`. Keys are taken in chunks, each chunk read, folded and stored by itself.
+ *
+ * A statement says `{keys}` for the array of the chunk's keys (tuples where a key has several columns; to the right of IN,
+ * so that the primary key is used) and `{since_ms}` for the array beside it: the earliest instant of the range's events of each
+ * key. The values of one key column are an array parameter of the column's name.
+ */
+export type FoldProjection = Common & {
+  readonly form: 'fold'
+  /** The columns of the event table that make a key, with their types, in the order of `{keys}`. */
+  readonly key: Readonly<Record<string, 'String' | 'UInt32'>>
+  /** The tables written, in the order in which they are written, with their columns in the order of the fold's values. */
+  readonly into: Readonly<Record<string, readonly string[]>>
+  /** Gives the key columns and `weight`, the rows that folding a key costs; absent: its events in the range. */
+  readonly weigh?: string
+  /** Read in place of those of `reads` with the same names for keys that `weigh` sets apart by a column `is_apart`. */
+  readonly readsApart?: Readonly<Record<string, string>>
+  /** What is read for a chunk: a name for the fold, a statement. */
+  readonly reads: Readonly<Record<string, string>>
+  /** Read too when the range holds events of an older epoch than was loaded already, which may undo what was stored. */
+  readonly readsWhenLate?: Readonly<Record<string, string>>
 }
 
 /** Width of a bucket that is just the instant. */
@@ -35,23 +74,42 @@ export const INSTANT_MS = 1
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
+/** More touched keys than this in a step are told as one `*`. */
+export const TOUCHED_KEYS_MAX = 50
+
 /** A statement with the values bound to it. */
 export type Statement = { readonly sql: string; readonly parameters: Parameters }
 
 /** Makes the projection's rows of a range. */
-export function stepStatement({ into, columns, select }: Projection, range: Range): Statement {
+export function stepStatement({ into, columns, select }: SqlProjection, range: Range): Statement {
   const { sql, parameters } = conditionOf(range)
   return { sql: `INSERT INTO ${into} (${columns.join(', ')}) ${select.replaceAll('{range}', sql)}`, parameters }
 }
 
-/** Asks which instants and keys the events of a range are about: `events, first_ms, last_ms, first_key, last_key`. */
+/**
+ * Asks which instants and keys the events of a range are about: `events`, `first_ms`, `last_ms`, and `keys`, an array of
+ * (key, its first ms, its last ms) that is one longer than {@link TOUCHED_KEYS_MAX} when there are more.
+ */
 export function touchedStatement({ from, touches }: Projection, range: Range): Statement {
   const { sql, parameters } = conditionOf(range)
   return {
-    sql: `SELECT count() AS events,
-        toUnixTimestamp64Milli(min(e.observed_at)) AS first_ms, toUnixTimestamp64Milli(max(e.observed_at)) AS last_ms,
-        min(toString(${touches.key})) AS first_key, max(toString(${touches.key})) AS last_key
-      FROM ${eventTableName(from)} AS e WHERE ${sql}`,
+    sql: `SELECT sum(k.events) AS events, min(k.first) AS first_ms, max(k.last) AS last_ms,
+        groupArray(${TOUCHED_KEYS_MAX + 1})((k.key, toFloat64(k.first), toFloat64(k.last))) AS keys
+      FROM (
+        SELECT toString(${touches.key}) AS key, count() AS events,
+          toUnixTimestamp64Milli(min(e.observed_at)) AS first, toUnixTimestamp64Milli(max(e.observed_at)) AS last
+        FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY key) AS k`,
+    parameters
+  }
+}
+
+/** Asks for the keys of a range: their columns, `since_ms` (the earliest instant) and `events`. */
+export function keysStatement({ from, key }: FoldProjection, range: Range): Statement {
+  const { sql, parameters } = conditionOf(range)
+  const columns = Object.keys(key).map((column) => `e.${column}`)
+  return {
+    sql: `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
+      FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
     parameters
   }
 }

@@ -1,7 +1,17 @@
 import type { Projection } from './projection.js'
+import { entryTime } from './projections/entry-time.js'
 import { importRun } from './projections/import-run.js'
+import { leaderboard } from './projections/leaderboard.js'
+import { leaderboardEntry } from './projections/leaderboard-entry.js'
+import { leaderboardHistory } from './projections/leaderboard-history.js'
+import { matchLatest } from './projections/match-latest.js'
+import { matchList } from './projections/match-list.js'
+import { matchListHour } from './projections/match-list-hour.js'
+import { matchSession } from './projections/match-session.js'
 import { networkCount } from './projections/network-count.js'
 import { networkCountHour } from './projections/network-count-hour.js'
+import { player } from './projections/player.js'
+import { playerEntry } from './projections/player-entry.js'
 import { scrape } from './projections/scrape.js'
 import { title } from './projections/title.js'
 import { titleCount } from './projections/title-count.js'
@@ -18,6 +28,16 @@ export const projections: readonly Projection[] = [
   titleCount,
   titleCountHour,
   titleCountDay,
+  leaderboard,
+  leaderboardHistory,
+  player,
+  entryTime,
+  leaderboardEntry,
+  playerEntry,
+  matchList,
+  matchLatest,
+  matchListHour,
+  matchSession,
   scrape,
   importRun
 ]

@@ -2,6 +2,7 @@ import { type PartitionExtent, topics } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
 import { type Backoff, reasonOf } from './backoff.js'
 import { Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
+import { type Folding, foldInThread } from './folding/folding.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics } from './metrics.js'
@@ -16,6 +17,8 @@ export type ProjectorOptions = {
   readonly tables: { readonly loader: Tables; readonly projections: Tables }
   /** Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. */
   readonly startReading: () => Promise<ReadingSide>
+  /** Where folds run; a thread of their own unless given. Closed at `stop`. */
+  readonly folding?: Folding
   readonly registry: Registry
   readonly logger: Logger
   /** Called after each stored change, so that answers next door look for newer data at once. */
@@ -85,6 +88,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     lagByTopic(await askExtents(loader), runner.checkpoints)
   )
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
+  const folding = options.folding ?? foldInThread()
 
   const countParked = async () => {
     const counted = await parkedByTopic(tables.projections)
@@ -97,6 +101,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
     projections,
+    folding,
     metrics,
     logger,
     onChange: options.onChange,
@@ -134,6 +139,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()
       await runner.stop()
+      await folding.close()
     },
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),

@@ -1,13 +1,15 @@
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from './backoff.js'
 import { Checkpoints, loadCheckpoint, projectionCheckpoint, storeCheckpoints } from './checkpoint.js'
+import type { Folding } from './folding/folding.js'
+import { runFold } from './folding/run-fold.js'
 import type { Logger } from './logger.js'
 import type { Metrics } from './metrics.js'
-import { type Projection, stepStatement, touchedStatement } from './projection.js'
+import { type Projection, stepStatement, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
 import type { Tables } from './tables.js'
 
-/** Events a step at most: bounds its time (about 10 s) and memory; a longer backlog takes several. */
-const STEP_EVENTS_MAX = 5_000_000
+/** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
+const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
 /** From so many events on, what is done is made known before the next topic's turn. */
 const FLUSH_EVENTS = 50_000
 /** Checkpoints are read this often without being woken: another process may have loaded. */
@@ -22,6 +24,7 @@ const BUSY_SPACING_PASSES = 4
 export type RunnerOptions = {
   readonly tables: Tables
   readonly projections: readonly Projection[]
+  readonly folding: Folding
   readonly metrics: Metrics
   readonly logger: Logger
   /** Called after each change is stored, so that readers next door look at once. */
@@ -40,7 +43,11 @@ export type ProjectionState = {
 }
 
 type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
-type Touched = { readonly events: number; readonly firstMs: number; readonly lastMs: number; readonly key: string }
+/** What the events of a range are about: keys with their first and last instant, `*` alone when they are too many. */
+type Touched = {
+  readonly events: number
+  readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
+}
 /** A step whose rows are stored and whose change is not known yet. */
 type Step = { readonly projection: Projection; readonly range: Range; readonly touched: Touched }
 
@@ -189,7 +196,7 @@ export class ProjectionRunner {
       staged.push(step)
       const length = lengthOf(step.range)
       isHeavy ||= length > FLUSH_EVENTS
-      hasMore ||= length >= STEP_EVENTS_MAX
+      hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
     await this.#flush(staged)
     this.#checkpoints = checkpoints
@@ -206,14 +213,13 @@ export class ProjectionRunner {
     const { name } = projection
     const failure = this.#failures.get(name)
     if (this.#paused.has(name) || (failure !== undefined && performance.now() < failure.retryAt)) return undefined
-    const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX)
+    const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[projection.form ?? 'sql'])
     if (range.length === 0) return undefined
     try {
       const touched = await this.#touched(projection, range, cache)
       if (touched.events > 0) {
         const done = this.#options.metrics.projectionStepSeconds.startTimer({ projection: name })
-        const { sql, parameters } = stepStatement(projection, range)
-        await this.#options.tables.execute(sql, parameters)
+        await this.#make(projection, range, checkpoints)
         done()
       }
       for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
@@ -222,6 +228,20 @@ export class ProjectionRunner {
       this.#fail(name, error)
       return undefined
     }
+  }
+
+  /** Makes and stores the rows of a range. */
+  async #make(projection: Projection, range: Range, checkpoints: Checkpoints): Promise<void> {
+    const { tables, folding } = this.#options
+    if (projection.form === 'fold') {
+      const loaded = checkpoints.of(loadCheckpoint(projection.from.name))
+      const newestEpoch = Math.max(...loaded.map(({ epoch }) => epoch))
+      const isLate = range.some(({ epoch }) => epoch < newestEpoch)
+      await runFold({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
+      return
+    }
+    const { sql, parameters } = stepStatement(projection, range)
+    await tables.execute(sql, parameters)
   }
 
   async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
@@ -241,7 +261,7 @@ export class ProjectionRunner {
       if (changes.length > 0) {
         const version = Math.max((this.#version ?? 0) + 1, Date.now() * 1000)
         this.#version = version
-        const lines = changes.map((step) => JSON.stringify(changeOf(version, step)))
+        const lines = changes.flatMap((step) => changesOf(version, step)).map((values) => JSON.stringify(values))
         await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
       }
       const reached = steps.flatMap(({ projection, range }) =>
@@ -284,23 +304,29 @@ export function lagOf({ name, from }: Projection, checkpoints: Checkpoints): num
   return lengthOf(rangeBetween(reached, checkpoints.of(loadCheckpoint(from.name)), Number.MAX_SAFE_INTEGER))
 }
 
+/** Behind the last instant that an event can have. */
+const END_MS = Date.UTC(2106, 0, 1)
+
 const CHANGE_COLUMNS = ['version', 'projection', 'key', 'from_ms', 'to_ms'] as const
 
-/** The `data_change` row of a step: the key when there is just one, else `*`; the touched buckets, half-open. */
-function changeOf(version: number, { projection, touched }: Step): readonly (number | string)[] {
-  const { bucketMs } = projection.touches
-  const fromMs = Math.floor(touched.firstMs / bucketMs) * bucketMs
-  const toMs = Math.floor(touched.lastMs / bucketMs) * bucketMs + bucketMs
-  return [version, projection.name, touched.key, fromMs, toMs]
+/** The `data_change` rows of a step: its keys, each with the touched buckets, half-open. */
+function changesOf(version: number, { projection, touched }: Step): (readonly (number | string)[])[] {
+  const { bucketMs, isLasting } = projection.touches
+  return touched.keys.map(({ key, firstMs, lastMs }) => {
+    const fromMs = Math.floor(firstMs / bucketMs) * bucketMs
+    const toMs = isLasting === true ? END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs
+    return [version, projection.name, key, fromMs, toMs]
+  })
 }
 
 function touchedOf(row: Record<string, unknown> | undefined): Touched {
-  const isOneKey = row?.first_key === row?.last_key
+  const keys = (row?.keys ?? []) as readonly (readonly [string, number, number])[]
   return {
     events: Number(row?.events ?? 0),
-    firstMs: Number(row?.first_ms ?? 0),
-    lastMs: Number(row?.last_ms ?? 0),
-    key: isOneKey ? String(row?.first_key) : '*'
+    keys:
+      keys.length > TOUCHED_KEYS_MAX
+        ? [{ key: '*', firstMs: Number(row?.first_ms), lastMs: Number(row?.last_ms) }]
+        : keys.map(([key, firstMs, lastMs]) => ({ key, firstMs, lastMs }))
   }
 }
 

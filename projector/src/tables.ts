@@ -10,6 +10,8 @@ export type Tables = {
   execute(sql: string, parameters?: Parameters): Promise<void>
   /** The rows of a SELECT as objects by column name; integers wider than 32 bits come as strings. */
   rows(sql: string, parameters?: Parameters): Promise<Record<string, unknown>[]>
+  /** The same rows as the UTF-8 bytes of one JSON array of objects, for whoever parses them elsewhere. */
+  json(sql: string, parameters?: Parameters): Promise<Uint8Array>
   /** Inserts lines of JSONCompactEachRow, all or none per ClickHouse block; resolves when they are stored. */
   insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>
 }

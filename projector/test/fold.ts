@@ -1,6 +1,9 @@
 import {
+  boardKey,
   decodeEvent,
   type ImportAdvanced,
+  type LeaderboardDescribed,
+  type LeaderboardEntryChanged,
   millisecondsOf,
   type NetworkCounted,
   nameKey,
@@ -10,12 +13,13 @@ import {
   topics
 } from '@gamenet/schemas'
 import type { Tables } from '../src/index.js'
+import { type PlacedEntry, type PlainBoard, type PlainState, plainBoard } from './board-model.js'
 import type { MemoryLog } from './memory-log.js'
 
 /** One row of a read table: its key, whose change it is (`key`, at `ms`), and all its values as text. */
 export type Row = { readonly id: string; readonly key: string; readonly ms: number; readonly values: string }
 
-/** Every read table, by the projection that makes it, rows by id. */
+/** Every read table, by its name with hyphens, rows by id. */
 export type ReadModel = ReadonlyMap<string, ReadonlyMap<string, Row>>
 
 const HOUR = 3_600_000
@@ -26,6 +30,7 @@ type Placed<Event> = {
   readonly isImported: boolean
   readonly ms: number
   readonly position: bigint
+  readonly partition: number
 }
 type Sample = { readonly ms: number; readonly value: number; readonly position: bigint }
 
@@ -69,7 +74,22 @@ export function foldOf(log: MemoryLog): ReadModel {
           importRow
         )
       )
-    ]
+    ],
+    [
+      'leaderboard',
+      rowsOf(
+        [
+          ...newestBy(
+            eventsOf<LeaderboardDescribed>(log, 'leaderboard'),
+            (e, ms) => `${boardKey(e)}/${ms}`,
+            byPosition
+          ).values()
+        ].map(({ event: e, ms, position }) =>
+          row([e.titleId, e.leaderboardId, ms], e.titleId, ms, [e.name, e.listed ?? true, position])
+        )
+      )
+    ],
+    ...boardTables(log)
   ])
 }
 
@@ -85,7 +105,62 @@ export function unreadable(log: MemoryLog): string[] {
     .sort()
 }
 
+/** A row that every telling of its projection may be about. */
+export const ANY_KEY = 'some board'
+
+const CHANGE_VALUES =
+  'is_change, change, player, player_key, occurrence, previous_rank, new_rank, previous_rating, new_rating, ' +
+  'previous_time_ms, new_time_ms, is_time'
+const BOARD = "concat(title_id, '/', toString(leaderboard_id))"
+/** Current rows hold for the last instant too. */
+const LAST_MS = Date.UTC(2106, 0, 1) - 1
+const LAST = `fromUnixTimestamp64Milli(toInt64(${LAST_MS}))`
+
 const READ: Readonly<Record<string, { id: string; key: string; ms: string; values: string }>> = {
+  leaderboard: { id: 'title_id, leaderboard_id, ms(ts)', key: 'title_id', ms: 'ts', values: 'name, listed, position' },
+  'leaderboard-history': {
+    id: 'title_id, leaderboard_id, player, occurrence, ms(ts), position',
+    key: BOARD,
+    ms: 'ts',
+    values: 'player_key, is_gone, rating, time_ms, stated_rank, ord, step, details, partition'
+  },
+  'leaderboard-entry': {
+    id: 'title_id, leaderboard_id, player, occurrence',
+    key: BOARD,
+    ms: LAST,
+    values: 'player_key, is_gone, rank, place, rating, time_ms, stated_rank, ord, step, details, ms(ts)'
+  },
+  'player-entry': {
+    id: 'player_key, title_id, leaderboard_id, player, occurrence',
+    key: BOARD,
+    ms: LAST,
+    values: 'is_gone, rank, place, rating, time_ms, details, ms(ts)'
+  },
+  'entry-time': {
+    id: 'time_ms, title_id, leaderboard_id, player, occurrence',
+    key: BOARD,
+    ms: LAST,
+    values: 'is_live, version'
+  },
+  player: { id: 'player_key, player', key: `'${ANY_KEY}'`, ms: LAST, values: "''" },
+  'leaderboard-change': {
+    id: 'ms(ts), title_id, leaderboard_id, epoch, partition, offset',
+    key: BOARD,
+    ms: 'ts',
+    values: `${CHANGE_VALUES}, recorded_epoch, recorded_partition, recorded_offset`
+  },
+  'leaderboard-feed': {
+    id: 'recorded_epoch, recorded_partition, recorded_offset, epoch, partition, offset',
+    key: BOARD,
+    ms: 'ts',
+    values: `${CHANGE_VALUES}, ms(ts)`
+  },
+  'record-history': {
+    id: 'title_id, leaderboard_id',
+    key: BOARD,
+    ms: LAST,
+    values: 'players, occurrences, ratings, times_ms, list(set_at), list(from_at), list(to_at)'
+  },
   'network-count': { id: 'metric, ms(ts)', key: "'*'", ms: 'ts', values: 'value, position' },
   'network-count-hour': {
     id: 'metric, ms(hour)',
@@ -137,6 +212,11 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
   }
 }
 
+/** The projection that tells of changes of a table. */
+export function tellerOf(table: string): string {
+  return ['leaderboard-change', 'leaderboard-feed', 'record-history'].includes(table) ? 'leaderboard-entry' : table
+}
+
 /** What the read tables hold. */
 export async function readModel(tables: Tables): Promise<ReadModel> {
   const model = new Map<string, ReadonlyMap<string, Row>>()
@@ -167,7 +247,11 @@ function textOf(list: string): string {
   if (list.startsWith('ms(') && list.includes('(', 3)) return textOfMs(list.slice(3, -1))
   return list
     .split(', ')
-    .map((each) => (each.startsWith('ms(') ? textOfMs(each.slice(3, -1)) : `ifNull(toString(${each}), '-')`))
+    .map((each) => {
+      if (each.startsWith('ms(')) return textOfMs(each.slice(3, -1))
+      if (each.startsWith('list(')) return `toString(arrayMap(at -> toUnixTimestamp64Milli(at), ${each.slice(5, -1)}))`
+      return `ifNull(toString(${each}), '-')`
+    })
     .join(', ')
 }
 
@@ -179,14 +263,14 @@ function eventsOf<Event>(log: MemoryLog, name: string): Placed<Event>[] {
   const topic = topics.find((each) => each.name === name)
   if (topic === undefined) throw new Error(`no topic ${name}`)
   const events: Placed<Event>[] = []
-  for (const { topic: of, epoch, records } of log.partitions) {
+  for (const { topic: of, epoch, partition, records } of log.partitions) {
     if (of !== name) continue
     for (const record of records) {
       const decoded = decodeEvent(topic, record)
       if (!decoded.ok) continue
       const position = (BigInt(epoch) << 48n) | BigInt(record.offset)
       const ms = millisecondsOf(topic.instant(decoded.event))
-      events.push({ event: decoded.event as Event, isImported: decoded.importId !== '', ms, position })
+      events.push({ event: decoded.event as Event, isImported: decoded.importId !== '', ms, position, partition })
     }
   }
   return events
@@ -346,4 +430,93 @@ function row(id: readonly unknown[], key: string, ms: number, values: readonly u
 
 function rowsOf(rows: readonly Row[]): ReadonlyMap<string, Row> {
   return new Map(rows.map((each) => [each.id, each]))
+}
+
+function boardTables(log: MemoryLog): [string, ReadonlyMap<string, Row>][] {
+  const byBoard = new Map<string, PlacedEntry[]>()
+  for (const placed of eventsOf<LeaderboardEntryChanged>(log, 'leaderboard-entry')) {
+    const key = boardKey(placed.event)
+    byBoard.set(key, [...(byBoard.get(key) ?? []), placed])
+  }
+  const boards = [...byBoard].map(([key, events]) => ({ key, id: key.split('/'), ...plainBoard(events) }))
+  const each = (rowsOfBoard: (board: NamedBoard) => readonly Row[]) => rowsOf(boards.flatMap(rowsOfBoard))
+  return [
+    ['leaderboard-history', each(({ key, id, states }) => states.map((state) => historyRow(key, id, state)))],
+    ['leaderboard-entry', each((board) => entryRows(board, false))],
+    ['player-entry', each((board) => entryRows(board, true))],
+    ['entry-time', each(entryTimeRows)],
+    [
+      'player',
+      each(({ states }) => states.map(({ playerName: name }) => row([nameKey(name), name], ANY_KEY, LAST_MS, [''])))
+    ],
+    ['leaderboard-change', each((board) => changeRows(board, 'change'))],
+    ['leaderboard-feed', each((board) => changeRows(board, 'feed'))],
+    ['record-history', each(recordRow)]
+  ]
+}
+
+type NamedBoard = PlainBoard & { readonly key: string; readonly id: readonly string[] }
+
+function historyRow(key: string, id: readonly string[], state: PlainState): Row {
+  const { playerName, occurrence, ms, position, isGone, rating, timeMs, statedRank, order, step, details } = state
+  const values = [nameKey(playerName), isGone, rating, timeMs, statedRank, order, step, details, state.partition]
+  return row([...id, playerName, occurrence, ms, position], key, ms, values)
+}
+
+function entryRows({ key, id, standing, gone }: NamedBoard, isOfPlayer: boolean): Row[] {
+  const one = (state: PlainState, rank: number, place: number) => {
+    const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
+    const name = nameKey(playerName)
+    const shown = [isGone, rank, place, rating, timeMs]
+    return isOfPlayer
+      ? row([name, ...id, playerName, occurrence], key, LAST_MS, [...shown, details, ms])
+      : row([...id, playerName, occurrence], key, LAST_MS, [name, ...shown, statedRank, order, step, details, ms])
+  }
+  return [
+    ...standing.map(({ entry, rank }, place) => one(entry, rank, place)),
+    ...gone.map((state) => one(state, 0, 0))
+  ]
+}
+
+function entryTimeRows({ key, id, states, standing }: NamedBoard): Row[] {
+  return states
+    .filter(({ isGone, timeMs }) => !isGone && timeMs !== null)
+    .map(({ who, playerName, occurrence, timeMs }) => {
+      const newest = states.filter((state) => state.who === who).at(-1)
+      const version = ((BigInt(newest?.ms ?? 0) << 64n) | (newest?.position ?? 0n)).toString()
+      const isLive = standing.some(({ entry }) => entry.who === who && entry.timeMs === timeMs)
+      return row([timeMs, ...id, playerName, occurrence], key, LAST_MS, [isLive, version])
+    })
+}
+
+function changeRows({ key, id, changes }: NamedBoard, order: 'change' | 'feed'): Row[] {
+  const placeOf = ({ position, partition }: PlainState) => [position >> 48n, partition, position & ((1n << 48n) - 1n)]
+  return changes.map(({ state, change, recorded, previousRank, newRank, previous }) => {
+    const before = change === undefined || change === 'new' ? undefined : previous
+    const now = change === undefined || change === 'removed' ? undefined : state
+    const values = [
+      ...[change !== undefined, change ?? '', state.playerName, nameKey(state.playerName), state.occurrence],
+      ...[previousRank, newRank, before?.rating, now?.rating, before?.timeMs, now?.timeMs],
+      ((now ?? before)?.timeMs ?? null) !== null
+    ]
+    return order === 'change'
+      ? row([state.ms, ...id, ...placeOf(state)], key, state.ms, [...values, ...placeOf(recorded)])
+      : row([...placeOf(recorded), ...placeOf(state)], key, state.ms, [...values, state.ms])
+  })
+}
+
+function recordRow({ key, id, reigns }: NamedBoard): Row[] {
+  const who = reigns.map((reign) => JSON.parse(reign.who) as [string, number])
+  const list = (values: readonly (string | number | null)[]) =>
+    `[${values.map((value) => (typeof value === 'string' ? `'${value}'` : (value ?? 'NULL'))).join(',')}]`
+  const values = [
+    list(who.map(([name]) => name)),
+    list(who.map(([, occurrence]) => occurrence)),
+    list(reigns.map(({ rating }) => rating)),
+    list(reigns.map(({ timeMs }) => timeMs)),
+    list(reigns.map(({ setAt }) => setAt)),
+    list(reigns.map(({ fromAt }) => fromAt)),
+    list(reigns.map(({ toAt }) => toAt))
+  ]
+  return [row(id, key, LAST_MS, values)]
 }

@@ -197,6 +197,7 @@ test('the loader', async (t) => {
     const loader: Tables = {
       execute: (sql, parameters) => engine.loader.execute(sql, parameters),
       rows: (sql, parameters) => engine.loader.rows(sql, parameters),
+      json: (sql, parameters) => engine.loader.json(sql, parameters),
       insert: async (table, columns, body) => {
         if (isBroken) throw new Error('no space left on device')
         await engine.loader.insert(table, columns, body)

@@ -14,6 +14,7 @@ test('migrations', async (t) => {
     const executed: string[] = []
     const spy: Tables = {
       rows: (sql, parameters) => tables.rows(sql, parameters),
+      json: (sql, parameters) => tables.json(sql, parameters),
       insert: (table, columns, body) => tables.insert(table, columns, body),
       execute: async (sql, parameters) => {
         if (executed.length === failAt) throw new Error('the process died')

@@ -1,7 +1,15 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { createProjector, type LogReader, migrate, type Projector, readBeside, type Tables } from '../src/index.js'
+import {
+  createProjector,
+  foldBeside,
+  type LogReader,
+  migrate,
+  type Projector,
+  readBeside,
+  type Tables
+} from '../src/index.js'
 
 /** Failures are tried again at once. */
 export const AT_ONCE = { firstMs: 1, mostMs: 5 }
@@ -36,6 +44,7 @@ export function projectorOn(
   return createProjector({
     tables,
     startReading: readBeside(reader, topics, AT_ONCE),
+    folding: foldBeside(),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

@@ -185,25 +185,36 @@ test('projections', async (t) => {
     t.same(rows, [['ab'.repeat(16), '9007199254740991', true]])
   })
 
-  await t.test('readers are told what changed: one key by its name, several as *, in whole buckets', async (t) => {
+  await t.test('readers are told what changed: each key by its name, in whole buckets; very many as *', async (t) => {
+    const newest = 'd.version = (SELECT max(m.version) FROM data_change AS m)'
+    const told = `SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL WHERE ${newest}
+      ORDER BY d.projection, d.key`
     const rows = await given(count('20:00:00', 5))
-      .when(count('20:10:00', 5), count('22:10:00', 5))
-      .rows(`SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL
-        WHERE d.version = (SELECT max(m.version) FROM data_change AS m) ORDER BY d.projection`)
+      .when(count('20:10:00', 5), count('22:10:00', 5), count('21:00:00', 5, { titleId: '00000001' }))
+      .rows(told)
     const ms = (time: string) => String(Date.parse(`2026-03-14T${time}Z`))
+    const nextDay = String(Date.parse('2026-03-15T00:00:00Z'))
     t.same(rows, [
+      ['title-count', '00000001', ms('21:00:00'), ms('21:00:00.001')],
       ['title-count', TITLE, ms('20:10:00'), ms('22:10:00.001')],
-      ['title-count-day', TITLE, ms('00:00:00'), String(Date.parse('2026-03-15T00:00:00Z'))],
+      ['title-count-day', '00000001', ms('00:00:00'), nextDay],
+      ['title-count-day', TITLE, ms('00:00:00'), nextDay],
+      ['title-count-hour', '00000001', ms('21:00:00'), ms('22:00:00')],
       ['title-count-hour', TITLE, ms('20:00:00'), ms('23:00:00')],
+      ['title-latest', '00000001', ms('21:00:00'), ms('21:00:00.001')],
       ['title-latest', TITLE, ms('20:10:00'), ms('22:10:00.001')]
     ])
-    await emptyTables(control)
-    const many = await given(count('20:00:00', 5))
-      .when(count('20:00:00', 5), count('20:00:00', 5, { titleId: '00000001' }))
-      .rows(
-        `SELECT DISTINCT d.key FROM data_change AS d WHERE d.version = (SELECT max(m.version) FROM data_change AS m)`
+    for (const titles of [50, 51]) {
+      await emptyTables(control)
+      const counts = Array.from({ length: titles }, (_, n) =>
+        count(n === 0 ? '23:00:00' : '20:00:00', 5, { titleId: n.toString(16).padStart(8, '0') })
       )
-    t.same(many, [['*']])
+      const keys = await given()
+        .when(...counts)
+        .rows(`SELECT d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL WHERE d.projection = 'title-count'`)
+      if (titles === 50) t.equal(keys.length, 50)
+      else t.same(keys, [['*', ms('20:00:00'), ms('23:00:00.001')]])
+    }
   })
 
   await t.test('data versions rise, even when the clock has gone back', async (t) => {
@@ -219,6 +230,7 @@ test('projections', async (t) => {
     const projectionTables: Tables = {
       insert: (table, columns, body) => engine.projections.insert(table, columns, body),
       rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      json: (sql, parameters) => engine.projections.json(sql, parameters),
       execute: async (sql, parameters) => {
         if (isBroken && sql.startsWith('INSERT INTO title_count_hour')) throw new Error('memory limit')
         await engine.projections.execute(sql, parameters)

@@ -17,7 +17,7 @@ export type Provenance = {
 }
 
 /**
- * The message of an event. Its id is made of topic, key and instant: with the source, which CloudEvents
+ * The message of an event. Its id is made of topic, identity and instant: with the source, which CloudEvents
  * reads together with the id, the same observation published twice has the same identity.
  */
 export function encodeEvent<Event>(topic: Topic<Event>, event: Event, provenance: Provenance): LogMessage {
@@ -25,7 +25,7 @@ export function encodeEvent<Event>(topic: Topic<Event>, event: Event, provenance
   const instant = topic.instant(event)
   // A copy of an object with all names in place costs a tenth of one that is made name by name.
   const headers = { ...sharedAttributes(topic, provenance) }
-  headers.ce_id = `${topic.name}/${key}@${instant}`
+  headers.ce_id = `${topic.name}/${topic.identity(event)}@${instant}`
   headers.ce_time = instant
   return { key, headers, value: JSON.stringify(event) }
 }

@@ -8,9 +8,40 @@
  */
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
+export { FoundTimes } from './entry-time.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
 export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
+export {
+  boardKey,
+  LeaderboardDescribed,
+  LeaderboardId,
+  LeaderboardSummary,
+  Leaderboards,
+  leaderboardTopic
+} from './leaderboard.js'
+export { ComparedEntry, LeaderboardComparison } from './leaderboard-comparison.js'
+export {
+  ENTRY_CHANGES,
+  type EntryChange,
+  FoundEntry,
+  Leaderboard,
+  LeaderboardChange,
+  LeaderboardChanges,
+  LeaderboardEntryChanged,
+  leaderboardEntryTopic
+} from './leaderboard-entry.js'
+export {
+  compareMeasures,
+  compareRead,
+  measureGap,
+  type ReadMeasure,
+  ranked,
+  readMeasure,
+  type Standing
+} from './leaderboard-rank.js'
+export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
 export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
+export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'
 export { nameKey } from './name-key.js'
 export {
   ActivitySummary,
@@ -21,6 +52,9 @@ export {
   OnlineHistory,
   RegisteredUsers
 } from './network-count.js'
+export { Player, SuggestedPlayers } from './player.js'
+export { FoundEntries, FoundRosters } from './player-entry.js'
+export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'

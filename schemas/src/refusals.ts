@@ -10,6 +10,16 @@ export const refusals = {
   window_invalid: { status: 400, message: '%s.' },
   answer_too_large: { status: 400, message: '%s.' },
   title_unknown: { status: 404, message: 'No title %s is known.' },
+  leaderboard_unknown: { status: 404, message: 'No leaderboard %s of %s is known.' },
+  leaderboard_not_yet_seen: {
+    status: 404,
+    message: 'Leaderboard %s of %s was first seen at %s; there is no board as of %s.'
+  },
+  instant_in_future: { status: 400, message: '%s lies in the future: %s; ask for an instant up to now.' },
+  cursor_invalid: {
+    status: 400,
+    message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.'
+  },
   game_unknown: { status: 404, message: 'No game %s is known.' },
   path_unknown: { status: 404, message: 'There is nothing at %s; /docs lists what there is.' },
   method_not_allowed: { status: 405, message: '%s is not answered here; allowed: %s.' },

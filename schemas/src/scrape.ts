@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Instant } from './instant.js'
 import { topic } from './topic.js'
 
-/** The kinds of page that are scraped, each on its own schedule. */
-export const SCRAPE_SOURCES = ['network', 'games'] as const
+/** What is scraped, each on its own schedule: two pages, and two kinds of many pages. */
+export const SCRAPE_SOURCES = ['network', 'games', 'matches', 'boards'] as const
 export type ScrapeSource = (typeof SCRAPE_SOURCES)[number]
 
 /** One run of a source: when it began, how long it took, what came of it. */
@@ -12,7 +12,10 @@ export const ScrapeRan = z.object({
   /** When the run began. */
   observedAt: Instant,
   durationMs: z.int().min(0).max(86_400_000),
-  /** `partial`: the page could be read but for the rows named in `reason`. `failed`: no sample was published. */
+  /**
+   * `partial`: all could be read but for the rows, or pages, named in `reason`. `failed`: nothing could be read, or what
+   * was read could not be published.
+   */
   outcome: z.enum(['succeeded', 'partial', 'failed']),
   /** Events published besides this one. */
   published: z.int().min(0).max(10_000_000),

@@ -12,16 +12,18 @@ export type Topic<Event = unknown> = {
   readonly event: z.ZodType<Event>
   /** Ordering key: events of one key keep their order. */
   key(event: Event): string
+  /** What tells events of one instant apart: with the instant, the event's id. The key, unless given. */
+  identity(event: Event): string
   /** When the fact held, canonical text ({@link Instant}). */
   instant(event: Event): string
   /** `lifts[n]` turns a value of version n into one of version n + 1. */
   readonly lifts: Readonly<Record<number, Lift>>
 }
 
-/** Binds a noun to its schema. `version` is 1 and `lifts` empty unless given. */
+/** Binds a noun to its schema. `version` is 1 `lifts` empty and `identity` the key unless given. */
 export function topic<Event>(
   definition: Pick<Topic<Event>, 'name' | 'event' | 'key' | 'instant'> &
-    Partial<Pick<Topic<Event>, 'version' | 'lifts'>>
+    Partial<Pick<Topic<Event>, 'version' | 'lifts' | 'identity'>>
 ): Topic<Event> {
-  return { version: 1, lifts: {}, ...definition }
+  return { version: 1, lifts: {}, identity: definition.key, ...definition }
 }

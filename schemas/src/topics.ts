@@ -1,4 +1,7 @@
 import { importRunTopic } from './import-run.js'
+import { leaderboardTopic } from './leaderboard.js'
+import { leaderboardEntryTopic } from './leaderboard-entry.js'
+import { matchListTopic } from './match-list.js'
 import { networkCountTopic } from './network-count.js'
 import { scrapeTopic } from './scrape.js'
 import { titleTopic } from './title.js'
@@ -6,7 +9,23 @@ import { titleCountTopic } from './title-count.js'
 import type { Topic } from './topic.js'
 
 /** Every topic there is. A noun that is missing here is neither loaded nor imported. */
-export const topics: readonly Topic[] = [networkCountTopic, titleCountTopic, titleTopic, scrapeTopic, importRunTopic]
+export const topics: readonly Topic[] = [
+  networkCountTopic,
+  titleCountTopic,
+  titleTopic,
+  leaderboardTopic,
+  leaderboardEntryTopic,
+  matchListTopic,
+  scrapeTopic,
+  importRunTopic
+]
 
 /** The topics that `gamenet import` takes. */
-export const importableTopics: readonly Topic[] = [networkCountTopic, titleCountTopic, titleTopic]
+export const importableTopics: readonly Topic[] = [
+  networkCountTopic,
+  titleCountTopic,
+  titleTopic,
+  leaderboardTopic,
+  leaderboardEntryTopic,
+  matchListTopic
+]

@@ -1,5 +1,13 @@
+import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
+import { leaderboardMethods } from './leaderboard.js'
+import { leaderboardChangeMethods } from './leaderboard-change.js'
+import { leaderboardEntryMethods } from './leaderboard-entry.js'
+import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
+import { playerMethods } from './player.js'
+import { playerEntryMethods } from './player-entry.js'
+import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
@@ -12,6 +20,19 @@ export type GamenetClient = ReturnType<typeof gamenetClient>
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
-  const get = requester(options)
-  return { ...networkCountMethods(get), ...titleCountMethods(get), ...titleMethods(get), ...healthMethods(get) }
+  const { get, post } = requester(options)
+  return {
+    ...networkCountMethods(get),
+    ...titleCountMethods(get),
+    ...titleMethods(get),
+    ...leaderboardMethods(get),
+    ...leaderboardEntryMethods(get),
+    ...recordHistoryMethods(get),
+    ...leaderboardChangeMethods(get),
+    ...matchListMethods(get),
+    ...playerEntryMethods(get, post),
+    ...entryTimeMethods(get),
+    ...playerMethods(get),
+    ...healthMethods(get)
+  }
 }

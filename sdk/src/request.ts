@@ -25,32 +25,51 @@ export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOpti
 
 const TIMEOUT_MS = 60_000
 
-/** What the methods of one client share: the address, the way to send, the answers kept. */
-export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS }: ClientOptions): Get {
+/** Asks `path` a question that stands in a JSON body. */
+export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Promise<Answer>
+
+/** What the methods of one client share: the address, the ways to send, the answers kept. */
+export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS }: ClientOptions): {
+  readonly get: Get
+  readonly post: Post
+} {
   const base = baseOf(baseUrl)
   const memory = new AnswerMemory()
-  return async <Answer>(path: string, parameters: Parameters, { signal }: CallOptions = {}): Promise<Answer> => {
-    const url = base + pathAndQuery(path, parameters)
-    const kept = memory.get(url)
+  const send = async (url: string, init: RequestInit, signal: AbortSignal | undefined) => {
     const timeout = AbortSignal.timeout(timeoutMs)
-    const { response, text } = await exchange(fetch, url, {
-      headers: kept === undefined ? {} : { 'If-None-Match': kept.etag },
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout])
-    }).catch((cause: unknown) => {
+    const both = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+    return await exchange(fetch, url, { ...init, signal: both }).catch((cause: unknown) => {
       signal?.throwIfAborted()
       const reason = timeout.aborted ? `did not answer within ${timeoutMs} ms` : `cannot be reached: ${reasonOf(cause)}`
       throw new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
     })
-    if (response.status === 304 && kept !== undefined) return JSON.parse(kept.text)
-    if (!response.ok) throw refusalOf(response, text)
-    const answer = parsed(text)
-    if (answer === undefined) {
-      throw new GamenetError(response.status, `${url} answered no JSON; check that baseUrl is a Gamenet Stats service.`)
-    }
-    const etag = response.headers.get('etag')
-    if (etag !== null) memory.keep(url, { etag, text })
-    return answer as Answer
   }
+  return {
+    get: async <Answer>(path: string, parameters: Parameters, { signal }: CallOptions = {}): Promise<Answer> => {
+      const url = base + pathAndQuery(path, parameters)
+      const kept = memory.get(url)
+      const headers = kept === undefined ? {} : { 'If-None-Match': kept.etag }
+      const { response, text } = await send(url, { headers }, signal)
+      if (response.status === 304 && kept !== undefined) return JSON.parse(kept.text)
+      const answer = answerOf<Answer>(url, response, text)
+      const etag = response.headers.get('etag')
+      if (etag !== null) memory.keep(url, { etag, text })
+      return answer
+    },
+    post: async <Answer>(path: string, body: unknown, { signal }: CallOptions = {}): Promise<Answer> => {
+      const url = base + path
+      const headers = { 'Content-Type': 'application/json' }
+      const { response, text } = await send(url, { method: 'POST', headers, body: JSON.stringify(body) }, signal)
+      return answerOf<Answer>(url, response, text)
+    }
+  }
+}
+
+function answerOf<Answer>(url: string, response: Response, text: string): Answer {
+  if (!response.ok) throw refusalOf(response, text)
+  const answer = parsed(text)
+  if (answer !== undefined) return answer as Answer
+  throw new GamenetError(response.status, `${url} answered no JSON; check that baseUrl is a Gamenet Stats service.`)
 }
 
 async function exchange(fetch: typeof globalThis.fetch, url: string, init: RequestInit) {

@@ -1,10 +1,11 @@
 import type { z } from 'zod'
+import type { Boards } from '../queries/board-keeper.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 
 /*
- * endpoint     one GET route as a value: what it takes, what its answer is made of, how it is asked for
- * input        path parameters and query, parsed
+ * endpoint     one route that reads, as a value: what it takes, what its answer is made of, how it is asked for
+ * input        path parameters and query, parsed; of a question that is posted, path parameters and body
  * resolved     everything that determines the answer: absolute windows, ids, widths; never the clock itself
  * dependency   a stretch of a projection that the answer reads
  * data version the newest change of what an answer reads; opaque to callers
@@ -33,24 +34,36 @@ export type AnswerContext = {
   readonly signal: AbortSignal
   /** The titles, as the newest known change left them. */
   catalog(): Promise<Catalog>
+  /** What lists say of boards, as the newest known change left it. */
+  boards(): Promise<Boards>
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */
-export type Made = { readonly body: unknown; readonly headers?: Readonly<Record<string, string>> }
+export type Made = {
+  readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** True when the same question may have another answer before its data version moves: sent without ETag, not kept. */
+  readonly isProvisional?: boolean
+}
 
 /**
- * One GET endpoint as data; the mechanism adds parameters' errors, ETag, 304, memory, compression, HEAD, OPTIONS, 405
- * and the description at /openapi.json. Write it as `const x: Endpoint<Input, Resolved> = { … }`.
+ * One endpoint as data; the mechanism adds parameters' errors, ETag, 304, memory, compression, HEAD, OPTIONS, 405 and
+ * the description at /openapi.json. Write it as `const x: Endpoint<Input, Resolved> = { … }`.
  */
 export type Endpoint<Input = unknown, Resolved = unknown> = {
   /** camelCase, unique: the name of the SDK's method. */
   readonly operationId: string
   /** With parameters as `:name`, such as `/api/game/:game`. */
   readonly path: string
+  /** GET unless given. POST is for questions that do not fit into a URL: the same answers, without ETag and HEAD. */
+  readonly method?: 'POST'
   readonly tags: readonly string[]
   readonly summary: string
   readonly description?: string
-  /** An object of parameters made with `http/parameters.ts`; a path parameter wins over a query parameter of its name. */
+  /**
+   * An object of parameters made with `http/parameters.ts`, of a body made with `http/body.ts`; a path parameter wins
+   * over what else has its name.
+   */
   readonly input: z.ZodType<Input>
   /** Input → all that determines the answer; its JSON becomes part of ETag and memory key. Throws a `Refusal`. */
   resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
@@ -63,6 +76,8 @@ export type Endpoint<Input = unknown, Resolved = unknown> = {
   /** The 200 body; say `.meta({ description })`. */
   readonly response: z.ZodType
   readonly example: unknown
+  /** Of a POST: a body that it takes. */
+  readonly bodyExample?: unknown
   /** Response headers worth describing beside the common ones: name → description. */
   readonly responseHeaders?: Readonly<Record<string, string>>
   /** The sentence of each further refusal that a caller can meet, by status: `{ 404: 'The title is not known.' }`. */

@@ -34,6 +34,8 @@ export class ChangeTrack {
   readonly #blocksHeldByHour: number
   /** Newest version of all. */
   #newest = 0
+  /** Newest version of the changes of all time. Thousands of keys have only such ones: they must cost no buckets. */
+  #whole = 0
   /** Block → newest version of the changes that cover it whole; they are in no finer bucket. */
   readonly #blockCover = new Map<number, number>()
   /** Block → newest version of the changes that touch it. */
@@ -54,6 +56,11 @@ export class ChangeTrack {
     if (range === undefined) return false
     let isNews = version > this.#newest
     this.#newest = Math.max(this.#newest, version)
+    if (stretch.fromMs <= 0 && stretch.toMs >= END_MS) {
+      isNews = version > this.#whole
+      this.#whole = Math.max(this.#whole, version)
+      return isNews
+    }
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
       const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
@@ -73,7 +80,7 @@ export class ChangeTrack {
     if (stretch === undefined) return this.#newest
     const range = minutesOf(stretch)
     if (range === undefined) return 0
-    let newest = 0
+    let newest = this.#whole
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
       const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)

@@ -22,6 +22,8 @@ export type Answer = {
   readonly madeAtMs: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** See `Made`: for those who wait for it now, and nobody else. */
+  readonly isProvisional: boolean
   /** What is ready to be sent, by coding. */
   readonly frames: Partial<Record<Coding, Frame>>
   /** Codings under way. */
@@ -117,7 +119,7 @@ export class AnswerMemory {
     this.#flights.set(identity, flight)
     answer.then(
       (made) => {
-        this.#answers.set(question, made)
+        if (!made.isProvisional) this.#answers.set(question, made)
         this.#land(identity, flight)
       },
       () => this.#land(identity, flight)

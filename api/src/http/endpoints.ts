@@ -6,6 +6,7 @@ import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../a
 import type { CatalogKeeper } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 import { codingFor } from './accept-encoding.js'
+import { readBody } from './body.js'
 import { admit } from './errors.js'
 import { COMMON_HEADERS, flat, JSON_TYPE } from './headers.js'
 import { answerHeaders, type KnownUrl, KnownUrls, know, questionOf, type Versions } from './known-url.js'
@@ -17,19 +18,20 @@ import { readQuery } from './query-string.js'
 export type EndpointNeeds = {
   readonly tables: ReadTables
   readonly versions: Versions
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held'>
+  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   readonly memory: AnswerMemory
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
   now(): number
 }
 
-/** Adds the routes of the endpoints. HEAD comes with each GET. */
+/** Adds the routes of the endpoints. HEAD comes with each GET. What is posted is never known by its URL. */
 export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[], needs: EndpointNeeds): void {
   const urls = new KnownUrls()
   for (const endpoint of endpoints) {
     const answering = new Answering(endpoint, urls, needs)
-    app.get(endpoint.path, (request, reply) => answering.answer(request, reply))
+    if (endpoint.method === 'POST') app.post(endpoint.path, (request, reply) => answering.answerPosted(request, reply))
+    else app.get(endpoint.path, (request, reply) => answering.answer(request, reply))
   }
 }
 
@@ -50,6 +52,10 @@ class Answering {
     this.#observe = needs.metrics.durations(endpoint.path)
   }
 
+  get #isPosted(): boolean {
+    return this.#endpoint.method === 'POST'
+  }
+
   /** Sends what is ready at once; the promise of the rest. */
   answer(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const startedAt = performance.now()
@@ -62,12 +68,18 @@ class Answering {
     return this.#answerSlowly(request, reply, startedAt)
   }
 
+  /** Answers a question that stands in the body: from memory too, but without a name to ask about it again. */
+  answerPosted(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    return this.#answerSlowly(request, reply, performance.now())
+  }
+
   async #answerSlowly(request: FastifyRequest, reply: FastifyReply, startedAt: number): Promise<void> {
     admit(request)
     const endpoint = this.#endpoint
     const needs = this.#needs
     const url = request.raw.url ?? ''
-    const input = parseInput(endpoint.input, { ...readQuery(url), ...(request.params as Record<string, unknown>) })
+    const given = this.#isPosted ? readBody(request.body) : readQuery(url)
+    const input = parseInput(endpoint.input, { ...given, ...(request.params as Record<string, unknown>) })
     const question = questionOf(endpoint.path, input)
     const gone = goneSignal(reply)
     try {
@@ -76,9 +88,11 @@ class Answering {
         catalog: () => needs.catalog.held(),
         nowMs: needs.now()
       })
-      this.#urls.set(url, known)
       const exchange = { request, reply, known, startedAt }
-      if (this.#sendNotModified(exchange)) return
+      if (!this.#isPosted) {
+        this.#urls.set(url, known)
+        if (this.#sendNotModified(exchange)) return
+      }
       const { answer, outcome } = await this.#find(known, gone)
       await this.#send(exchange, answer, outcome)
     } catch (error) {
@@ -102,7 +116,12 @@ class Answering {
 
   async #make({ resolved, identity, dataVersion, headers }: KnownUrl, signal: AbortSignal): Promise<Answer> {
     const { tables, catalog, metrics, now } = this.#needs
-    const context: AnswerContext = { tables, catalog: () => catalog.newest(), signal }
+    const context: AnswerContext = {
+      tables,
+      catalog: () => catalog.newest(),
+      boards: () => catalog.boards(),
+      signal
+    }
     const startedAt = performance.now()
     const made = await this.#endpoint.answer(resolved, context)
     metrics.queried(this.#endpoint.operationId, (performance.now() - startedAt) / 1000)
@@ -113,6 +132,7 @@ class Answering {
       headers: { ...headers, ...made.headers },
       madeAtMs: now(),
       body,
+      isProvisional: made.isProvisional === true,
       frames: {},
       compressing: {}
     }
@@ -166,7 +186,7 @@ class Answering {
     const coding = isCompressible(answer) ? codingFor(headerOf(exchange.request, 'accept-encoding')) : 'identity'
     let frame = answer.frames[coding]
     if (frame === undefined) {
-      frame = frameOf(answer, coding, await memory.compressed(answer, coding))
+      frame = frameOf(answer, coding, await memory.compressed(answer, coding), this.#isPosted)
       memory.keepFrame(exchange.known.question, answer, coding, frame)
     }
     // While changes cannot be learnt, nobody knows whether an answer from memory is the newest: it says its age.
@@ -200,13 +220,14 @@ type Exchange = {
 
 const COMMON = flat(COMMON_HEADERS)
 
-function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array): Frame {
+function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPosted: boolean): Frame {
   const headers: Record<string, string> = {
     'Content-Type': JSON_TYPE,
     'Content-Length': String(bytes.byteLength),
-    ETag: etagOf(answer.identity, coding),
     ...COMMON_HEADERS,
     ...answerHeaders(answer.dataVersion),
+    // The tag of a posted question's answer would name whatever GET answers at the path (RFC 9110, 9.3.3 and 8.8.3).
+    ...(isPosted || answer.isProvisional ? { 'Cache-Control': 'no-store' } : { ETag: etagOf(answer.identity, coding) }),
     ...answer.headers
   }
   if (coding !== 'identity') headers['Content-Encoding'] = coding

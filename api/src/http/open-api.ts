@@ -11,7 +11,7 @@ export function openApi(
   const paths: Record<string, Json> = {}
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], get: operation(endpoint) }
+    paths[path] = { ...paths[path], [endpoint.method === 'POST' ? 'post' : 'get']: operation(endpoint) }
   }
   return {
     openapi: '3.1.0',
@@ -27,21 +27,22 @@ const DESCRIPTION = `Statistics about an online game network: counts of players 
 
 All answers are JSON in UTF-8. Every answer that is not 2xx or 304 is \`{"error": "<sentence>"}\`. All GET routes answer
 HEAD too. Unknown query parameters are ignored; a known one that is empty, malformed, out of range or given twice is 400.
+Bodies are JSON and are taken as they are: "3" is no number.
 Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing sample
 is absent, never 0.`
 
 function operation(endpoint: Endpoint): Json {
-  const { operationId, tags, summary, description, deprecated } = endpoint
+  const { operationId, tags, summary, description, deprecated, method } = endpoint
   return {
     operationId,
     tags,
     summary,
     ...(description === undefined ? {} : { description }),
     ...(deprecated === undefined ? {} : { deprecated: true }),
-    parameters: parametersOf(endpoint),
+    ...(method === 'POST' ? posted(endpoint) : { parameters: parametersOf(endpoint) }),
     responses: {
       200: answered(endpoint),
-      304: { $ref: '#/components/responses/NotModified' },
+      ...(method === 'POST' ? POST_RESPONSES : { 304: { $ref: '#/components/responses/NotModified' } }),
       400: { $ref: '#/components/responses/BadRequest' },
       ...refused(endpoint),
       414: { $ref: '#/components/responses/UriTooLong' },
@@ -51,7 +52,26 @@ function operation(endpoint: Endpoint): Json {
   }
 }
 
-function parametersOf({ input, path }: Endpoint): Json[] {
+/** What stands in the path as parameters, all else as the body. */
+function posted({ input, path, bodyExample }: Endpoint): Json {
+  const {
+    properties = {},
+    required = [],
+    ...rest
+  } = jsonSchema(input, 'input') as {
+    properties?: Record<string, Json>
+    required?: string[]
+  }
+  const isInBody = (name: string): boolean => !new RegExp(`:${name}(?![A-Za-z0-9_])`).test(path)
+  const fields = Object.entries(properties).filter(([name]) => isInBody(name))
+  const schema = { ...rest, properties: Object.fromEntries(fields), required: required.filter(isInBody) }
+  return {
+    parameters: parametersOf({ input, path }).filter((parameter) => parameter.in === 'path'),
+    requestBody: { required: true, content: { 'application/json': { schema, example: bodyExample } } }
+  }
+}
+
+function parametersOf({ input, path }: Pick<Endpoint, 'input' | 'path'>): Json[] {
   const { properties = {}, required = [] } = jsonSchema(input, 'input') as {
     properties?: Record<string, Json>
     required?: string[]
@@ -69,7 +89,7 @@ function parametersOf({ input, path }: Endpoint): Json[] {
   })
 }
 
-function answered({ response, example, responseHeaders = {}, deprecated }: Endpoint): Json {
+function answered({ response, example, responseHeaders = {}, deprecated, method }: Endpoint): Json {
   const { description = 'The answer.', ...schema } = jsonSchema(response, 'output')
   const further = Object.entries(responseHeaders).map(([name, text]) => [
     name,
@@ -78,7 +98,8 @@ function answered({ response, example, responseHeaders = {}, deprecated }: Endpo
   return {
     description,
     headers: {
-      ...refs('headers', ['ETag', 'X-Data-Version', 'Cache-Control', 'Age', 'X-Request-Id']),
+      ...(method === 'POST' ? {} : refs('headers', ['ETag'])),
+      ...refs('headers', ['X-Data-Version', 'Cache-Control', 'Age', 'X-Request-Id']),
       ...(deprecated === undefined ? {} : refs('headers', ['Deprecation', 'Link'])),
       ...Object.fromEntries(further)
     },
@@ -155,6 +176,11 @@ const RESPONSES: Json = {
     'The tables cannot be reached at the moment; ask again shortly.',
     ['Retry-After']
   )
+}
+
+const POST_RESPONSES: Json = {
+  413: errorResponse('The body is too large.', 'The body is larger than 65536 bytes.'),
+  415: errorResponse('The body is not application/json.', 'The body must be application/json; got "text/xml".')
 }
 
 const HEALTH_PATHS: Json = {

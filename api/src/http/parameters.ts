@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { millisecondsOfTime, nameKey, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -53,12 +53,37 @@ export function titleId() {
   })
 }
 
-/** A name or another free text: 1 to 500 characters, no control characters. */
-export function text() {
-  const allowed = `1 to ${TEXT_CHARACTERS_MAX} characters without control characters`
-  return parameter(allowed, { type: 'string', minLength: 1, maxLength: TEXT_CHARACTERS_MAX }, (given) =>
-    given.length <= TEXT_CHARACTERS_MAX && !/[\p{Cc}\p{Cs}]/u.test(given) ? given : undefined
+/** A name or another free text: 1 to `max` characters, 500 unless given, no control characters. */
+export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
+  const allowed = `1 to ${max} characters without control characters`
+  return parameter(allowed, { type: 'string', minLength: 1, maxLength: max }, (given) =>
+    isPlainText(given, max) ? given : undefined
   )
+}
+
+/** Whether a text is of 1 to `max` characters (UTF-16 units) without control characters and halves of pairs. */
+export function isPlainText(given: string, max: number): boolean {
+  return given !== '' && given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given)
+}
+
+/** The folded forms of 1 to `max` names, separated by commas; names that differ by case alone count once. */
+export function nameKeys({ max }: { max: number }) {
+  const allowed = `1 to ${max} names separated by commas, none of them blank, without control characters`
+  return parameter(allowed, { type: 'string', minLength: 1 }, (given) => {
+    const names = given.split(',').map((name) => name.trim())
+    const keys = [...new Set(names.map(nameKey))]
+    const isGood = names.every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
+    return isGood && keys.length <= max ? keys : undefined
+  })
+}
+
+/** A time, `M:SS.mmm`, or with seconds alone, which may be above 59, `SS.mmm`; milliseconds come out. */
+export function time() {
+  const pattern = '^([0-9]{1,4}:[0-5][0-9]|[0-9]{1,6})\\.[0-9]{3}$'
+  return parameter('a time such as 1:02.345 or 62.345', { type: 'string', pattern }, (given) => {
+    const seconds = /^(\d{1,6})\.(\d{3})$/.exec(given)
+    return seconds === null ? millisecondsOfTime(given) : Number(seconds[1]) * 1000 + Number(seconds[2])
+  })
 }
 
 /** What came, as an error sentence may show it: quoted, cut at 40 characters, control characters escaped. */

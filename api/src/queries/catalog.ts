@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { nameKey, Refusal } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
-import { rowsOf } from './query.js'
+import { type Boards, boardKeeper } from './board-keeper.js'
+import { titlesOfBoardsAndMatches } from './leaderboard.js'
+import { type Query, rowsOf } from './query.js'
 import { titleFacts } from './title.js'
 import { newestTitleCounts } from './title-count.js'
 
 /*
- * described   at least one source has said what the title is called; others are known by a count alone
+ * described   at least one source has said what the title is called; others are known by a count, a board or a match alone
  * bare name   a name as it is, without an id behind it
  * shown name  what a title is listed, keyed and asked for as: its bare name, or `Name [titleid]` where another title
  *             has the same name. Of the titles of one name, that with the newest count, else the lowest id, has it bare
@@ -54,38 +56,56 @@ export type CatalogKeeper = {
   newest(): Promise<Catalog>
   /** The same, but while the tables are busy or away the one before, if there is one: good enough to resolve a name. */
   held(): Promise<Catalog>
+  /** What lists say of boards, as the newest known change left it. */
+  boards(): Promise<Boards>
 }
+
+/** What a part of the catalog was made of, and the data version that it has. */
+type Part<Row> = { readonly version: number; readonly rows: readonly Row[] }
 
 /** Keeps the titles in memory. The tables are asked again only for the part whose data version has moved. */
 export function catalogKeeper(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
 }): CatalogKeeper {
-  let facts: { version: number; rows: readonly TitleFact[] } | undefined
-  let counts: { version: number; rows: readonly NewestCount[] } | undefined
+  let facts: Part<TitleFact> = { version: -1, rows: [] }
+  let counts: Part<NewestCount> = { version: -1, rows: [] }
+  let others: Part<{ titleId: string }> = { version: -1, rows: [] }
   let kept: { key: string; catalog: Catalog } | undefined
   let loading: { key: string; catalog: Promise<Catalog> } | undefined
 
-  const load = async (key: string, factsVersion: number, countsVersion: number): Promise<Catalog> => {
-    if (facts === undefined || facts.version < factsVersion) {
-      facts = { version: factsVersion, rows: await rowsOf(needs.tables, titleFacts, {}) }
-    }
-    if (counts === undefined || counts.version < countsVersion) {
-      counts = { version: countsVersion, rows: await rowsOf(needs.tables, newestTitleCounts, {}) }
-    }
-    kept = { key, catalog: catalogOf(facts.rows, counts.rows) }
+  const part = async <Row>(
+    held: Part<Row>,
+    version: number,
+    question: Query<Record<string, never>, Row>
+  ): Promise<Part<Row>> => (held.version < version ? { version, rows: await rowsOf(needs.tables, question, {}) } : held)
+
+  const load = async (key: string, versions: Versions): Promise<Catalog> => {
+    const [newFacts, newCounts, newOthers] = await Promise.all([
+      part(facts, versions.facts, titleFacts),
+      part(counts, versions.counts, newestTitleCounts),
+      part(others, versions.others, titlesOfBoardsAndMatches)
+    ])
+    // Boards change all the time and hardly ever bring a title: no new catalog then. Titles never become unknown.
+    const isSame = newFacts === facts && newCounts === counts && newOthers.rows.length === others.rows.length
+    ;[facts, counts, others] = [newFacts, newCounts, newOthers]
+    const ids = others.rows.map(({ titleId }) => titleId)
+    kept = { key, catalog: isSame && kept !== undefined ? kept.catalog : catalogOf(facts.rows, counts.rows, ids) }
     return kept.catalog
   }
 
   const newest = (): Promise<Catalog> => {
-    const factsVersion = needs.versionOf({ projection: 'title' })
-    const countsVersion = needs.versionOf({ projection: 'title-latest' })
-    const key = `${factsVersion}/${countsVersion}`
+    const versions = {
+      facts: needs.versionOf({ projection: 'title' }),
+      counts: needs.versionOf({ projection: 'title-latest' }),
+      others: Math.max(...OTHERS.map((projection) => needs.versionOf({ projection })))
+    }
+    const key = Object.values(versions).join('/')
     if (kept?.key === key) return Promise.resolve(kept.catalog)
     if (loading?.key === key) return loading.catalog
     // One after the other: an older load that ends late must not take the place of a newer one.
     const before = loading?.catalog.catch(() => undefined) ?? Promise.resolve()
-    const catalog = before.then(() => load(key, factsVersion, countsVersion))
+    const catalog = before.then(() => load(key, versions))
     const mine = { key, catalog }
     loading = mine
     const done = (): void => {
@@ -97,6 +117,7 @@ export function catalogKeeper(needs: {
 
   return {
     newest,
+    boards: boardKeeper(needs),
     held: async () => {
       try {
         return await newest()
@@ -108,12 +129,21 @@ export function catalogKeeper(needs: {
   }
 }
 
-/** Folds what the tables know of titles into a catalog. */
-export function catalogOf(facts: readonly TitleFact[], counts: readonly NewestCount[]): Catalog {
+type Versions = { readonly facts: number; readonly counts: number; readonly others: number }
+
+/** What makes a title known beside facts and counts. */
+const OTHERS = ['leaderboard', 'leaderboard-entry', 'match-latest'] as const
+
+/** Folds what the tables know of titles into a catalog; `others` are titles that are known by something else. */
+export function catalogOf(
+  facts: readonly TitleFact[],
+  counts: readonly NewestCount[],
+  others: readonly string[] = []
+): Catalog {
   const countedAt = new Map(counts.map(({ titleId, countedAtMs }) => [titleId, countedAtMs]))
   const described = describedTitles(facts, countedAt)
   const byId = new Map<string, Title>()
-  for (const titleId of countedAt.keys()) byId.set(titleId, undescribed(titleId))
+  for (const titleId of [...countedAt.keys(), ...others]) byId.set(titleId, undescribed(titleId))
   for (const title of described) byId.set(title.titleId, title)
   const byName = new Map(described.map((title) => [nameKey(title.shownName), title]))
   for (const title of described) {

@@ -165,12 +165,15 @@ export const liveTitleCounts = query({
   params: z.object({ to: Ms }),
   row: z.object({
     titleId: TitleId,
+    /** Instant of the count, milliseconds since 1970. */
+    countedAtMs: Ms,
     online: Count,
     sessions: Count.nullable(),
     lobbyPlayers: Count.nullable()
   }),
   sql: `
-    SELECT l.title_id AS titleId, l.online AS online, l.sessions AS sessions, l.lobby_players AS lobbyPlayers
+    SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS countedAtMs, l.online AS online,
+      l.sessions AS sessions, l.lobby_players AS lobbyPlayers
     FROM title_latest AS l FINAL
     WHERE (NOT l.imported, l.ts) = (
       SELECT max((NOT n.imported, n.ts))

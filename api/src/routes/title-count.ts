@@ -4,6 +4,7 @@ import type { Endpoint } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/window.js'
 import { compareNames } from '../queries/catalog.js'
+import { newestHosts } from '../queries/match-list.js'
 import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
@@ -21,6 +22,9 @@ import {
   windowParameters
 } from './series.js'
 
+/** Matches are asked for by themselves, page by page: their newest list may be this much older than the newest count. */
+const LIST_AGE_MS_MAX = 10 * 60_000
+
 /** Row 15: how many play what, now. */
 export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs: number }> = {
   operationId: 'getOnlineUsers',
@@ -28,12 +32,17 @@ export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs:
   tags: ['Titles'],
   summary: 'Players online by game, now',
   description:
-    'Every game of the newest scrape, or where nothing was ever scraped of the newest instant that was imported, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name.',
+    'Every game of the newest scrape, or where nothing was ever scraped of the newest instant that was imported, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in the order of the list, none when that is more than 10 minutes older than the count.',
   input: z.object({}),
   resolve: async (_input, { nowMs, catalog }) => ({ names: (await catalog()).digest(), toMs: endOfMinute(nowMs) }),
-  reads: () => [{ projection: 'title-latest' }, { projection: 'title' }],
+  reads: () => [{ projection: 'title-latest' }, { projection: 'match-latest' }, { projection: 'title' }],
   answer: async ({ toMs }, { tables, signal, catalog }) => {
-    const [counts, titles] = await Promise.all([rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }), catalog()])
+    const [counts, lists, titles] = await Promise.all([
+      rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }),
+      rowsOf(tables, newestHosts, {}, { signal }),
+      catalog()
+    ])
+    const listById = new Map(lists.map((list) => [list.titleId, list]))
     const shown = counts
       .map((count) => ({ count, title: titles.named(count.titleId) }))
       .sort((a, b) => compareNames(a.title.shownName, b.title.shownName))
@@ -51,7 +60,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs:
         sessionCount: sessions,
         activeLobbyPlayers: count.lobbyPlayers ?? 0,
         hasActiveSession: sessions > 0,
-        lobbyHostNames: []
+        lobbyHostNames: presentHosts(listById.get(count.titleId), count.countedAtMs)
       }
     }
     return { body }
@@ -68,7 +77,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs:
       sessionCount: 31,
       activeLobbyPlayers: 188,
       hasActiveSession: true,
-      lobbyHostNames: []
+      lobbyHostNames: ['ann', 'bob']
     }
   }
 }
@@ -161,4 +170,8 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
     }
   ],
   refuses: { 400: 'A parameter is malformed or out of range, or parameters contradict each other.' }
+}
+
+function presentHosts(list: { listedAtMs: number; hosts: readonly string[] } | undefined, countedAtMs: number) {
+  return list !== undefined && list.listedAtMs >= countedAtMs - LIST_AGE_MS_MAX ? list.hosts : []
 }

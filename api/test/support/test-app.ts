@@ -128,7 +128,7 @@ export async function testApp(
       endpoints: [counts, game, oldTitle],
       tables,
       dataVersions: versions,
-      catalog: { newest: noCatalog, held: noCatalog },
+      catalog: { newest: noCatalog, held: noCatalog, boards: noCatalog },
       publicUrl: 'http://127.0.0.1:8080',
       version: '0.0.0',
       registry,

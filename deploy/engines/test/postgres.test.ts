@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { type Test, test } from 'tap'
-import { openPglite, openPostgres, type Postgres } from '../src/index.js'
+import { migratePostgres, openPglite, openPostgres, type Postgres } from '../src/index.js'
 import { type PostgresProcess, postgresPrograms, startPostgres } from '../src/testing.js'
 
 const postgresContract = (name: string, options: object, open: (t: Test) => Promise<Postgres>): void => {
@@ -43,6 +44,36 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     })
     await t.rejects(thrown, { message: 'changed my mind' })
     t.same(await postgres.query('SELECT n FROM kept'), [{ n: 1 }])
+  })
+
+  test(
+    `${name}: is brought to the newest schema once, by one of those who try at the same time`,
+    options,
+    async (t) => {
+      const postgres = await open(t)
+      const applied = await Promise.all([migratePostgres(postgres), migratePostgres(postgres)])
+      t.match(applied.flat().sort(), [/^0001\.do\.board-turn$/])
+      t.same(await migratePostgres(postgres), [])
+      t.same(await postgres.query('SELECT t.title_id FROM board_turn AS t'), [])
+      const changed = t.testdir({ '0001.do.board-turn.sql': 'SELECT 1;' })
+      await t.rejects(
+        migratePostgres(postgres, pathToFileURL(`${changed}/`)),
+        /MD5 checksum failed for migration \[1\]/
+      )
+      await postgres.query("INSERT INTO schema_migration (version, name) VALUES (9000, 'later')")
+      await t.rejects(migratePostgres(postgres), /made by a newer program: it has migration 9000/)
+      await postgres.query('DELETE FROM schema_migration WHERE version = 9000')
+    }
+  )
+
+  test(`${name}: a migration that fails half way leaves nothing`, options, async (t) => {
+    const postgres = await open(t)
+    await migratePostgres(postgres)
+    const known = await postgres.query('SELECT version FROM schema_migration ORDER BY version')
+    const folder = t.testdir({ 'a [x] {y}': { '8001.do.half.sql': 'CREATE TABLE half (n integer); SELEC 1;' } })
+    await t.rejects(migratePostgres(postgres, pathToFileURL(`${join(folder, 'a [x] {y}')}/`)), { code: '42601' })
+    t.same(await postgres.query('SELECT version FROM schema_migration ORDER BY version'), known)
+    await t.rejects(postgres.query('SELECT 1 FROM half'), { code: '42P01' })
   })
 
   test(`${name}: an error has its SQLSTATE, and the next statement is unharmed`, options, async (t) => {

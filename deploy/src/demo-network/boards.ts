@@ -1,5 +1,5 @@
 import { chance, chanceBelow, stream } from './chance.js'
-import { gamertagOf, PLAYER_COUNT } from './players.js'
+import { PLAYER_COUNT, shownNameOf } from './players.js'
 import type { DemoTitle } from './titles.js'
 
 /*
@@ -7,6 +7,8 @@ import type { DemoTitle } from './titles.js'
  * form     which columns it has and how it writes a result
  * result   milliseconds where less is better, else points
  * cycle    a player's time on a board: comes, improves ever more slowly, leaves, comes again
+ * event    a board that its title lists only some of the time
+ * given    a board whose id and name are not ours to choose
  */
 
 /** `score`, `raw-time` and `time` have three columns; `lap` has seven with a time, `career` eight. */
@@ -18,7 +20,12 @@ export type Board = {
   readonly leaderboardId: number
   readonly name: string
   readonly form: BoardForm
+  /** How long an event goes from its beginning to its next one; absent where the board is always listed. */
+  readonly eventMs?: number
 }
+
+/** The id and name of a board that the network is to have. */
+export type GivenBoard = { readonly leaderboardId: number; readonly name: string }
 
 /** One row of a board: the cells as they stand on the page, rank and name first. */
 export type BoardRow = { readonly rank: number; readonly playerName: string; readonly cells: readonly string[] }
@@ -26,6 +33,7 @@ export type BoardRow = { readonly rank: number; readonly playerName: string; rea
 /** Upstream writes a time as a score in which higher is better: this number less the milliseconds. */
 export const RAW_TIME_TOP = 2_147_483_647
 
+const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const MODES = ['Ranked', 'Quick Race', 'Time Trial', 'Career', 'Team', 'Solo', 'Online', 'Weekly']
@@ -44,14 +52,47 @@ const PLACES = [
 const COUNTS = ['Wins', 'Points', 'Kudos', 'Rating', 'Hunts & Captures', "Hunter's Score"]
 const CARS = ['Falcon GT', 'Comet S', 'R-4', 'Vortex', 'Model 12', 'Zephyr']
 
-/** The boards of a title, by id: none without the leaderboards feature, else 3 to about 120, most titles with few. */
-export function boardsOf(seed: number, title: DemoTitle): Board[] {
+/** The share of boards that are events. */
+const EVENT_SHARE = 0.04
+/** The part of an event's time in which it is listed. */
+const EVENT_LISTED_SHARE = 0.8
+/** Shares of the entries that stand under another's name: in capitals, or letter for letter. */
+const SHOUTED_SHARE = 0.02
+const REPEATED_SHARE = 0.004
+
+/**
+ * All boards that a title ever lists, by id: those that are given; else none without the leaderboards feature, and 3 to
+ * about 120, most titles with few. Given boards are always listed.
+ */
+export function boardsOf(seed: number, title: DemoTitle, given?: readonly GivenBoard[]): Board[] {
+  if (given !== undefined) {
+    return given.map((board, number) => ({ ...board, title, form: formOf(seed, title, number) }))
+  }
   if (!title.features[2]) return []
   const count = 3 + Math.floor(120 * chance(seed, stream.boardCount, title.index) ** 4)
   return Array.from({ length: count }, (_, number) => {
-    const form = BOARD_FORMS[chanceBelow(BOARD_FORMS.length, seed, stream.boardForm, title.index, number)] ?? 'score'
-    return { title, leaderboardId: number + 1, name: boardName(seed, title, number, form), form }
+    const form = formOf(seed, title, number)
+    const board = { title, leaderboardId: number + 1, name: boardName(seed, title, number, form), form }
+    const place = placeOf(board)
+    if (chance(seed, stream.boardLife, place) >= EVENT_SHARE) return board
+    return { ...board, eventMs: (40 + chanceBelow(320, seed, stream.boardLife, place, 1)) * MINUTE_MS }
   })
+}
+
+/** Whether the title's page lists a board at an instant. */
+export function isListedAt(seed: number, board: Board, ms: number): boolean {
+  if (board.eventMs === undefined) return true
+  const turn = ms / board.eventMs + chance(seed, stream.boardLife, placeOf(board), 2)
+  return turn - Math.floor(turn) < EVENT_LISTED_SHARE
+}
+
+function formOf(seed: number, title: DemoTitle, number: number): BoardForm {
+  return BOARD_FORMS[chanceBelow(BOARD_FORMS.length, seed, stream.boardForm, title.index, number)] ?? 'score'
+}
+
+/** A board's number in chance. */
+function placeOf({ title, leaderboardId }: Pick<Board, 'title' | 'leaderboardId'>): number {
+  return title.index * 1000 + leaderboardId
 }
 
 /** The rows of a board at an instant, best first; equal results share a rank (1, 1, 3) and stand by name. */
@@ -85,7 +126,7 @@ type Entry = {
 }
 
 function entriesAt(seed: number, board: Board, ms: number): Entry[] {
-  const place = board.title.index * 1000 + board.leaderboardId
+  const place = placeOf(board)
   const contenders = 5 + Math.floor(90 * chance(seed, stream.boardSize, place) ** 3)
   const firstPlayer = chanceBelow(PLAYER_COUNT, seed, stream.boardField, place)
   const par = parOf(seed, board, place)
@@ -100,15 +141,23 @@ function entriesAt(seed: number, board: Board, ms: number): Entry[] {
     if (sinceMs > 0.92 * lengthMs) continue
     const paceMs = (4 + chanceBelow(60, seed, stream.boardPace, key)) * HOUR_MS
     const improvements = Math.floor(Math.sqrt(sinceMs / paceMs))
-    const player = (firstPlayer + contender * 7919) % PLAYER_COUNT
+    const playerOf = (number: number) => (firstPlayer + number * 7919) % PLAYER_COUNT
+    const player = playerOf(contender)
     entries.push({
       player,
-      playerName: gamertagOf(seed, player),
+      playerName: nameOnBoard(seed, key, player, contender === 0 ? player : playerOf(contender - 1)),
       result: resultOf(par, chance(seed, stream.entryQuality, key, cycle), improvements, board.form),
       reachedMs: cameMs + improvements ** 2 * paceMs
     })
   }
   return entries
+}
+
+/** Mostly the player's own name; now and then that of another contender, in capitals or letter for letter. */
+function nameOnBoard(seed: number, key: number, player: number, other: number): string {
+  const luck = chance(seed, stream.entryName, key)
+  if (luck >= SHOUTED_SHARE) return shownNameOf(seed, player)
+  return luck < REPEATED_SHARE ? shownNameOf(seed, other) : shownNameOf(seed, other).toUpperCase()
 }
 
 /** What the best can reach: a lap of half a minute to five minutes, or up to some millions of points. */

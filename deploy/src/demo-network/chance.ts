@@ -37,6 +37,8 @@ export const stream = {
   entryCycle: 47,
   entryQuality: 48,
   entryDetail: 49,
+  boardLife: 50,
+  entryName: 51,
   playerBlock: 60,
   playerPlays: 61,
   playerStart: 62,

@@ -1,5 +1,5 @@
 import { chance, chanceBelow, stream } from './chance.js'
-import { gamertagOf, PLAYER_COUNT } from './players.js'
+import { PLAYER_COUNT, shownNameOf } from './players.js'
 import type { DemoTitle } from './titles.js'
 
 /** One match that stands on a title's page. */
@@ -22,7 +22,7 @@ export function matchesAt(
     const round = Math.floor(ms / lengthMs + chance(seed, stream.matchLength, title.index, -1 - slot))
     const match = Math.imul(slot, 0x10001) ^ round
     return {
-      hostName: gamertagOf(seed, chanceBelow(PLAYER_COUNT, seed, stream.matchHost, title.index, match)),
+      hostName: shownNameOf(seed, chanceBelow(PLAYER_COUNT, seed, stream.matchHost, title.index, match)),
       pull: 0.5 + chance(seed, stream.matchFill, title.index, match)
     }
   })

@@ -42,27 +42,38 @@ ${rows.join('\n')}
 
 /** A title's page `/games/<titleId>`: its matches, the choice of its boards, and the board that was chosen. */
 export function gamePage(world: World, title: DemoTitle, ms: number, chosen: Board | undefined): string {
-  const matches = world.matchesAt(title, ms).map(
-    (match) => `<tr><td>${escaped(match.hostName)}</td>
-<td class="text-right">${match.currentPlayers}/${match.maxPlayers}</td></tr>`
-  )
-  const boards = world.boardsOf(title).map((board) => {
+  const boards = world.boardsAt(title, ms).map((board) => {
     const isChosen = board.leaderboardId === chosen?.leaderboardId ? ' selected' : ''
     return `<option value="${board.leaderboardId}"${isChosen}>${escaped(board.name)}</option>`
   })
+  // Not every title's choice begins with an option that is none.
+  const placeholder = title.index % 4 === 3 ? [] : ['<option value="">Choose a leaderboard</option>']
   const choice = `<select id="leaderboard-select" class="form-control">
-<option value="">Choose a leaderboard</option>
-${boards.join('\n')}
+${[...placeholder, ...boards].join('\n')}
 </select>`
   return page(
     title.name,
     `<h1>${escaped(title.name)}</h1>
-<table class="table table-striped"><thead><tr><th>${title.matchSize > 8 ? 'Server' : 'Host'}</th><th>Players</th></tr></thead><tbody>
-${matches.join('\n')}
-</tbody></table>
+${matchTable(world, title, ms)}
 ${boards.length > 0 ? choice : ''}
 ${chosen === undefined ? '' : boardTable(world.seed, chosen, ms)}`
   )
+}
+
+const MODES = ['Free for all', 'Team & Flag', 'Race', 'Co-op']
+
+/** Titles name the first column differently, and some show more between host and players. */
+function matchTable(world: World, title: DemoTitle, ms: number): string {
+  const host = title.matchSize > 8 ? 'Server' : 'Host'
+  const hasMode = title.index % 5 === 2
+  const rows = world.matchesAt(title, ms).map(({ hostName, currentPlayers, maxPlayers }, place) => {
+    const mode = hasMode ? `\n<td>${escaped(MODES[place % MODES.length] ?? '')}</td>` : ''
+    return `<tr><td>${escaped(hostName)}</td>${mode}
+<td class="text-right">${currentPlayers}/${maxPlayers}</td></tr>`
+  })
+  return `<table class="table table-striped"><thead><tr><th>${host}</th>${hasMode ? '<th>Mode</th>' : ''}<th class="text-right">Players</th></tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table>`
 }
 
 /** The players page `/players`: where every user of the site is, or was last. */

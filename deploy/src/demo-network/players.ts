@@ -107,6 +107,31 @@ export function gamertagOf(seed: number, player: number): string {
   return round === 0 ? spaced : `${spaced} ${round + 1}`
 }
 
+/** Names as some players chose them: marks that pages must escape, other scripts, letters made of several characters. */
+const ODD = [
+  '<b>Bold</b>',
+  `"O'Neil" & Sons`,
+  'שלום עולם',
+  'سريع',
+  'Zoe\u0301 Nu\u0303ez',
+  '名無し',
+  '🏁 Ace',
+  '-',
+  '0',
+  'null',
+  `${'long '.repeat(30)}name`
+]
+/** Every so many-th player has an odd name on boards and as a host. */
+const ODD_EVERY = 83
+
+/** The name of a player where players choose it themselves: mostly the gamertag, none twice either. */
+export function shownNameOf(seed: number, player: number): string {
+  if (player % ODD_EVERY !== 0) return gamertagOf(seed, player)
+  const place = player / ODD_EVERY
+  const round = Math.floor(place / ODD.length)
+  return `${ODD[place % ODD.length] ?? ''}${round === 0 ? '' : ` ${round + 1}`}`
+}
+
 /** The site's name of a user: how it is spelt differs from the gamertag. */
 export function usernameOf(seed: number, user: number): string {
   return gamertagOf(seed, user).replaceAll(' ', '_').toLowerCase()

@@ -26,8 +26,15 @@ export type DemoNetworkOptions = {
   readonly onShown?: (shown: Shown) => void
 }
 
-/** One answer of the network. With the seed and `instant` its page can be made again: see {@link World}. */
-export type Shown = { readonly path: string; readonly instant: string; readonly status: number; readonly fault?: Fault }
+/** One answer of the network, told before it is sent. With the seed and `instant` its page can be made again: see {@link World}. */
+export type Shown = {
+  readonly path: string
+  /** The board that was asked for; absent where none was. */
+  readonly leaderboardId?: number
+  readonly instant: string
+  readonly status: number
+  readonly fault?: Fault
+}
 
 export type DemoNetwork = {
   /** `http://host:port`, no slash at the end. */
@@ -90,7 +97,13 @@ export async function startDemoNetwork(options: DemoNetworkOptions): Promise<Dem
     const path = pathOf(request)
     const fault = faultAsked(request) ?? faults.take(path)
     const status = fault === '500' ? 500 : isUnchanged(request, shown) ? 304 : 200
-    options.onShown?.({ path, instant: instantOf(ms), status, ...(fault === undefined ? {} : { fault }) })
+    options.onShown?.({
+      path,
+      ...boardAsked(request),
+      instant: instantOf(ms),
+      status,
+      ...(fault === undefined ? {} : { fault })
+    })
     if (fault !== undefined) return sendFaulty(reply, fault, shown, { slowMs, signal: closing.signal })
     void reply.headers({
       etag: shown.etag,
@@ -137,7 +150,7 @@ function render(world: World, request: FastifyRequest, ms: number, origin: strin
   if (title === undefined) return undefined
   const { leaderboard } = request.query as { leaderboard?: string }
   if (leaderboard === undefined || leaderboard === '') return gamePage(world, title, ms, undefined)
-  const board = world.boardsOf(title).find((board) => String(board.leaderboardId) === leaderboard)
+  const board = world.boardsAt(title, ms).find((board) => String(board.leaderboardId) === leaderboard)
   return board === undefined ? undefined : gamePage(world, title, ms, board)
 }
 
@@ -171,6 +184,11 @@ function isUnchanged(request: FastifyRequest, page: Page): boolean {
     return noneMatch.split(',').some((tag) => tag.trim().replace(/^W\//, '') === page.etag || tag.trim() === '*')
   }
   return modifiedSince !== undefined && Date.parse(modifiedSince) >= page.modifiedMs
+}
+
+function boardAsked(request: FastifyRequest): { readonly leaderboardId?: number } {
+  const { leaderboard } = request.query as { leaderboard?: string }
+  return leaderboard === undefined || leaderboard === '' ? {} : { leaderboardId: Number(leaderboard) }
 }
 
 function faultAsked(request: FastifyRequest): Fault | undefined {

@@ -1,4 +1,4 @@
-import { type Board, boardsOf } from './boards.js'
+import { type Board, boardsOf, type GivenBoard, isListedAt } from './boards.js'
 import { chance, drift, stream } from './chance.js'
 import { type DemoMatch, matchesAt } from './matches.js'
 import { type Sighting, sightingsAt } from './players.js'
@@ -37,8 +37,10 @@ export type World = {
   readonly titles: readonly DemoTitle[]
   networkAt(ms: number): NetworkState
   matchesAt(title: DemoTitle, ms: number): DemoMatch[]
-  /** The boards of a title, by id; none when the title has no leaderboards. */
+  /** Every board that a title ever lists, by id; none when the title has no leaderboards. */
   boardsOf(title: DemoTitle): readonly Board[]
+  /** The boards that a title lists at an instant. */
+  boardsAt(title: DemoTitle, ms: number): readonly Board[]
   /** Every user of the site, where and since when. */
   sightingsAt(ms: number): Sighting[]
 }
@@ -46,12 +48,23 @@ export type World = {
 const HOUR_MS = 3_600_000
 const MENUS_SHARE = 0.06
 
-/** Makes the demo network of a seed, a whole number. The catalogue is the shipped one unless given. */
-export function createWorld(seed: number, catalogue: readonly CatalogueTitle[] = readCatalogue()): World {
+/** What a world is made of beside its seed. */
+export type WorldOptions = {
+  /** Titles to choose from; the shipped ones unless given. */
+  readonly catalogue?: readonly CatalogueTitle[]
+  /** Boards that titles have instead of their own, by title id. */
+  readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
+  /** How many people there are, against a network of this kind; default 1. */
+  readonly crowd?: number
+}
+
+/** Makes the demo network of a seed, a whole number. */
+export function createWorld(seed: number, options: WorldOptions = {}): World {
+  const { catalogue = readCatalogue(), boards: given = {}, crowd = 1 } = options
   if (!Number.isInteger(seed)) throw new Error(`The seed of the demo network is ${seed}; expected a whole number.`)
   const titles = chooseTitles(catalogue, seed)
-  const boards = titles.map((title) => boardsOf(seed, title))
-  const networkAt = (ms: number) => networkState(seed, titles, ms)
+  const boards = titles.map((title) => boardsOf(seed, title, given[title.titleId]))
+  const networkAt = remembered((ms) => networkState(seed, titles, ms, crowd))
   return {
     seed,
     titles,
@@ -61,7 +74,17 @@ export function createWorld(seed: number, catalogue: readonly CatalogueTitle[] =
       return matchesAt(seed, title, { lobbies: state?.lobbies ?? 0, players: state?.lobbyPlayers ?? 0 }, ms)
     },
     boardsOf: (title) => boards[title.index] ?? [],
+    boardsAt: (title, ms) => (boards[title.index] ?? []).filter((board) => isListedAt(seed, board, ms)),
     sightingsAt: (ms) => sightingsAt(seed, titles, ms)
+  }
+}
+
+/** Keeps the newest state: the pages of one instant are made from it one after the other, thousands of boards at times. */
+function remembered(stateAt: (ms: number) => NetworkState): (ms: number) => NetworkState {
+  let newest: { readonly ms: number; readonly state: NetworkState } | undefined
+  return (ms) => {
+    if (newest?.ms !== ms) newest = { ms, state: stateAt(ms) }
+    return newest.state
   }
 }
 
@@ -69,8 +92,8 @@ export function createWorld(seed: number, catalogue: readonly CatalogueTitle[] =
  * The people of the network are shared out among the titles by weight, so that the sum follows the network's rhythm
  * however the titles' own fortunes turn.
  */
-function networkState(seed: number, titles: readonly DemoTitle[], ms: number): NetworkState {
-  const people = peopleOnline(seed, ms)
+function networkState(seed: number, titles: readonly DemoTitle[], ms: number, crowd: number): NetworkState {
+  const people = crowd * peopleOnline(seed, ms)
   const inMenus = people * MENUS_SHARE * (1 + 0.2 * drift(seed, stream.menus, 0, ms, 40 * 60_000))
   const pulls = titles.map((title) => pullOf(seed, title, ms))
   const pullOfAll = pulls.reduce((sum, pull) => sum + pull, 0)

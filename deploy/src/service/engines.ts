@@ -1,6 +1,9 @@
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import {
   type ClickHouse,
+  migratePostgres,
   openChdb,
   openClickHouseServer,
   openPglite,
@@ -20,8 +23,12 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
-  /** Only where it is asked for: the roles without a write side do without. */
+  /** Where it was asked for: other roles do without, until they are asked to do something that needs it. */
   readonly postgres: Postgres | undefined
+  /** The write side at its newest schema, opened now unless it is open. */
+  writes(): Promise<Postgres>
+  /** Brings a write side that is kept to its newest schema; the names of the migrations that were applied. */
+  migrateWrites(): Promise<string[]>
   /** Role of an engine → its name, for status. */
   readonly names: Readonly<Record<string, string>>
   /** Closes what was opened, in the reverse order. */
@@ -60,21 +67,60 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
         ? await openChdb({ path: part('tables'), warn: options.warn, threadPoolSize: options.threadPoolSize })
         : openClickHouseServer({ url: config.CLICKHOUSE_URL })
     )
-    const postgres = withPostgres ? opened(await openWriteSide(config, part('writes'))) : undefined
+    const writesPath = directory?.part('writes')
+    const openWrites = once(async () => opened(await openWriteSide(config, writesPath, options.warn)))
+    const migrated = once(async () => await migratePostgres(await openWrites()))
+    const writes = async () => {
+      await migrated()
+      return await openWrites()
+    }
+    const migrateWrites = async () =>
+      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
+    const postgres = withPostgres ? await writes() : undefined
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    return { directory, log, logChoice, clickhouse, postgres, names, close: () => parts.close() }
+    return { directory, log, logChoice, clickhouse, postgres, writes, migrateWrites, names, close: () => parts.close() }
   } catch (error) {
     await parts.close()
     throw error
   }
 }
 
-async function openWriteSide(config: Config, dir: string): Promise<Postgres> {
-  return config.POSTGRES_URL === undefined ? await openPglite({ dir }) : openPostgres({ url: config.POSTGRES_URL })
+/** A service that shares its log and tables has no folder of its own: its embedded write side ends with it. */
+async function openWriteSide(
+  config: Config,
+  dir: string | undefined,
+  warn: (sentence: string) => void
+): Promise<Postgres> {
+  if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
+  if (dir !== undefined) return await openPglite({ dir })
+  warn(
+    'POSTGRES_URL is not set: whose turn it is of the boards is neither kept over a restart nor shared with other processes, so that each visits every board. Set POSTGRES_URL.'
+  )
+  const temporary = await mkdtemp(join(tmpdir(), 'gamenet-writes-'))
+  const postgres = await openPglite({ dir: temporary })
+  return {
+    ...postgres,
+    close: async () => {
+      await postgres.close()
+      await rm(temporary, { recursive: true, force: true })
+    }
+  }
+}
+
+/** Does the work at the first call; one that failed is done again at the next. */
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let done: Promise<Result> | undefined
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = undefined
+      throw error
+    })
+    return done
+  }
 }
 
 function choiceOf(config: Config, path: string): LogChoice {

@@ -52,7 +52,11 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
       scrape: async (source) => await scrape(needs.ingest, source),
       import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
-      migrate: async () => [...applied.splice(0), ...(await migrate(needs.engines.clickhouse.control))]
+      migrate: async () => [
+        ...applied.splice(0),
+        ...(await migrate(needs.engines.clickhouse.control)),
+        ...(await needs.engines.migrateWrites())
+      ]
     },
     stop: async () => {
       stopping.abort(

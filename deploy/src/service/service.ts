@@ -63,7 +63,8 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     await openEngines({
       config,
       role,
-      withPostgres: role === 'all' || config.POSTGRES_URL !== undefined,
+      // A command opens it only when it needs it: a first start takes PGlite seven seconds.
+      withPostgres: role === 'all' || (role !== 'offline' && config.POSTGRES_URL !== undefined),
       withDirectory: role === 'all',
       warn: (sentence) => logger.warn(sentence),
       threadPoolSize
@@ -180,8 +181,15 @@ function startProjector({
 function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & { demo: Demo | undefined }): Ingest {
   const ingest = createIngest({
     log: engines.log,
+    tables: engines.clickhouse.readers,
+    writes: () => engines.writes(),
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
-    periods: { network: config.SCRAPE_NETWORK_SECONDS, games: config.SCRAPE_GAMES_SECONDS },
+    periods: {
+      network: config.SCRAPE_NETWORK_SECONDS,
+      games: config.SCRAPE_GAMES_SECONDS,
+      matches: config.SCRAPE_MATCHES_SECONDS,
+      boards: config.SCRAPE_BOARDS_SECONDS
+    },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -7,6 +8,21 @@ export type UpstreamTitle = {
   readonly subtitle: string
   readonly online: number
   readonly lobbies: { readonly players: number; readonly sessions: number } | null
+  /** Whether the home page's icons say that it has leaderboards. */
+  readonly hasBoards?: boolean
+}
+
+export type UpstreamEntry = { readonly rank: number; readonly name: string; readonly score: string }
+export type UpstreamBoard = {
+  readonly leaderboardId: number
+  readonly name: string
+  readonly entries: readonly UpstreamEntry[]
+}
+
+/** What the page of one game shows. Without `boards` it has no list of them. */
+export type UpstreamGame = {
+  readonly lobbies: readonly { readonly host: string; readonly players: number; readonly most: number }[]
+  readonly boards?: readonly UpstreamBoard[]
 }
 
 /** An upstream network whose pages a test writes: plain HTML to upstream.md's facts, from a plain server. */
@@ -16,29 +32,68 @@ export type Upstream = {
   show(page: { registered: number; online: number; titles: readonly UpstreamTitle[] }): void
   /** Replaces the home page by any text, such as a broken one. */
   showText(home: string): void
+  /** Replaces what the page of a game shows; a text as it is; null: there is no such page. */
+  showGame(titleId: string, game: UpstreamGame | string | null): void
+  /** Paths that were asked for so far, in order. */
+  readonly asked: string[]
+  /** Answers that were 304, among these. */
+  unchanged(): number
+  /** Called with each path before it is answered; the answer is made when the promise resolves. */
+  beforeAnswer: (path: string) => Promise<void>
   close(): Promise<void>
 }
 
 export async function startUpstream(): Promise<Upstream> {
   let home = ''
-  let games = ''
-  const server = createServer((request, response) => {
-    const page = request.url === '/' ? home : request.url === '/games' ? games : undefined
-    response.writeHead(page === undefined ? 404 : 200, { 'content-type': 'text/html; charset=utf-8' }).end(page)
+  let list = ''
+  let unchanged = 0
+  const games = new Map<string, UpstreamGame | string>()
+  const asked: string[] = []
+  const pageAt = (path: string): string | undefined => {
+    if (path === '/') return home
+    if (path === '/games') return list
+    const [, titleId = '', board] = /^\/games\/(\w+)(?:\?leaderboard=(\d+))?$/.exec(path) ?? []
+    const game = games.get(titleId)
+    return game === undefined || typeof game === 'string' ? game : gamePage(game, board)
+  }
+  const server = createServer(async (request, response) => {
+    const path = request.url ?? ''
+    asked.push(path)
+    await upstream.beforeAnswer(path)
+    const page = pageAt(path)
+    const headers = { 'content-type': 'text/html; charset=utf-8' }
+    if (page === undefined) return response.writeHead(404, headers).end()
+    if (page === home || page === list) return response.writeHead(200, headers).end(page)
+    const etag = `"${createHash('sha256').update(page).digest('hex').slice(0, 16)}"`
+    if (request.headers['if-none-match'] !== etag) return response.writeHead(200, { ...headers, etag }).end(page)
+    unchanged += 1
+    return response.writeHead(304, { etag }).end()
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  return {
+  const upstream: Upstream = {
     url: `http://127.0.0.1:${port}`,
     show(page) {
       home = homePage(page)
-      games = gamesPage(page.titles)
+      list = gamesPage(page.titles)
     },
     showText(text) {
       home = text
     },
-    close: () => new Promise((resolve) => server.close(() => resolve()))
+    showGame(titleId, game) {
+      if (game === null) games.delete(titleId)
+      else games.set(titleId, game)
+    },
+    asked,
+    unchanged: () => unchanged,
+    beforeAnswer: async () => {},
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections()
+        server.close(() => resolve())
+      })
   }
+  return upstream
 }
 
 function homePage(page: { registered: number; online: number; titles: readonly UpstreamTitle[] }): string {
@@ -53,11 +108,35 @@ function row(title: UpstreamTitle): string {
     title.lobbies === null
       ? '-'
       : `${title.lobbies.players} in ${title.lobbies.sessions} session${title.lobbies.sessions === 1 ? '' : 's'}`
-  return `<tr>${firstCells(title)}<td>${title.online}</td><td>${sessions}</td><td><i></i><i></i><i class="invisible"></i><i></i></td></tr>`
+  return `<tr>${firstCells(title)}<td>${title.online}</td><td>${sessions}</td><td><i></i><i></i><i${title.hasBoards === true ? '' : ' class="invisible"'}></i><i></i></td></tr>`
+}
+
+function gamePage({ lobbies, boards }: UpstreamGame, asked: string | undefined): string {
+  const matches = lobbies.map(
+    ({ host, players, most }) => `<tr><td>${text(host)}</td><td class="text-right">${players}/${most}</td></tr>`
+  )
+  const shown = boards?.find(({ leaderboardId }) => `${leaderboardId}` === asked)
+  return `<!doctype html><html><body><table class="table table-striped"><thead><tr><th>Host</th><th>Players</th></tr></thead>
+<tbody>${matches.join('')}</tbody></table>${boards === undefined ? '' : selectOf(boards, shown)}</body></html>`
+}
+
+function selectOf(boards: readonly UpstreamBoard[], shown: UpstreamBoard | undefined): string {
+  const options = boards.map(
+    (board) =>
+      `<option value="${board.leaderboardId}"${board === shown ? ' selected' : ''}>${text(board.name)}</option>`
+  )
+  const rows = shown?.entries.map(
+    ({ rank, name, score }) => `<tr><td>${rank}</td><td>${text(name)}</td><td>${text(score)}</td></tr>`
+  )
+  const table = `<table class="table table-striped"><tbody>${rows?.join('')}</tbody></table>`
+  return `<select id="leaderboard-select"><option value="">Choose</option>${options.join('')}</select>${rows ? table : ''}`
+}
+
+function text(raw: string): string {
+  return raw.replace(/&/g, '&amp;').replace(/</g, '&lt;')
 }
 
 function firstCells(title: UpstreamTitle): string {
-  const text = (raw: string) => raw.replace(/&/g, '&amp;').replace(/</g, '&lt;')
   const link = `/games/${title.titleId}`
   return `<td><a href="${link}"><img src="/img/${title.titleId}.png"></a> <a href="${link}">${text(title.name)}</a><br><small>${text(title.subtitle)}</small></td>
 <td>MS-001<br><small>${title.titleId.toUpperCase()}</small></td>`

@@ -1,7 +1,7 @@
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
-import { createRequestTurns, type RequestTurns } from './request-turns.js'
+import { createRequestTurns, type RequestTurns, type Urgency } from './request-turns.js'
 import { retryAfterMs } from './retry-after.js'
 
 /** What an earlier answer gave to ask again with: the page is sent only if it has changed. */
@@ -20,12 +20,20 @@ export type FetchedPage =
       readonly answeredAtMs: number
     }
   | { readonly ok: true; readonly changed: false; readonly answeredAtMs: number }
-  | { readonly ok: false; readonly reason: string }
+  | {
+      readonly ok: false
+      readonly reason: string
+      /** Upstream answered, but about this page with a no (4xx): others may be there. */
+      readonly isRefused?: boolean
+    }
 
 /** Fetches pages of one upstream: one request at a time, not too often, never too much, never for too long. */
 export type PageFetcher = {
   /** `path` begins with `/`; `/` is the upstream address exactly as it was given. Never rejects. */
-  fetch(path: string, options?: { validators?: Validators; signal?: AbortSignal }): Promise<FetchedPage>
+  fetch(
+    path: string,
+    options?: { validators?: Validators; signal?: AbortSignal; urgency?: Urgency }
+  ): Promise<FetchedPage>
   /** Cuts what is in flight and closes the connection. */
   close(): Promise<void>
 }
@@ -78,7 +86,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   )
   let heldBackUntilMs = 0
   return {
-    async fetch(path, { validators = {}, signal } = {}) {
+    async fetch(path, { validators = {}, signal, urgency = 'soon' } = {}) {
       const heldBackMs = heldBackUntilMs - exchange.now()
       if (heldBackMs > 0) {
         return failed(`upstream asked to be left alone for another ${Math.ceil(heldBackMs / 1000)} s`)
@@ -87,7 +95,10 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
       const stopped = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
       const attempt = await untilAborted(
         stopped,
-        retrying.execute(() => attemptPage(exchange, url, validators, attemptTimeoutMs, stopped), stopped)
+        retrying.execute(
+          () => attemptPage(exchange, { url, validators, urgency, timeoutMs: attemptTimeoutMs }, stopped),
+          stopped
+        )
       )
       if (attempt.holdBackMs !== undefined) heldBackUntilMs = exchange.now() + attempt.holdBackMs
       return attempt.page
@@ -162,17 +173,17 @@ async function untilAborted(signal: AbortSignal, attempts: Promise<Attempt>): Pr
 /** One attempt, redirects included, in at most `timeoutMs` from the moment that its first request may leave. */
 async function attemptPage(
   exchange: Exchange,
-  url: URL,
-  validators: Validators,
-  timeoutMs: number,
+  asked: { url: URL; validators: Validators; urgency: Urgency; timeoutMs: number },
   stopped: AbortSignal
 ): Promise<Attempt> {
+  const { url, validators, urgency, timeoutMs } = asked
   let timeout: AbortSignal | undefined
+  const attempt = async () => {
+    timeout = AbortSignal.timeout(timeoutMs)
+    return await followRedirects(exchange, url, validators, AbortSignal.any([stopped, timeout]))
+  }
   try {
-    return await exchange.turns.take(stopped, async () => {
-      timeout = AbortSignal.timeout(timeoutMs)
-      return await followRedirects(exchange, url, validators, AbortSignal.any([stopped, timeout]))
-    })
+    return await exchange.turns.take(stopped, attempt, urgency)
   } catch (error) {
     if (stopped.aborted) return { page: failed(STOPPING) }
     const cause = timeout?.aborted === true ? `no whole page within ${timeoutMs} ms` : faultOf(error)
@@ -272,7 +283,7 @@ function refusedAnswer(url: URL, answer: Dispatcher.ResponseData, nowMs: number)
   if (afterMs !== undefined && (afterMs > BACKOFF_MAX_MS || answer.statusCode === 429)) {
     return { page, holdBackMs: afterMs }
   }
-  if (answer.statusCode < 500) return { page }
+  if (answer.statusCode < 500) return { page: { ...page, isRefused: true } }
   return { page, retry: afterMs === undefined ? {} : { afterMs } }
 }
 

@@ -12,10 +12,10 @@ import {
   withImportFile
 } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
-import type { Importable } from './importable.js'
+import type { Gathering, Importable, Outcome } from './importable.js'
 import { importableOf } from './importables.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
-import { checkMapping, type Mapping, type Outcome, planRows, type RowPlan } from './row-plan.js'
+import { checkMapping, type Mapping, planRows, type RowPlan } from './row-plan.js'
 import { type Row, rowsOf } from './rows.js'
 import { unlessAborted } from './unless-aborted.js'
 
@@ -24,6 +24,9 @@ const APPEND_EVENTS_MAX = 2000
 /** How much an interrupted import reads and publishes again at most. */
 const PROGRESS_ROWS = 100_000
 const PROGRESS_MS = 2000
+/** Events of gathered rows are appended when they hold so many rows, about 1.5 MB, or are so many. */
+const GATHERED_ROWS = 20_000
+const GATHERED_EVENTS = 500
 /** Faults that are kept with line and reason; all are counted. */
 const FAULTS_KEPT = 100
 
@@ -56,6 +59,7 @@ export type ImportResult = {
   readonly file: string
   /** Rows of the file that were dealt with, by this run and those before it; a header is none. */
   readonly rowsRead: number
+  /** Rows whose events the log has; where rows make an event together, each of them counts. */
   readonly published: number
   readonly rejected: number
   /** Rows without a measured value. */
@@ -202,9 +206,8 @@ function importIdOf(topic: string, mapping: Mapping, format: Format | undefined,
 async function checkAll(run: Run): Promise<Tally> {
   const tally = tallyFrom(undefined)
   await readRows(run, tally, 'checking', {
-    take: () => {
-      tally.published += 1
-    },
+    take: () => undefined,
+    hold: () => undefined,
     afterBlock: () => Promise.resolve()
   })
   return tally
@@ -218,15 +221,16 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   const tell = progressTeller(run, tally)
   let events: LogMessage[] = []
   let inFlight: Promise<void> = Promise.resolve()
+  let isHeld = false
   try {
     await readRows(run, tally, 'publishing', {
-      take: (event) => {
-        events.push(encodeEvent(topic, event, provenance))
-        tally.published += 1
+      take: (event) => events.push(encodeEvent(topic, event, provenance)),
+      hold: () => {
+        isHeld = true
       },
       afterBlock: async () => {
         await inFlight
-        inFlight = appendAll(run, topic.name, events, tell.due())
+        inFlight = appendAll(run, topic.name, events, isHeld ? undefined : tell.due())
         // It is awaited at the next block; until then its failure is nobody's.
         inFlight.catch(() => undefined)
         events = []
@@ -293,7 +297,12 @@ function progressTeller(
   }
 }
 
-type RowUse = { take(event: unknown): void; afterBlock(): Promise<void> }
+type RowUse = {
+  take(event: unknown): void
+  /** Told of the first row that waits for others: from there on another run would have to read all again. */
+  hold(): void
+  afterBlock(): Promise<void>
+}
 
 /** Reads the file from its beginning, passes over the rows that `tally` counts already, and counts the others into it. */
 async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing', use: RowUse): Promise<void> {
@@ -306,25 +315,60 @@ async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing'
     }
   })
   const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
+  const gathering = run.target.gather?.()
+  const told = () => {
+    const { rowsRead, published, rejected } = tally
+    needs.onProgress?.({ phase, bytesRead, bytesTotal: file.bytes, rowsRead, published, rejected })
+  }
   let row = 0
   for await (const rows of rowsOf(blocks, reader.cutter)) {
     for (const { line, outcome } of reader.read(rows)) {
       row += 1
       if (row <= tally.skipped) continue
       tally.rowsRead += 1
-      if (outcome.kind === 'event') use.take(outcome.event)
-      else if (outcome.kind === 'missing') tally.missing += 1
-      else {
-        tally.rejected += 1
-        if (tally.faults.length < FAULTS_KEPT) tally.faults.push({ file: file.name, line, reason: outcome.reason })
-      }
+      if (outcome.kind === 'event') {
+        use.take(outcome.event)
+        tally.published += 1
+      } else if (outcome.kind === 'part') {
+        use.hold()
+        gathering?.add(outcome.part, line)
+      } else if (outcome.kind === 'missing') tally.missing += 1
+      else reject(run, tally, 1, { line, reason: outcome.reason })
     }
     await use.afterBlock()
     signal.throwIfAborted()
-    const { rowsRead, published, rejected } = tally
-    needs.onProgress?.({ phase, bytesRead, bytesTotal: file.bytes, rowsRead, published, rejected })
+    told()
   }
   reader.finish()
+  if (gathering !== undefined) await useGathered(run, tally, gathering, use)
+  told()
+}
+
+/** The events that rows made together, a block at a time. */
+async function useGathered(run: Run, tally: Tally, gathering: Gathering, use: RowUse): Promise<void> {
+  let rows = 0
+  let events = 0
+  for (const gathered of gathering.finish()) {
+    if ('fault' in gathered) {
+      reject(run, tally, gathered.rows, { line: gathered.line, reason: gathered.fault })
+      continue
+    }
+    use.take(gathered.event)
+    tally.published += gathered.rows
+    rows += gathered.rows
+    events += 1
+    if (rows < GATHERED_ROWS && events < GATHERED_EVENTS) continue
+    await use.afterBlock()
+    run.signal.throwIfAborted()
+    rows = 0
+    events = 0
+  }
+  await use.afterBlock()
+}
+
+function reject(run: Run, tally: Tally, rows: number, fault: { readonly line: number; readonly reason: string }): void {
+  tally.rejected += rows
+  if (tally.faults.length < FAULTS_KEPT) tally.faults.push({ file: run.file.name, ...fault })
 }
 
 type RowOutcome = { readonly line: number; readonly outcome: Outcome }

@@ -1,11 +1,21 @@
 import { ImportRefused } from './import-refused.js'
 import type { Importable } from './importable.js'
+import { leaderboardImport } from './leaderboard.js'
+import { leaderboardEntryImport } from './leaderboard-entry.js'
+import { matchListImport } from './match-list.js'
 import { networkCountImport } from './network-count.js'
 import { titleImport } from './title.js'
 import { titleCountImport } from './title-count.js'
 
 /** Every topic that files can be imported into. */
-export const importables: readonly Importable[] = [networkCountImport, titleCountImport, titleImport]
+export const importables: readonly Importable[] = [
+  networkCountImport,
+  titleCountImport,
+  titleImport,
+  leaderboardImport,
+  leaderboardEntryImport,
+  matchListImport
+]
 
 /** The importable topic of that name. */
 export function importableOf(topic: string): Importable {

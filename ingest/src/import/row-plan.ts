@@ -1,21 +1,15 @@
 import { ImportRefused } from './import-refused.js'
 import { readEpoch, readTime } from './import-time.js'
-import type { CellKind, Importable } from './importable.js'
+import type { CellKind, Fields, Importable, Outcome } from './importable.js'
+import { judged, shown } from './row-judge.js'
 
-/** A clock that is set wrongly by a zone is forgiven; a year mistyped is not. */
-const FUTURE_MS_MAX = 86_400_000
+const DAY_MS = 86_400_000
 
 /** Which column gives which field, and which fields are the same in every row. */
 export type Mapping = {
   readonly columns: Readonly<Record<string, string>>
   readonly set: Readonly<Record<string, string>>
 }
-
-/** What one row is: an event, a missing sample, or a fault. */
-export type Outcome =
-  | { readonly kind: 'event'; readonly event: unknown }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'fault'; readonly reason: string }
 
 /** How rows of one file are read, decided once from its columns. */
 export type RowPlan = {
@@ -88,8 +82,9 @@ export function planRows(
       `No column gives any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
     )
   }
-  const latestMs = options.nowMs + FUTURE_MS_MAX
-  const complete = completion(target)
+  const latest = latestOf(target, options.nowMs)
+  const judge = judgement(target)
+  const complete = (event: Fields) => target.outcome(event, judge)
   return {
     ignoredColumns,
     absentColumns,
@@ -99,7 +94,7 @@ export function planRows(
       }
       const event: Record<string, unknown> = { ...constants }
       for (const { field, kind, index } of bindings) {
-        const value = readCell(kind, cells[index] ?? '', latestMs)
+        const value = readCell(kind, cells[index] ?? '', latest)
         if (value instanceof CellFault) return faulty(`${field} is ${shown(cells[index])}: ${value.reason}`)
         if (value !== undefined) event[field] = value
       }
@@ -108,7 +103,7 @@ export function planRows(
     fromObject: (object) => {
       const event: Record<string, unknown> = { ...constants }
       for (const { field, kind, column } of bindings) {
-        const value = readValue(kind, Object.hasOwn(object, column) ? object[column] : undefined, latestMs)
+        const value = readValue(kind, Object.hasOwn(object, column) ? object[column] : undefined, latest)
         if (value instanceof CellFault) return faulty(`${field} is ${shown(object[column])}: ${value.reason}`)
         if (value !== undefined) event[field] = value
       }
@@ -122,8 +117,8 @@ function isNeeded(target: Importable, field: string, { isSample }: { readonly is
   return target.required.includes(field) && !(isSample && target.measured.includes(field))
 }
 
-/** The last step for a row: is it a sample, and what does the schema say? */
-function completion(target: Importable): (event: Record<string, unknown>) => Outcome {
+/** What is usual for a row: is it a sample, and what does the schema say? */
+function judgement(target: Importable): (event: Fields) => Outcome {
   const { measured, topic } = target
   const unmeasured = target.required.filter((field) => !measured.includes(field))
   return (event) => {
@@ -131,12 +126,8 @@ function completion(target: Importable): (event: Record<string, unknown>) => Out
       const lacking = unmeasured.find((field) => event[field] === undefined)
       return lacking === undefined ? { kind: 'missing' } : faulty(`${lacking} is missing`)
     }
-    const parsed = topic.event.safeParse(event)
-    if (parsed.success) return { kind: 'event', event: parsed.data }
-    const [issue] = parsed.error.issues
-    const field = issue?.path[0] === undefined ? 'the row' : String(issue.path[0])
-    if (event[field] === undefined && field !== 'the row') return faulty(`${field} is missing`)
-    return faulty(`${field} is ${shown(event[field])}: ${issue?.message ?? 'it does not match the schema'}`)
+    const row = judged(topic.event, event)
+    return 'fault' in row ? faulty(row.fault) : { kind: 'event', event: row.value }
   }
 }
 
@@ -149,12 +140,12 @@ class CellFault {
 }
 
 /** The value of a CSV cell or a constant; undefined when it is empty. */
-function readCell(kind: CellKind, text: string, latestMs: number): unknown {
+function readCell(kind: CellKind, text: string, latest: Latest): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
   switch (kind) {
     case 'instant':
-      return instantUpTo(latestMs, readTime(trimmed))
+      return instantUpTo(latest, readTime(trimmed))
     case 'integer':
       if (!/^-?\d{1,16}$/.test(trimmed)) return new CellFault('expected a whole number in digits alone')
       return Number(trimmed)
@@ -166,18 +157,25 @@ function readCell(kind: CellKind, text: string, latestMs: number): unknown {
 }
 
 /** The value of a JSON field; undefined when it is absent, null or blank text. Numbers in text are left to the schema. */
-function readValue(kind: CellKind, value: unknown, latestMs: number): unknown {
+function readValue(kind: CellKind, value: unknown, latest: Latest): unknown {
   if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined
   if (kind !== 'instant') return value
-  if (typeof value === 'string') return instantUpTo(latestMs, readTime(value.trim()))
-  if (typeof value === 'number') return instantUpTo(latestMs, readEpoch(value))
+  if (typeof value === 'string') return instantUpTo(latest, readTime(value.trim()))
+  if (typeof value === 'number') return instantUpTo(latest, readEpoch(value))
   return new CellFault('expected a time as text or number')
 }
 
-function instantUpTo(latestMs: number, time: ReturnType<typeof readTime>): string | CellFault {
+/** The latest instant that a row may have, and why no later one. */
+type Latest = { readonly ms: number; readonly reason: string }
+
+function latestOf({ aheadMsMax }: Importable, nowMs: number): Latest {
+  const span = aheadMsMax >= DAY_MS ? 'a day' : 'a minute'
+  return { ms: nowMs + aheadMsMax, reason: `the time is more than ${span} in the future` }
+}
+
+function instantUpTo(latest: Latest, time: ReturnType<typeof readTime>): string | CellFault {
   if ('fault' in time) return new CellFault(time.fault)
-  if (time.ms > latestMs) return new CellFault('the time is more than a day in the future')
-  return time.instant
+  return time.ms > latest.ms ? new CellFault(latest.reason) : time.instant
 }
 
 function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Record<string, unknown> {
@@ -185,7 +183,7 @@ function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Recor
   for (const [field, text] of Object.entries(mapping.set)) {
     const kind = target.fields[field]
     if (kind === undefined) continue
-    const value = readCell(kind, text, nowMs + FUTURE_MS_MAX)
+    const value = readCell(kind, text, latestOf(target, nowMs))
     if (value === undefined) throw new ImportRefused(`The constant for ${field} is empty; leave it out or give a value`)
     const issue = value instanceof CellFault ? value.reason : schemaFault(target, field, value)
     if (issue !== undefined) throw new ImportRefused(`The constant for ${field} is ${shown(text)}: ${issue}`)
@@ -223,9 +221,4 @@ function found(columns: readonly string[], isSample: boolean): string {
 
 function faulty(reason: string): Outcome {
   return { kind: 'fault', reason }
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value)
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text
 }

@@ -11,7 +11,7 @@ export function gamesSource(parsing: PageParsing): Source {
   const published = createPublishedTitles()
   return {
     name: 'games',
-    async read(fetcher, signal) {
+    async read({ fetcher }, signal) {
       const read = await readPage(fetcher, signal)
       if (!read.ok) return read
       const titles = titlesOf(read.page.titles, read.observedAt)

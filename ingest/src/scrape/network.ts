@@ -15,7 +15,7 @@ export function networkSource(parsing: PageParsing): Source {
   const missingRows = createMissingRows()
   return {
     name: 'network',
-    async read(fetcher, signal) {
+    async read({ fetcher }, signal) {
       const read = await readPage(fetcher, signal)
       if (!read.ok) return read
       const { page, observedAt } = read

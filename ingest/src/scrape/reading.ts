@@ -6,18 +6,40 @@ import type { Publication } from '../publish.js'
 export type Reading =
   | {
       readonly ok: true
-      /** In the order in which they are published. */
+      /** What the run has not published itself, in the order in which it is to be published. */
       readonly publications: readonly Publication[]
       /** What could not be read; a run with any is `partial`. */
       readonly gaps: readonly string[]
       /** Called when the log has all publications for good. */
       readonly onPublished?: () => void
     }
+  /** There was nothing to do: no run, and nothing to tell. */
+  | { readonly ok: true; readonly isIdle: true }
   | { readonly ok: false; readonly reason: string }
+
+/** What a source reads by. */
+export type Reader = {
+  readonly fetcher: PageFetcher
+  /**
+   * Publishes before the run ends: what one of many pages said does not wait for the others. Rejects with a
+   * `LogRefused` when the log does not take it.
+   */
+  publish(publication: Publication): Promise<void>
+}
 
 /** A kind of page that is scraped on its own schedule. Holds what it must remember from run to run. */
 export type Source = {
   readonly name: ScrapeSource
   /** Reads upstream once. A page that is not what it must be is a reason, never an exception. */
-  read(fetcher: PageFetcher, signal: AbortSignal): Promise<Reading>
+  read(reader: Reader, signal: AbortSignal): Promise<Reading>
+}
+
+/** The log did not take what a run published. */
+export class LogRefused extends Error {
+  readonly topic: string
+
+  constructor(topic: string, cause: unknown) {
+    super(`the log did not take ${topic}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.topic = topic
+  }
 }

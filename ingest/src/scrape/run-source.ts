@@ -1,9 +1,9 @@
-import { type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
+import { Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { Log } from '../log.js'
-import { publish } from '../publish.js'
+import { type Publication, publish } from '../publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
-import type { Reading, Source } from './reading.js'
+import { LogRefused, type Source } from './reading.js'
 
 /** Where structured lines of the program's log go; pino and Fastify's logger are such. */
 export type Logger = {
@@ -24,22 +24,24 @@ export type RunNeeds = {
 
 /** Unreadable rows that a reason names; more of them say nothing new. */
 const GAPS_NAMED_MAX = 20
+const STOPPING = 'the service is stopping'
 
 /**
  * One run: read, publish, say how it went. The `scrape` event comes last, so whoever sees it finds the events of
  * its run in the log. A crash before it leaves samples without a scrape event: true samples all the same, and the
  * next run speaks for the source. A run that was cut off because the service stops says nothing about upstream and
- * publishes nothing. Never rejects: a log that takes nothing fails the run, and the next one goes on.
+ * publishes nothing more. Never rejects: a log that takes nothing fails the run, and the next one goes on.
+ * @returns undefined when there was nothing to do
  */
-export async function runSource(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<ScrapeRan> {
-  const provenance = { source: `/scrape/${source.name}` }
+export async function runSource(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<ScrapeRan | undefined> {
   const beganAtMs = needs.now()
   const began = performance.now()
   const result = await readAndPublish(needs, source, signal)
+  if (result === undefined) return undefined
   const run = scrapeRanOf({ source: source.name, beganAtMs, durationMs: performance.now() - began, ...result })
   if (signal.aborted && run.outcome === 'failed') return run
   try {
-    await publish(needs.log, scrapeTopic, [run], provenance)
+    await publish(needs.log, scrapeTopic, [run], { source: `/scrape/${source.name}` })
   } catch (error) {
     needs.onLogRefusal()
     needs.logger.error({ err: error, run }, 'the log did not take the scrape event')
@@ -49,37 +51,46 @@ export async function runSource(needs: RunNeeds, source: Source, signal: AbortSi
 
 type Result = Pick<Parameters<typeof scrapeRanOf>[0], 'outcome' | 'published' | 'reason'>
 
-async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<Result> {
-  let reading: Reading
-  try {
-    reading = await source.read(needs.fetcher, signal)
-  } catch (error) {
-    needs.logger.error({ err: error, source: source.name }, 'a source threw: this is a defect')
-    return { outcome: 'failed', published: 0, reason: `the scraper itself failed: ${messageOf(error)}` }
-  }
-  if (!reading.ok) return { outcome: 'failed', published: 0, reason: reading.reason }
+async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<Result | undefined> {
   let published = 0
-  for (const publication of reading.publications) {
+  const publishOne = async (publication: Publication) => {
     try {
       await publication.publish(needs.log, { source: `/scrape/${source.name}` })
     } catch (error) {
       needs.onLogRefusal()
-      needs.logger.error({ err: error, source: source.name, topic: publication.topic }, 'the log did not take events')
-      return { outcome: 'failed', published, reason: `the log did not take ${publication.topic}: ${messageOf(error)}` }
+      throw new LogRefused(publication.topic, error)
     }
     published += publication.count
   }
-  reading.onPublished?.()
-  return reading.gaps.length === 0
-    ? { outcome: 'succeeded', published, reason: undefined }
-    : { outcome: 'partial', published, reason: namedGaps(reading.gaps) }
+  try {
+    const reading = await source.read({ fetcher: needs.fetcher, publish: publishOne }, signal)
+    if (!reading.ok) return { outcome: 'failed', published, reason: reading.reason }
+    if ('isIdle' in reading) return undefined
+    for (const publication of reading.publications) await publishOne(publication)
+    reading.onPublished?.()
+    return reading.gaps.length === 0
+      ? { outcome: 'succeeded', published, reason: undefined }
+      : { outcome: 'partial', published, reason: namedGaps(reading.gaps) }
+  } catch (error) {
+    return { outcome: 'failed', published, reason: signal.aborted ? STOPPING : reasonOf(needs, source, error) }
+  }
 }
 
-function namedGaps(gaps: readonly string[]): string {
+function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown): string {
+  if (error instanceof LogRefused) {
+    logger.error({ err: error.cause, source, topic: error.topic }, 'the log did not take events')
+    return error.message
+  }
+  if (error instanceof Refusal) {
+    logger.warn({ err: error, source }, 'an engine cannot be asked')
+    return `what was scraped before cannot be looked up: ${error.message}`
+  }
+  logger.error({ err: error, source }, 'a source threw: this is a defect')
+  return `the scraper itself failed: ${error instanceof Error ? error.message : String(error)}`
+}
+
+/** The first of what could not be read, and how many more there are. */
+export function namedGaps(gaps: readonly string[]): string {
   const more = gaps.length - GAPS_NAMED_MAX
   return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -52,11 +52,13 @@ export function createScrapeMetrics(
   const lastSampleAtMs = new Map<ScrapeSource, number>()
   new Gauge({
     name: 'gamenet_scrape_age_seconds',
-    help: 'Time since a run of a source last gave samples (partial ones count), or since the start if none did',
+    help: 'Time since a run of a source last gave samples (partial ones count), or since the start if none did; of boards see gamenet_boards_overdue',
     labelNames: ['source'],
     registers,
     collect() {
       for (const source of sources) {
+        // Boards are visited when they are due; when none is, there is no run.
+        if (source === 'boards') continue
         this.set({ source }, Math.max(0, now() - (lastSampleAtMs.get(source) ?? startedAtMs)) / 1000)
       }
     }

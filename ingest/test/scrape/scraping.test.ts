@@ -10,20 +10,23 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { createIngest, type IngestOptions, type Log } from '../../src/index.js'
+import { createIngest, type IngestOptions, type Log, type LogExtents } from '../../src/index.js'
 import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
+
+const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0 }
 
 /** A log that is an array, and can refuse topics. */
 function arrayLog() {
   const appended: { topic: string; message: LogMessage }[] = []
   const refusedTopics = new Set<string>()
-  const log: Log = {
+  const log: Log & LogExtents = {
     async append(topic, messages) {
       if (refusedTopics.has(topic)) throw new Error('no space left on device')
       for (const message of messages) appended.push({ topic, message })
-    }
+    },
+    extents: async () => []
   }
   /** Everything that the log holds of a topic, read as a reader of the log would. */
   const eventsOf = (name: string) => {
@@ -62,8 +65,11 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
   const clock = { ms: Date.parse('2026-03-14T20:00:00.789Z') }
   const ingest = createIngest({
     log: world.log,
+    // Of what the tables say of matches and boards, other tests speak.
+    tables: { rows: async () => [] },
+    writes: async () => ({ query: async () => [] }),
     upstreamUrl: server.url,
-    periods: { network: 0, games: 0 },
+    periods: WHEN_ASKED,
     requestsPerSecond: 1000,
     userAgent: 'gamenet-stats/test',
     registry,
@@ -215,7 +221,7 @@ test('sources run by themselves from the start, and those without a period only 
       asked()
       sendHtml(response, homePage([{ id: '4d530064' }]))
     },
-    { periods: { network: 1, games: 0 } }
+    { periods: { ...WHEN_ASKED, network: 1 } }
   )
   ingest.start()
   await twice
@@ -223,7 +229,7 @@ test('sources run by themselves from the start, and those without a period only 
 })
 
 test('stopping aborts what is in flight and publishes nothing about it', async (t) => {
-  const { ingest, server, appended } = await given(t, () => {}, { periods: { network: 60, games: 60 } })
+  const { ingest, server, appended } = await given(t, () => {}, { periods: { ...WHEN_ASKED, network: 60, games: 60 } })
   ingest.start()
   while (server.requests.length === 0) await new Promise(setImmediate)
   await ingest.stop()
@@ -236,7 +242,7 @@ test('the age of a source counts from its last run with samples', async (t) => {
   const { ingest, clock, registry } = await given(
     t,
     (_, response) => sendHtml(response, homePage([{ id: '4d530064' }])),
-    { periods: { network: 60, games: 0 } }
+    { periods: { ...WHEN_ASKED, network: 60 } }
   )
   clock.ms += 5_000
   t.match(await registry.metrics(), /gamenet_scrape_age_seconds\{source="network"\} 5\n/)
@@ -250,7 +256,7 @@ test('the age of a source counts from its last run with samples', async (t) => {
 test('a period that cannot work is refused at once', async (t) => {
   for (const network of [-1, 0.5, Number.NaN, 1e9]) {
     await t.rejects(
-      given(t, () => {}, { periods: { network, games: 0 } }),
+      given(t, () => {}, { periods: { ...WHEN_ASKED, network } }),
       /The period of network must be/
     )
   }

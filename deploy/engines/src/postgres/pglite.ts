@@ -10,9 +10,12 @@ const INT8 = 20
  */
 export const openPglite = async (options: { readonly dir: string }): Promise<Postgres> => {
   const database = await open(options.dir)
-  const queries = (target: Pick<PGlite, 'query'>): Queries => ({
+  const queries = (target: Pick<PGlite, 'query' | 'exec'>): Queries => ({
     query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
-      (await target.query<Row>(sql, [...values])).rows
+      (await target.query<Row>(sql, [...values])).rows,
+    script: async (sql) => {
+      await target.exec(sql)
+    }
   })
   let closing: Promise<void> | undefined
   return {

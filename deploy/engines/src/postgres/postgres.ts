@@ -4,6 +4,8 @@ export type Values = readonly unknown[]
 export type Queries = {
   /** The rows of one statement as objects by column name; bigint and numeric come as strings, timestamps as Dates. */
   query<Row extends Record<string, unknown>>(sql: string, values?: Values): Promise<Row[]>
+  /** Runs a file of statements without values, one after the other. */
+  script(sql: string): Promise<void>
 }
 
 /**

@@ -44,6 +44,14 @@ const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => (
     } catch (cause) {
       throw failure(cause)
     }
+  },
+  // Without values the driver sends the text as it is, and the server takes any number of statements.
+  script: async (sql) => {
+    try {
+      await target.query(sql)
+    } catch (cause) {
+      throw failure(cause)
+    }
   }
 })
 

@@ -1,0 +1,91 @@
+import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FoundRow, TitleFilter } from './player-entry.js'
+import { query } from './query.js'
+
+const Near = z.object({ time: z.int(), tolerance: z.int().nonnegative(), limit: z.int().positive() })
+
+/** Which entry: what the key of `leaderboard_entry` is made of, and the time that it was found by. */
+const TimedKey = z.object({
+  titleId: TitleId,
+  leaderboardId: LeaderboardId,
+  playerName: z.string(),
+  occurrence: z.int(),
+  timeMs: Count
+})
+export type TimedKey = z.infer<typeof TimedKey>
+
+/** An entry that has a time. */
+const TimedRow = FoundRow.extend({ timeMs: Count })
+
+/**
+ * Entries whose time now lies within `tolerance` ms of `time`, nearest first, then faster, then by title, board and name.
+ * The time leads the key, so what is read grows with the tolerance: give a narrow one first.
+ */
+export const timesNear = query({
+  params: Near.extend({ titleId: TitleFilter }),
+  row: TimedKey,
+  sql: `
+    SELECT
+      t.title_id AS titleId,
+      t.leaderboard_id AS leaderboardId,
+      t.player AS playerName,
+      t.occurrence AS occurrence,
+      t.time_ms AS timeMs
+    FROM entry_time AS t FINAL
+    WHERE t.time_ms >= {time: Int64} - {tolerance: Int64}
+      AND t.time_ms <= {time: Int64} + {tolerance: Int64}
+      AND ({titleId: String} = '' OR t.title_id = {titleId: String})
+      AND t.is_live
+    ORDER BY abs(t.time_ms - {time: Int64}), t.time_ms, t.title_id, t.leaderboard_id, t.player, t.occurrence
+    LIMIT {limit: UInt32}`
+})
+
+const COLUMNS = `
+  e.title_id AS titleId,
+  e.leaderboard_id AS leaderboardId,
+  e.player AS playerName,
+  e.occurrence AS occurrence,
+  toFloat64(e.rank) AS shown_rank,
+  shown_rank AS rank,
+  e.rating AS rating,
+  e.time_ms AS timeMs`
+
+/** The same of one title, with all that is shown of them: its boards are read whole, whatever the tolerance. */
+export const titleTimesNear = query({
+  params: Near.extend({ titleId: TitleId }),
+  row: TimedRow,
+  sql: `
+    SELECT ${COLUMNS}
+    FROM leaderboard_entry AS e FINAL
+    WHERE e.title_id = {titleId: String}
+      AND NOT e.is_gone
+      AND e.time_ms >= {time: Int64} - {tolerance: Int64}
+      AND e.time_ms <= {time: Int64} + {tolerance: Int64}
+    ORDER BY abs(e.time_ms - {time: Int64}), e.time_ms, e.title_id, e.leaderboard_id, e.player, e.occurrence
+    LIMIT {limit: UInt32}`
+})
+
+/** What boards show now of entries that have a time; their keys are given side by side. One that left is missing. */
+export const timedEntries = query({
+  params: z.object({
+    titleIds: z.array(TitleId),
+    leaderboardIds: z.array(LeaderboardId),
+    playerNames: z.array(z.string()),
+    occurrences: z.array(z.int())
+  }),
+  row: TimedRow,
+  sql: `
+    SELECT ${COLUMNS}
+    FROM leaderboard_entry AS e FINAL
+    WHERE (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN (
+        SELECT k.1, k.2, k.3, k.4
+        FROM (
+          SELECT arrayJoin(arrayZip(
+            {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}
+          )) AS k
+        )
+      )
+      AND NOT e.is_gone
+      AND e.time_ms IS NOT NULL`
+})

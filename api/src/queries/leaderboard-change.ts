@@ -1,0 +1,169 @@
+import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import { z } from 'zod'
+import { type Query, query } from './query.js'
+
+/*
+ * Changes of entries, in two orders: `leaderboard_change` by instant, `leaderboard_feed` by the position at which each was
+ * recorded. Both have a row for each event that is or once was a change. A filter is a few fixed conditions, put together by
+ * which of them are asked for, so that the index on players can see its own.
+ */
+
+const Ms = z.int().nonnegative()
+
+/** Which changes; null for all. `sinceMs` and `untilMs` are about the instant of the change, half-open. */
+export const ChangeFilter = z.object({
+  titleId: TitleId.nullable(),
+  leaderboardId: LeaderboardId.nullable(),
+  playerKey: z.string().nullable(),
+  changeType: z.enum(['new', 'updated', 'removed']).nullable(),
+  sinceMs: Ms.nullable(),
+  untilMs: Ms.nullable()
+})
+export type ChangeFilter = z.infer<typeof ChangeFilter>
+
+const CONDITIONS: Readonly<Record<keyof ChangeFilter, string>> = {
+  titleId: 'AND c.title_id = {titleId: String}',
+  leaderboardId: 'AND c.leaderboard_id = {leaderboardId: UInt32}',
+  playerKey: 'AND c.player_key = {playerKey: String}',
+  changeType: 'AND c.change = {changeType: String}',
+  sinceMs: "AND c.ts >= fromUnixTimestamp64Milli({sinceMs: Int64}, 'UTC')",
+  untilMs: "AND c.ts < fromUnixTimestamp64Milli({untilMs: Int64}, 'UTC')"
+}
+
+const NAMES = Object.keys(CONDITIONS) as (keyof ChangeFilter)[]
+
+function conditionsOf(filter: ChangeFilter): string {
+  return NAMES.filter((name) => filter[name] !== null)
+    .map((name) => CONDITIONS[name])
+    .join(' ')
+}
+
+/** A change as the tables have it, with its place in the feed. */
+export const ChangeRow = z.object({
+  recordedOffset: z.int(),
+  epoch: z.int(),
+  partition: z.int(),
+  offset: z.int(),
+  atMs: Ms,
+  titleId: TitleId,
+  leaderboardId: LeaderboardId,
+  changeType: z.enum(['new', 'updated', 'removed']),
+  playerName: z.string(),
+  previousRank: z.int().nullable(),
+  newRank: z.int().nullable(),
+  previousRating: z.string().nullable(),
+  newRating: z.string().nullable(),
+  previousTimeMs: Count.nullable(),
+  newTimeMs: Count.nullable(),
+  isTime: z.coerce.boolean()
+})
+export type ChangeRow = z.infer<typeof ChangeRow>
+
+const COLUMNS = `
+  toFloat64(c.recorded_offset) AS recordedOffset,
+  c.epoch AS epoch,
+  c.partition AS partition,
+  toFloat64(c.offset) AS offset,
+  toFloat64(toUnixTimestamp64Milli(c.ts)) AS atMs,
+  c.title_id AS titleId,
+  c.leaderboard_id AS leaderboardId,
+  c.change AS changeType,
+  c.player AS playerName,
+  toFloat64(c.previous_rank) AS previousRank,
+  toFloat64(c.new_rank) AS newRank,
+  c.previous_rating AS previousRating,
+  c.new_rating AS newRating,
+  c.previous_time_ms AS previousTimeMs,
+  c.new_time_ms AS newTimeMs,
+  c.is_time AS isTime`
+
+/**
+ * The instant of the row that is `skip` rows away from the newest one; no row when there are not that many. Rows that were
+ * replaced count, so fewer changes than that may lie behind it: it says where to begin, not how much there is. It reads
+ * from the end of the key and stops (5 ms at 10 M changes, where a sort with FINAL takes seconds).
+ */
+export function changeInstant(filter: ChangeFilter): Query<ChangeFilter & { skip: number }, { atMs: number }> {
+  return query({
+    params: ChangeFilter.extend({ skip: z.int().nonnegative() }),
+    row: z.object({ atMs: Ms }),
+    sql: `
+      SELECT toFloat64(toUnixTimestamp64Milli(c.ts)) AS atMs
+      FROM leaderboard_change AS c
+      WHERE c.is_change ${conditionsOf(filter)}
+      ORDER BY c.ts DESC
+      LIMIT 1 OFFSET {skip: UInt32}`
+  })
+}
+
+type NewestParams = ChangeFilter & { fromMs: number; limit: number; rowOffset: number }
+
+/** The changes from an instant on, newest first; of one instant that first which was recorded last. */
+export function newestChanges(filter: ChangeFilter): Query<NewestParams, ChangeRow> {
+  return query({
+    params: ChangeFilter.extend({ fromMs: Ms, limit: z.int().positive(), rowOffset: z.int().nonnegative() }),
+    row: ChangeRow,
+    sql: `
+      SELECT ${COLUMNS}
+      FROM leaderboard_change AS c FINAL
+      WHERE c.ts >= fromUnixTimestamp64Milli({fromMs: Int64}, 'UTC') AND c.is_change ${conditionsOf(filter)}
+      ORDER BY c.ts DESC, c.recorded_epoch DESC, c.recorded_partition DESC, c.recorded_offset DESC,
+        c.epoch DESC, c.partition DESC, c.offset DESC
+      LIMIT {limit: UInt32} OFFSET {rowOffset: UInt32}`
+  })
+}
+
+/** A place in one partition of the feed: where a change was recorded, and which event it is. */
+export const FeedPlace = z.object({
+  recordedOffset: z.int().nonnegative(),
+  epoch: z.int().nonnegative(),
+  partition: z.int().nonnegative(),
+  offset: z.int().nonnegative()
+})
+export type FeedPlace = z.infer<typeof FeedPlace>
+
+type RecordedParams = ChangeFilter &
+  FeedPlace & { recordedEpoch: number; recordedPartition: number; endOffset: number; limit: number }
+
+/** The changes of one partition from a place on and before an offset, in the order in which they were recorded. */
+export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, ChangeRow> {
+  return query({
+    params: ChangeFilter.extend(FeedPlace.shape).extend({
+      recordedEpoch: z.int(),
+      recordedPartition: z.int(),
+      endOffset: z.int(),
+      limit: z.int().positive()
+    }),
+    row: ChangeRow,
+    sql: `
+      SELECT ${COLUMNS}
+      FROM leaderboard_feed AS c FINAL
+      WHERE c.recorded_epoch = {recordedEpoch: UInt16}
+        AND c.recorded_partition = {recordedPartition: UInt16}
+        AND c.recorded_offset >= {recordedOffset: UInt64}
+        AND c.recorded_offset < {endOffset: UInt64}
+        AND (c.recorded_offset, c.epoch, c.partition, c.offset)
+          >= ({recordedOffset: UInt64}, {epoch: UInt16}, {partition: UInt16}, {offset: UInt64})
+        AND c.is_change ${conditionsOf(filter)}
+      ORDER BY c.recorded_offset, c.epoch, c.partition, c.offset
+      LIMIT {limit: UInt32}`
+  })
+}
+
+/**
+ * How far each partition of the feed has come: everything before `readable` can be read, everything before `loaded` was
+ * taken from the log. The feed of a step becomes visible board by board; its checkpoint is stored after all of them.
+ */
+export const feedExtents = query({
+  params: z.object({}),
+  row: z.object({ epoch: z.int(), partition: z.int(), readable: z.int(), loaded: z.int() }),
+  sql: `
+    SELECT
+      k.epoch AS epoch,
+      k.partition AS partition,
+      toFloat64(maxIf(k.next, k.name = 'project:leaderboard-entry')) AS readable,
+      toFloat64(maxIf(k.next, k.name = 'load:leaderboard-entry')) AS loaded
+    FROM checkpoint AS k
+    WHERE k.name IN ('project:leaderboard-entry', 'load:leaderboard-entry')
+    GROUP BY k.epoch, k.partition
+    ORDER BY k.epoch, k.partition`
+})

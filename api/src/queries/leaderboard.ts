@@ -1,0 +1,117 @@
+import { LeaderboardId, TitleId } from '@gamenet/schemas'
+import { z } from 'zod'
+import { query } from './query.js'
+
+/*
+ * Boards as lists describe them. The table has one row an instant at which a description changed, a few thousand in all;
+ * the newest one of a board holds. FINAL, because a description that came twice for one instant stands twice.
+ */
+
+const Ms = z.int().nonnegative()
+
+/** One board. */
+export const BoardParams = z.object({ titleId: TitleId, leaderboardId: LeaderboardId })
+
+/** The boards of a title that are listed now, by id. */
+export const listedBoards = query({
+  params: z.object({ titleId: TitleId }),
+  row: z.object({ id: LeaderboardId, name: z.string() }),
+  sql: `
+    SELECT l.leaderboard_id AS id, argMax(l.name, l.ts) AS board_name, board_name AS name
+    FROM leaderboard AS l FINAL
+    WHERE l.title_id = {titleId: String}
+    GROUP BY l.leaderboard_id
+    HAVING argMax(l.listed, l.ts)
+    ORDER BY l.leaderboard_id`
+})
+
+/** How many boards of a title are listed now, and how many entries stand on them. */
+export const boardTotals = query({
+  params: z.object({ titleId: TitleId }),
+  row: z.object({ boards: z.int(), entries: z.int(), times: z.int() }),
+  sql: `
+    WITH listed AS (
+      SELECT l.leaderboard_id
+      FROM leaderboard AS l FINAL
+      WHERE l.title_id = {titleId: String}
+      GROUP BY l.leaderboard_id
+      HAVING argMax(l.listed, l.ts)
+    )
+    SELECT
+      (SELECT toUInt32(count()) FROM listed) AS boards,
+      toUInt32(count()) AS entries,
+      toUInt32(countIf(e.time_ms IS NOT NULL)) AS times
+    FROM leaderboard_entry AS e FINAL
+    WHERE e.title_id = {titleId: String}
+      AND e.leaderboard_id IN (SELECT * FROM listed)
+      AND NOT e.is_gone`
+})
+
+/** What the newest description of a board up to `at` says; there is one. */
+export const boardDescription = query({
+  params: BoardParams.extend({ at: Ms }),
+  row: z.object({ name: z.string(), listed: z.coerce.boolean() }),
+  sql: `
+    SELECT
+      argMax(l.name, l.ts) AS board_name,
+      board_name AS name,
+      argMax(l.listed, l.ts) AS is_listed,
+      is_listed AS listed
+    FROM leaderboard AS l FINAL
+    WHERE l.title_id = {titleId: String}
+      AND l.leaderboard_id = {leaderboardId: UInt32}
+      AND l.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
+})
+
+/** When a board was first told of, by a list or by an entry, milliseconds since 1970; null for one that never was. */
+export const firstSight = query({
+  params: BoardParams,
+  row: z.object({ firstMs: Ms.nullable() }),
+  sql: `
+    SELECT toFloat64(minOrNull(s.ms)) AS firstMs
+    FROM (
+      SELECT toUnixTimestamp64Milli(l.ts) AS ms
+      FROM leaderboard AS l
+      WHERE l.title_id = {titleId: String} AND l.leaderboard_id = {leaderboardId: UInt32}
+      UNION ALL
+      SELECT toUnixTimestamp64Milli(h.ts) AS ms
+      FROM leaderboard_history AS h
+      WHERE h.title_id = {titleId: String} AND h.leaderboard_id = {leaderboardId: UInt32}
+    ) AS s`
+})
+
+/**
+ * What lists say of every board now, since when, and since when they have said something of it at all, in milliseconds since
+ * 1970. A few thousand rows.
+ */
+export const describedBoards = query({
+  params: z.object({}),
+  row: BoardParams.extend({ name: z.string(), listed: z.coerce.boolean(), firstMs: Ms, newestMs: Ms }),
+  sql: `
+    SELECT
+      l.title_id AS titleId,
+      l.leaderboard_id AS leaderboardId,
+      argMax(l.name, l.ts) AS board_name,
+      board_name AS name,
+      argMax(l.listed, l.ts) AS is_listed,
+      is_listed AS listed,
+      toFloat64(toUnixTimestamp64Milli(min(l.ts))) AS firstMs,
+      toFloat64(toUnixTimestamp64Milli(max(l.ts))) AS newestMs
+    FROM leaderboard AS l FINAL
+    GROUP BY l.title_id, l.leaderboard_id`
+})
+
+/** Titles that are known by a board, an entry of one or a list of matches; each of these tables has a row a board or title. */
+export const titlesOfBoardsAndMatches = query({
+  params: z.object({}),
+  row: z.object({ titleId: TitleId }),
+  sql: `
+    SELECT DISTINCT t.title_id AS titleId
+    FROM (
+      SELECT DISTINCT l.title_id AS title_id FROM leaderboard AS l
+      UNION ALL
+      SELECT DISTINCT r.title_id AS title_id FROM record_history AS r
+      UNION ALL
+      SELECT DISTINCT m.title_id AS title_id FROM match_latest AS m
+    ) AS t`
+})

@@ -1,0 +1,157 @@
+import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
+import { z } from 'zod'
+import { query } from './query.js'
+import { HourCut } from './series.js'
+
+/*
+ * list     the lobbies of one title at one instant
+ * match    the n-th lobby of one host name in successive lists; it lies in a window when any sight of it could: first
+ *          seen before its end, last seen at its start or later
+ */
+
+const Ms = z.int().nonnegative()
+
+/** The longest history that is answered: about 20 MB of JSON. */
+export const MATCHES_MAX = 100_000
+
+/** The newest list of one title; no row when there never was one. */
+export const newestList = query({
+  params: z.object({ titleId: TitleId }),
+  row: z.object({
+    timestamp: RecordedAt,
+    hosts: z.array(z.string()),
+    players: z.array(Count),
+    maxPlayers: z.array(Count)
+  }),
+  sql: `
+    SELECT formatDateTime(l.ts, '%F %T', 'UTC') AS timestamp, l.hosts AS hosts, l.players AS players,
+      l.max_players AS maxPlayers
+    FROM match_latest AS l FINAL
+    WHERE l.title_id = {titleId: String}`
+})
+
+/** The hosts of the newest list of every title that has any, and the list's instant, milliseconds since 1970. */
+export const newestHosts = query({
+  params: z.object({}),
+  row: z.object({ titleId: TitleId, listedAtMs: Ms, hosts: z.array(z.string()) }),
+  sql: `
+    SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs, l.hosts AS hosts
+    FROM match_latest AS l FINAL
+    WHERE notEmpty(l.hosts)`
+})
+
+const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
+
+/** The matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. */
+export const matchesInWindow = query({
+  params: Window,
+  row: z.object({
+    hostName: z.string(),
+    firstSeenMs: Ms,
+    lastSeenMs: Ms,
+    peakPlayers: Count,
+    maxPlayers: Count,
+    isOpen: z.boolean()
+  }),
+  sql: `
+    SELECT s.host AS hostName,
+      toFloat64(toUnixTimestamp64Milli(s.first_seen)) AS firstSeenMs,
+      toFloat64(toUnixTimestamp64Milli(s.last_seen)) AS lastSeenMs,
+      s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
+      toBool(s.last_seen = (SELECT max(l.ts) FROM match_latest AS l WHERE l.title_id = {titleId: String})) AS isOpen
+    FROM match_session AS s FINAL
+    WHERE s.title_id = {titleId: String}
+      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      AND NOT s.is_void
+    ORDER BY s.first_seen DESC, s.host, s.nth
+    LIMIT ${MATCHES_MAX + 1}`
+})
+
+/** The matches of a title in a window and in its last parts, and how long they took in all. One row. */
+export const matchTotals = query({
+  params: Window.extend({ fromDay: Ms, fromWeek: Ms }),
+  row: z.object({
+    matches: Count,
+    matchesOfWeek: Count,
+    matchesOfDay: Count,
+    /** Mean time from first to last sight in minutes, one decimal, halves up; 0 without a match. */
+    averageDurationMinutes: z.number().nonnegative()
+  }),
+  sql: `
+    SELECT toUInt32(count()) AS matches,
+      toUInt32(countIf(s.last_seen >= fromUnixTimestamp64Milli({fromWeek: Int64}, 'UTC'))) AS matchesOfWeek,
+      toUInt32(countIf(s.last_seen >= fromUnixTimestamp64Milli({fromDay: Int64}, 'UTC'))) AS matchesOfDay,
+      intDiv(
+        sum(toUnixTimestamp64Milli(s.last_seen) - toUnixTimestamp64Milli(s.first_seen)) * 20 + count() * 60000,
+        greatest(count(), 1) * 120000
+      ) / 10 AS averageDurationMinutes
+    FROM match_session AS s FINAL
+    WHERE s.title_id = {titleId: String}
+      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      AND NOT s.is_void`
+})
+
+/** The ten hosts with the most matches in a window, of equal ones the first by code points. */
+export const topHosts = query({
+  params: Window,
+  row: z.object({ hostName: z.string(), matches: Count }),
+  sql: `
+    SELECT s.host AS hostName, toUInt32(count()) AS matches
+    FROM match_session AS s FINAL
+    WHERE s.title_id = {titleId: String}
+      AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      AND NOT s.is_void
+    GROUP BY s.host
+    ORDER BY count() DESC, s.host
+    LIMIT 10`
+})
+
+/** What the lists of a window say of one hour of the day. */
+export type HourOfDay = z.infer<typeof HourOfDay>
+const HourOfDay = z.object({
+  hourUtc: z.int().min(0).max(23),
+  lists: Count,
+  /** Lobbies of all lists together, and their players. */
+  lobbies: z.int().nonnegative(),
+  players: z.int().nonnegative(),
+  /** Most lobbies of one list, and the first instant of that. */
+  mostLobbies: Count,
+  mostLobbiesAtMs: Ms
+})
+
+/** The lists of a title in a window by hour of the day: whole hours from the rollup, the edges from the lists. */
+export const hoursOfDay = query({
+  params: HourCut.extend({ titleId: TitleId }),
+  row: HourOfDay,
+  sql: `
+    SELECT s.hour_utc AS hourUtc, toUInt32(sum(s.lists)) AS lists, toFloat64(sum(s.lobbies)) AS lobbies,
+      toFloat64(sum(s.players)) AS players, max(s.top) AS most, most.1 AS mostLobbies,
+      toFloat64(-most.2) AS mostLobbiesAtMs
+    FROM (
+      SELECT toHour(h.hour) AS hour_utc, toUInt64(h.lists) AS lists, h.lobbies AS lobbies, h.players AS players,
+        (h.lobbies_max, -toUnixTimestamp64Milli(h.lobbies_max_at)) AS top
+      FROM match_list_hour AS h FINAL
+      WHERE h.title_id = {titleId: String}
+        AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
+        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+      UNION ALL
+      SELECT toHour(m.ts) AS hour_utc, toUInt64(1) AS lists, length(m.hosts) AS lobbies,
+        arraySum(m.players) AS players, (toUInt32(length(m.hosts)), -toUnixTimestamp64Milli(m.ts)) AS top
+      FROM match_list AS m FINAL
+      WHERE m.title_id = {titleId: String}
+        AND (
+          (
+            m.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+            AND m.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
+          ) OR (
+            m.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
+            AND m.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+          )
+        )
+    ) AS s
+    GROUP BY s.hour_utc
+    ORDER BY s.hour_utc`
+})

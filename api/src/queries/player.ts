@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { query } from './query.js'
+
+/**
+ * Names whose folded form begins with `prefix` and stands behind `after`, in the order of folded forms. Read in the order of
+ * the key and ended at the limit: of a million names that begin with "a" a few thousand are read. Rows that are not merged
+ * yet come more than once.
+ */
+export const playersByPrefix = query({
+  params: z.object({ prefix: z.string(), after: z.string(), limit: z.int().positive() }),
+  row: z.object({ key: z.string(), player: z.string() }),
+  sql: `
+    SELECT p.player_key AS key, p.player AS player
+    FROM player AS p
+    WHERE startsWith(p.player_key, {prefix: String}) AND p.player_key > {after: String}
+    ORDER BY p.player_key, p.player
+    LIMIT {limit: UInt32}`
+})

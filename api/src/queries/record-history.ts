@@ -1,0 +1,83 @@
+import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import { z } from 'zod'
+import { BoardParams } from './leaderboard.js'
+import { query } from './query.js'
+
+const Ms = z.int().nonnegative()
+
+/** The reigns of a board's record, oldest first, as arrays that run side by side. Instants in milliseconds since 1970. */
+export const boardRecords = query({
+  params: BoardParams,
+  row: z.object({
+    players: z.array(z.string()),
+    ratings: z.array(z.string()),
+    timesMs: z.array(Count.nullable()),
+    setMs: z.array(Ms),
+    fromMs: z.array(Ms),
+    toMs: z.array(Ms.nullable())
+  }),
+  sql: `
+    SELECT
+      r.players AS players,
+      r.ratings AS ratings,
+      r.times_ms AS timesMs,
+      arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.set_at) AS setMs,
+      arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.from_at) AS fromMs,
+      arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.to_at) AS toMs
+    FROM record_history AS r FINAL
+    WHERE r.title_id = {titleId: String} AND r.leaderboard_id = {leaderboardId: UInt32}`
+})
+
+/**
+ * Records as they were set, newest first, with the reign that each ended. One that was given back by a removal was set
+ * before its reign began and is none of them. One row a board is read whole: a few thousand.
+ */
+export const recentRecords = query({
+  params: z.object({ titleId: z.union([z.literal(''), TitleId]), limit: z.int(), offset: z.int() }),
+  row: z.object({
+    titleId: TitleId,
+    leaderboardId: LeaderboardId,
+    player: z.string(),
+    rating: z.string(),
+    timeMs: Count.nullable(),
+    setMs: Ms,
+    isCurrent: z.coerce.boolean(),
+    hasPrevious: z.coerce.boolean(),
+    previousPlayer: z.string(),
+    previousRating: z.string(),
+    previousTimeMs: Count.nullable()
+  }),
+  sql: `
+    SELECT
+      s.title_id AS titleId,
+      s.leaderboard_id AS leaderboardId,
+      s.reign.1 AS player,
+      s.reign.2 AS rating,
+      s.reign.3 AS timeMs,
+      toFloat64(toUnixTimestamp64Milli(s.reign.5)) AS setMs,
+      s.reign.6 IS NULL AS isCurrent,
+      s.number > 1 AND s.former.4 IS NOT NULL AND s.former.4 = s.reign.5 AS hasPrevious,
+      s.former.1 AS previousPlayer,
+      s.former.2 AS previousRating,
+      s.former.3 AS previousTimeMs
+    FROM (
+      SELECT
+        r.title_id AS title_id,
+        r.leaderboard_id AS leaderboard_id,
+        arrayZip(r.players, r.ratings, r.times_ms, r.set_at, r.from_at, r.to_at) AS reigns,
+        arrayZip(r.players, r.ratings, r.times_ms, r.to_at) AS ends,
+        arrayJoin(
+          arrayFilter(
+            each -> each.2.4 = each.2.5,
+            arrayZip(arrayEnumerate(reigns), reigns, arrayPushFront(arrayPopBack(ends), ends[1]))
+          )
+        ) AS found,
+        found.1 AS number,
+        found.2 AS reign,
+        found.3 AS former
+      FROM record_history AS r FINAL
+      WHERE ({titleId: String} = '' OR r.title_id = {titleId: String}) AND notEmpty(r.players)
+    ) AS s
+    ORDER BY s.reign.5 DESC, s.title_id, s.leaderboard_id, s.number DESC
+    LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
+})

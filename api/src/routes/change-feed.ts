@@ -1,0 +1,128 @@
+import { Refusal } from '@gamenet/schemas'
+import type { z } from 'zod'
+import type { AnswerContext } from '../answers/answer.js'
+import type { LanePlace } from '../http/feed-cursor.js'
+import {
+  type ChangeFilter,
+  type ChangeRow,
+  type FeedPlace,
+  feedExtents,
+  recordedChanges
+} from '../queries/leaderboard-change.js'
+import { rowsOf } from '../queries/query.js'
+
+/** Offsets that are looked at first: a granule of the table, which holds the largest page where each event is a change. */
+const SPAN = 8192
+/** By how much more is looked at next, when a stretch held too few changes that pass the filter. */
+const WIDER = 16
+
+type Extent = z.infer<(typeof feedExtents)['row']>
+
+/** One partition of the feed while a page is made of it. */
+type Lane = Extent & {
+  place: FeedPlace
+  rows: ChangeRow[]
+  /** Up to where `rows` were looked for. */
+  seen: number
+}
+
+type Asked = { readonly filter: ChangeFilter; readonly limit: number; readonly places: readonly LanePlace[] }
+type FeedPage = {
+  readonly rows: readonly ChangeRow[]
+  readonly next: readonly LanePlace[]
+  /** Events were loaded that cannot be read yet, so that the same question may have more to answer in a moment. */
+  readonly isBehind: boolean
+}
+
+/**
+ * A page of changes in the order of recording, from the given places on, and the places behind it. Partitions are merged
+ * by the instants of their changes, each kept in its own order; those of an epoch go before those of the next. A page
+ * is full unless the end is reached. Refuses places that lie beyond all that was ever loaded.
+ */
+export async function readFeed({ filter, limit, places }: Asked, context: AnswerContext): Promise<FeedPage> {
+  const extents = await rowsOf(context.tables, feedExtents, {}, { signal: context.signal })
+  const lanes = lanesOf(extents, places)
+  const taken: ChangeRow[] = []
+  for (const epoch of new Set(lanes.map((lane) => lane.epoch))) {
+    const ofEpoch = lanes.filter((lane) => lane.epoch === epoch)
+    const wanted = limit - taken.length
+    if (wanted > 0) {
+      await Promise.all(ofEpoch.map((lane) => look(lane, filter, wanted, context)))
+      take(ofEpoch, wanted, taken)
+    }
+  }
+  const next = lanes.map(({ epoch, partition, place }) => ({ lane: { epoch, partition }, place }))
+  return { rows: taken, next, isBehind: taken.length < limit && lanes.some((lane) => lane.loaded > lane.readable) }
+}
+
+function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane[] {
+  const given = new Map(places.map(({ lane, place }) => [`${lane.epoch}/${lane.partition}`, place]))
+  const lanes = extents.map((extent) => {
+    const key = `${extent.epoch}/${extent.partition}`
+    const place = given.get(key) ?? { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
+    given.delete(key)
+    if (place.recordedOffset > Math.max(extent.readable, extent.loaded)) throw fromTheFuture()
+    return { ...extent, place, rows: [], seen: place.recordedOffset }
+  })
+  if (given.size > 0) throw fromTheFuture()
+  return lanes
+}
+
+function fromTheFuture(): Refusal {
+  return new Refusal('cursor_invalid', ['it is from the future, beyond all that this service has recorded'])
+}
+
+/** Looks for so many changes of a lane, in wider and wider stretches: the first takes the same time at every depth. */
+async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: AnswerContext): Promise<void> {
+  for (let span = SPAN; lane.rows.length < wanted && lane.seen < lane.readable; span *= WIDER) {
+    const endOffset = Math.min(lane.readable, lane.seen + span)
+    const from = lane.seen === lane.place.recordedOffset ? lane.place : { ...START, recordedOffset: lane.seen }
+    const params = {
+      ...filter,
+      ...from,
+      recordedEpoch: lane.epoch,
+      recordedPartition: lane.partition,
+      endOffset,
+      limit: wanted - lane.rows.length
+    }
+    lane.rows.push(...(await rowsOf(context.tables, recordedChanges(filter), params, { signal: context.signal })))
+    lane.seen = endOffset
+  }
+}
+
+const START: FeedPlace = { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
+
+/** Merges what was found until there is enough, and moves the lanes' places behind what was taken. */
+function take(lanes: readonly Lane[], wanted: number, taken: ChangeRow[]): void {
+  const at = new Map(lanes.map((lane) => [lane, 0]))
+  const isFull = (): boolean => taken.length >= end
+  const end = taken.length + wanted
+  while (!isFull()) {
+    const lane = earliest(lanes, at)
+    const n = lane === undefined ? 0 : (at.get(lane) ?? 0)
+    const row = lane?.rows[n]
+    if (lane === undefined || row === undefined) break
+    taken.push(row)
+    at.set(lane, n + 1)
+    const { recordedOffset, epoch, partition, offset } = row
+    lane.place = { recordedOffset, epoch, partition, offset: offset + 1 }
+  }
+  for (const lane of lanes) {
+    // Nothing that passes the filter is left before the end of what was looked at: the next page need not look again.
+    const isDone = lane.rows.length < wanted && at.get(lane) === lane.rows.length
+    if (isDone && lane.seen > lane.place.recordedOffset) lane.place = { ...START, recordedOffset: lane.seen }
+  }
+}
+
+/** The lane whose next change has the earliest instant; of equal ones, the lowest partition. */
+function earliest(lanes: readonly Lane[], at: ReadonlyMap<Lane, number>): Lane | undefined {
+  let first: Lane | undefined
+  let firstMs = Number.POSITIVE_INFINITY
+  for (const lane of lanes) {
+    const row = lane.rows[at.get(lane) ?? 0]
+    if (row === undefined || row.atMs >= firstMs) continue
+    first = lane
+    firstMs = row.atMs
+  }
+  return first
+}

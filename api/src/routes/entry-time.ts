@@ -1,0 +1,109 @@
+import { boardKey, FoundTimes, timeText } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { integer, time, titleId } from '../http/parameters.js'
+import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
+import { rowsOf } from '../queries/query.js'
+import { foundEntries, readsNames } from './found-entry.js'
+import { knownTitle, SEARCH_TAGS } from './player-entry.js'
+
+/**
+ * How far is looked at first, ms. At 32 entries to the millisecond, which 20 million make, that holds the largest page a
+ * hundred times over; 60,000 ms would be 4 million rows. Only where times lie thin is there more to be looked for.
+ */
+const NARROW_MS = 1000
+
+type Asked = {
+  readonly time: number
+  readonly tolerance: number
+  readonly titleId: string
+  readonly limit: number
+}
+type TimedRow = z.infer<(typeof timedEntries)['row']>
+
+/** Row 27: entries with a time. */
+export const searchByTime: Endpoint<
+  { time: number; tolerance: number; titleId?: string | undefined; limit: number },
+  Asked
+> = {
+  operationId: 'searchByTime',
+  path: '/api/datasearch/time',
+  tags: SEARCH_TAGS,
+  summary: 'Entries with a time',
+  description:
+    'Entries whose time is the given one, give or take `tolerance` milliseconds: nearest first, then faster, then by title, board and name.',
+  input: z.object({
+    time: time().describe('`M:SS.mmm` or `SS.mmm`; seconds above 59 in the second form only.'),
+    tolerance: integer({ min: 0, max: 60_000 }).default(0).describe('Milliseconds.'),
+    titleId: titleId().optional().describe('Only boards of this title.'),
+    limit: integer({ min: 1, max: 500 }).default(100).describe('At most so many entries.')
+  }),
+  resolve: async ({ titleId, ...asked }, context) => ({ ...asked, titleId: await knownTitle(titleId, context) }),
+  reads: ({ titleId }) => [{ projection: 'entry-time' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],
+  answer: async (asked, context) => {
+    const rows = await nearest(asked, context)
+    const found = await foundEntries(rows, context)
+    const results = found.map((entry) => ({ ...entry, difference_ms: Math.abs(entry.time_ms - asked.time) }))
+    const { time: searchTimeMs, tolerance } = asked
+    return { body: { searchTime: timeText(searchTimeMs), searchTimeMs, tolerance, results, count: results.length } }
+  },
+  response: FoundTimes,
+  example: {
+    searchTime: '1:02.345',
+    searchTimeMs: 62_345,
+    tolerance: 100,
+    results: [
+      {
+        id: 'q3Zk0a1bXw9_Tt2L',
+        leaderboard_id: 1,
+        leaderboard_name: 'Best laps',
+        title_id: '4d5307e6',
+        game_name: 'Halo 3',
+        player_name: 'ann',
+        rank: 1,
+        rating: '01:02.340',
+        time_ms: 62_340,
+        time_formatted: '1:02.340',
+        is_time: true,
+        difference_ms: 5
+      }
+    ],
+    count: 1
+  },
+  refuses: { 404: 'No title of this id is known.' }
+}
+
+/** The entries in the order in which they are shown. */
+async function nearest(asked: Asked, context: AnswerContext): Promise<TimedRow[]> {
+  const { tables, signal } = context
+  const { titleId, tolerance, limit } = asked
+  const narrow = Math.min(tolerance, NARROW_MS)
+  const near = await rowsOf(tables, timesNear, { ...asked, tolerance: narrow }, { signal })
+  if (near.length === limit || narrow === tolerance) return await shownOf(near, context)
+  // Too few within the narrow stretch: the title's boards are small then.
+  if (titleId !== '') return await rowsOf(tables, titleTimesNear, asked, { signal })
+  return await shownOf(await rowsOf(tables, timesNear, asked, { signal }), context)
+}
+
+/**
+ * What boards show of entries, in their order. While a step of the projections is half done a board can show another time
+ * than the one that was found; such an entry is left out, and the answer is made anew when the step is done.
+ */
+async function shownOf(near: readonly TimedKey[], { tables, signal }: AnswerContext): Promise<TimedRow[]> {
+  if (near.length === 0) return []
+  const params = {
+    titleIds: near.map(({ titleId }) => titleId),
+    leaderboardIds: near.map(({ leaderboardId }) => leaderboardId),
+    playerNames: near.map(({ playerName }) => playerName),
+    occurrences: near.map(({ occurrence }) => occurrence)
+  }
+  const rows = new Map((await rowsOf(tables, timedEntries, params, { signal })).map((row) => [keyOf(row), row]))
+  return near.flatMap((found) => {
+    const row = rows.get(keyOf(found))
+    return row?.timeMs === found.timeMs ? [row] : []
+  })
+}
+
+function keyOf(entry: Omit<TimedKey, 'timeMs'>): string {
+  return `${boardKey(entry)}/${entry.occurrence}/${entry.playerName}`
+}

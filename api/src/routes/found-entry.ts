@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import { type FoundEntry, timeText } from '@gamenet/schemas'
+import type { AnswerContext, Dependency } from '../answers/answer.js'
+import type { FoundRow } from '../queries/player-entry.js'
+import { boardNames } from './board-names.js'
+
+/** What every search reads beside the entries: the names of boards and titles. */
+export function readsNames(titleId: string): Dependency[] {
+  const ofTitle = titleId === '' ? {} : { key: titleId }
+  return [
+    { projection: 'leaderboard', ...ofTitle },
+    { projection: 'title', ...ofTitle }
+  ]
+}
+
+/** The entries that were found, with the names of their boards and titles. */
+export async function foundEntries(rows: readonly FoundRow[], context: AnswerContext): Promise<FoundEntry[]> {
+  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
+  return rows.map((row) => ({
+    id: idOf(row),
+    leaderboard_id: row.leaderboardId,
+    leaderboard_name: nameOf(row),
+    title_id: row.titleId,
+    game_name: titles.named(row.titleId).name,
+    player_name: row.playerName,
+    rank: row.rank,
+    rating: row.rating,
+    time_ms: row.timeMs ?? 0,
+    time_formatted: row.timeMs === null ? '' : timeText(row.timeMs),
+    is_time: row.timeMs !== null
+  }))
+}
+
+/** What an entry is known by, in 16 characters: names of 500 characters would be half of the answer. */
+function idOf({ titleId, leaderboardId, playerName, occurrence }: FoundRow): string {
+  return createHash('sha256')
+    .update(JSON.stringify([titleId, leaderboardId, playerName, occurrence]))
+    .digest('base64url')
+    .slice(0, 16)
+}

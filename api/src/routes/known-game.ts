@@ -1,0 +1,75 @@
+import { Refusal } from '@gamenet/schemas'
+import type { AnswerContext, ResolveContext } from '../answers/answer.js'
+import { integer, shown, text } from '../http/parameters.js'
+import { boardDescription, firstSight } from '../queries/leaderboard.js'
+import { rowsOf } from '../queries/query.js'
+
+/** A board as paths name it. */
+export type AskedBoard = { readonly titleId: string; readonly leaderboardId: number }
+
+/** After every instant that can be stored, milliseconds since 1970. */
+export const END_OF_TIME_MS = Date.UTC(2106, 0, 1)
+
+/** The path parameter `:game`. */
+export const gameParameter = text().describe('A title id, or a game’s name, percent-encoded.')
+
+/** The path parameter `:leaderboardId`. */
+export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).describe('The board’s number within its game.')
+
+/** The id of the title that a path or a query names. Refuses one that nothing is known of. */
+export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<string> {
+  const title = (await catalog()).byGame(game)
+  if (title === undefined) throw new Refusal('game_unknown', [shown(game)])
+  return title.titleId
+}
+
+/** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */
+export async function knownBoard(
+  board: AskedBoard,
+  asOfMs: number | null,
+  context: AnswerContext,
+  hasEntries: () => Promise<boolean>
+): Promise<{ gameName: string; name: string; listed: boolean }> {
+  const [described, titles] = await Promise.all([describedBoard(board, asOfMs, context), context.catalog()])
+  const gameName = titles.named(board.titleId).name
+  if (described !== undefined) return { gameName, ...described }
+  if (!(await hasEntries())) {
+    const [sight] = await rowsOf(context.tables, firstSight, board, { signal: context.signal })
+    const named = [String(board.leaderboardId), JSON.stringify(gameName)]
+    const firstMs = sight?.firstMs ?? null
+    if (firstMs === null) throw new Refusal('leaderboard_unknown', named)
+    if (asOfMs !== null && asOfMs < firstMs) {
+      const instants = [firstMs, asOfMs].map((ms) => new Date(ms).toISOString())
+      throw new Refusal('leaderboard_not_yet_seen', [...named, ...instants])
+    }
+  }
+  return { gameName, name: '', listed: false }
+}
+
+/** What lists said of a board. Only for an instant between its first and its newest description the table is asked. */
+async function describedBoard(
+  board: AskedBoard,
+  asOfMs: number | null,
+  { tables, signal, boards }: AnswerContext
+): Promise<{ name: string; listed: boolean } | undefined> {
+  const fact = (await boards()).byId(board)
+  if (fact === undefined || (asOfMs !== null && asOfMs < fact.firstMs)) return undefined
+  if (asOfMs === null || asOfMs >= fact.newestMs) return { name: fact.name, listed: fact.listed }
+  const [described] = await rowsOf(tables, boardDescription, { ...board, at: asOfMs }, { signal })
+  return described
+}
+
+/** Refuses an instant that has not been. */
+export function requirePast(name: string, ms: number, nowMs: number): void {
+  if (ms > nowMs) throw new Refusal('instant_in_future', [name, new Date(ms).toISOString()])
+}
+
+/** A header `Link` to the next page, relative to the service. Parameters that are null are left out. */
+export function nextLink(
+  path: string,
+  parameters: Readonly<Record<string, string | number | null>>
+): { readonly Link: string } {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(parameters)) if (value !== null) query.set(name, String(value))
+  return { Link: `<${path}?${query}>; rel="next"` }
+}

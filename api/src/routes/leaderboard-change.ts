@@ -1,0 +1,189 @@
+import { boardKey, instantOf, LeaderboardChanges, nameKey, Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from '../answers/answer.js'
+import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/feed-cursor.js'
+import { instant, integer, oneOf, text } from '../http/parameters.js'
+import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
+import { rowsOf } from '../queries/query.js'
+import { boardNames } from './board-names.js'
+import { readFeed } from './change-feed.js'
+import { boardParameter, gameParameter, knownGame, nextLink } from './known-game.js'
+
+const PATH = '/api/leaderboard-changes'
+const OFFSET_MAX = 10_000
+const START = 'start'
+/** By how much more is looked at when what was looked at held too few changes. */
+const WIDER = 4
+
+type ChangesInput = {
+  limit: number
+  offset?: number | undefined
+  after?: string | undefined
+  game?: string | undefined
+  leaderboardId?: number | undefined
+  player?: string | undefined
+  changeType?: 'new' | 'updated' | 'removed' | undefined
+  since?: number | undefined
+  until?: number | undefined
+}
+type AskedChanges = {
+  readonly filter: ChangeFilter
+  /** As it was given; its key is in the filter. */
+  readonly player: string | null
+  readonly limit: number
+  /** Newest first from this row on, or in order of recording from these places on. */
+  readonly from: { readonly offset: number } | { readonly places: readonly LanePlace[] }
+}
+
+/** Row 21: changes of entries, newest first or from a cursor on. */
+export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
+  operationId: 'getLeaderboardChanges',
+  path: PATH,
+  tags: ['Leaderboards'],
+  summary: 'Changes of leaderboard entries',
+  description:
+    'Entries that came, left, or whose rating changed; newest first, and of one instant that first which was recorded last. To follow them without a gap: begin with `after=start` and go on with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order in which they were recorded, whatever arrives meanwhile; at the end the list is empty and the link leads on to what comes. Cursors are opaque, hold for one filter, and outlive rebuilds.',
+  input: z.object({
+    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many changes.'),
+    offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('So many of the newest are left out.'),
+    after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
+    game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+    leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
+    player: text().optional().describe('Only of players of this name, compared without case.'),
+    changeType: oneOf(['new', 'updated', 'removed']).optional().describe('Only such changes.'),
+    since: instant().optional().describe('Only changes of this instant or later.'),
+    until: instant().optional().describe('Only changes before this instant.')
+  }),
+  resolve,
+  reads: ({ filter: { titleId, leaderboardId } }): Dependency[] => {
+    const ofTitle = titleId === null ? {} : { key: titleId }
+    const ofBoard = titleId === null || leaderboardId === null ? {} : { key: boardKey({ titleId, leaderboardId }) }
+    return [
+      { projection: 'leaderboard-entry', ...ofBoard },
+      { projection: 'leaderboard', ...ofTitle },
+      { projection: 'title', ...ofTitle }
+    ]
+  },
+  answer: (asked, context) =>
+    'offset' in asked.from
+      ? answerNewest(asked, asked.from.offset, context)
+      : answerAfter(asked, asked.from.places, context),
+  response: LeaderboardChanges,
+  example: [
+    {
+      id: '1-0-2s',
+      titleId: '4d5307e6',
+      gameName: 'Halo 3',
+      leaderboardId: 1,
+      leaderboardName: 'Best laps',
+      playerName: 'ann',
+      changeType: 'updated',
+      previousRank: 3,
+      newRank: 1,
+      previousRating: '01:03.100',
+      newRating: '01:02.345',
+      previousTimeMs: 63_100,
+      newTimeMs: 62_345,
+      isTime: true,
+      changedAt: '2026-03-01T18:22:05Z'
+    }
+  ],
+  responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else where there is one.' },
+  refuses: {
+    400: 'A parameter is malformed or out of range, parameters contradict each other, or the cursor is broken, of another filter or from the future.',
+    404: 'No game of this id or name is known.'
+  }
+}
+
+async function resolve(input: ChangesInput, context: ResolveContext): Promise<AskedChanges> {
+  const { limit, offset, after, game, leaderboardId, player, changeType, since, until } = input
+  if (leaderboardId !== undefined && game === undefined) {
+    throw new Refusal('request_invalid', ['leaderboardId needs game, for ids of boards repeat over games; give both'])
+  }
+  if (after !== undefined && offset !== undefined) {
+    throw new Refusal('request_invalid', ['offset cannot be given together with after; follow the Link header instead'])
+  }
+  if (since !== undefined && until !== undefined && since >= until) {
+    const given = `${new Date(since).toISOString()} and ${new Date(until).toISOString()}`
+    throw new Refusal('window_invalid', [`since must be before until; got ${given}`])
+  }
+  const filter: ChangeFilter = {
+    titleId: game === undefined ? null : await knownGame(game, context),
+    leaderboardId: leaderboardId ?? null,
+    playerKey: player === undefined ? null : nameKey(player),
+    changeType: changeType ?? null,
+    sinceMs: since ?? null,
+    untilMs: until ?? null
+  }
+  const asked = { filter, player: player ?? null, limit }
+  if (after === undefined) return { ...asked, from: { offset: offset ?? 0 } }
+  return { ...asked, from: { places: after === START ? [] : readCursor(filter, after) } }
+}
+
+/**
+ * The newest changes end where the key ends, so they are looked for from there: first the instant behind which enough
+ * rows lie, then those rows with replaced ones left out. Where too many were replaced it looks further back.
+ */
+async function answerNewest(asked: AskedChanges, offset: number, context: AnswerContext): Promise<Made> {
+  const { filter, limit, player } = asked
+  const { tables, signal } = context
+  let rows: ChangeRow[] = []
+  let fromMs: number | undefined
+  for (let reach = offset + limit; rows.length < limit && fromMs !== 0; reach *= WIDER) {
+    const [found] = await rowsOf(tables, changeInstant(filter), { ...filter, skip: reach - 1 }, { signal })
+    fromMs = found?.atMs ?? 0
+    rows = await rowsOf(tables, newestChanges(filter), { ...filter, fromMs, limit, rowOffset: offset }, { signal })
+  }
+  const body = await changesOf(rows, context)
+  const next = offset + limit
+  if (rows.length < limit || next > OFFSET_MAX) return { body }
+  return { body, headers: linkTo(filter, player, limit, { offset: next }) }
+}
+
+async function answerAfter(asked: AskedChanges, places: readonly LanePlace[], context: AnswerContext): Promise<Made> {
+  const { filter, limit, player } = asked
+  const { rows, next, isBehind } = await readFeed({ filter, limit, places }, context)
+  const headers = linkTo(filter, player, limit, { after: cursorText(filter, next) })
+  return { body: await changesOf(rows, context), headers, isProvisional: isBehind }
+}
+
+function linkTo(
+  filter: ChangeFilter,
+  player: string | null,
+  limit: number,
+  place: { readonly offset: number } | { readonly after: string }
+): { readonly Link: string } {
+  const { titleId, leaderboardId, changeType, sinceMs, untilMs } = filter
+  return nextLink(PATH, {
+    limit,
+    game: titleId,
+    leaderboardId,
+    player,
+    changeType,
+    since: sinceMs === null ? null : instantOf(sinceMs),
+    until: untilMs === null ? null : instantOf(untilMs),
+    ...place
+  })
+}
+
+/** The records that rows of changes show. */
+export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
+  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
+  return rows.map((row) => ({
+    id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),
+    titleId: row.titleId,
+    gameName: titles.named(row.titleId).name,
+    leaderboardId: row.leaderboardId,
+    leaderboardName: nameOf(row),
+    playerName: row.playerName,
+    changeType: row.changeType,
+    previousRank: row.previousRank,
+    newRank: row.newRank,
+    previousRating: row.previousRating,
+    newRating: row.newRating,
+    previousTimeMs: row.previousTimeMs,
+    newTimeMs: row.newTimeMs,
+    isTime: row.isTime,
+    changedAt: instantOf(row.atMs)
+  }))
+}

@@ -1,0 +1,286 @@
+import {
+  boardKey,
+  type ComparedEntry,
+  compareMeasures,
+  instantOf,
+  Leaderboard,
+  LeaderboardComparison,
+  ranked,
+  timeText
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import { instant, integer } from '../http/parameters.js'
+import { window } from '../http/window.js'
+import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
+import { rowsOf } from '../queries/query.js'
+import {
+  type AskedBoard,
+  boardParameter,
+  END_OF_TIME_MS,
+  gameParameter,
+  knownBoard,
+  knownGame,
+  nextLink,
+  requirePast
+} from './known-game.js'
+
+const TAGS = ['Leaderboards']
+const ENTRIES_MAX = 10_000
+const COMPARED_LIMIT = 1000
+const unknownBoard = { 404: 'No such game or leaderboard is known, or the board was first seen later.' }
+
+type BoardInput = {
+  game: string
+  leaderboardId: number
+  limit?: number | undefined
+  offset: number
+  asOf?: number | undefined
+}
+type AskedPage = AskedBoard & { limit: number | null; offset: number; asOfMs: number | null }
+type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
+
+/** Row 20: a board, now or as of any instant. */
+export const leaderboard: Endpoint<BoardInput, AskedPage> = {
+  operationId: 'getLeaderboard',
+  path: '/api/game/:game/leaderboards/:leaderboardId',
+  tags: TAGS,
+  summary: 'A leaderboard, now or as of any instant',
+  description:
+    'The entries in the order of the board, with the ranks that it shows; two players may share one. All of them, at most 10,000, unless `limit` is given; where there are more, `Link` has the next page. With `asOf` the board as it stood at that instant.',
+  input: z.object({
+    game: gameParameter,
+    leaderboardId: boardParameter,
+    limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('At most so many entries; all when not given.'),
+    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('So many entries are left out at the top.'),
+    asOf: instant().optional().describe('An instant that has been; now when not given.')
+  }),
+  resolve: async ({ game, leaderboardId, limit, offset, asOf }, context) => {
+    if (asOf !== undefined) requirePast('asOf', asOf, context.nowMs)
+    const titleId = await knownGame(game, context)
+    return { titleId, leaderboardId, limit: limit ?? null, offset, asOfMs: asOf ?? null }
+  },
+  reads: (asked) => readsOfBoard(asked, asked.asOfMs),
+  answer: async (asked, context) => {
+    const { titleId, leaderboardId, limit, offset, asOfMs } = asked
+    const board = { titleId, leaderboardId }
+    const page = asOfMs === null ? currentPage(asked, context) : pageAsOf(asked, asOfMs, context)
+    const [{ gameName, name, listed }, { total, entries }] = await Promise.all([
+      knownBoard(board, asOfMs, context, async () => (await page).total > 0),
+      page
+    ])
+    const body = {
+      titleId,
+      gameName,
+      leaderboardId: String(leaderboardId),
+      name,
+      listed,
+      ...(asOfMs === null ? {} : { asOf: instantOf(asOfMs) }),
+      total,
+      entries: entries.map(shownEntry)
+    }
+    const end = offset + entries.length
+    if (entries.length === 0 || end >= total) return { body }
+    const next = { limit, offset: end, asOf: asOfMs === null ? null : instantOf(asOfMs) }
+    return { body, headers: nextLink(`/api/game/${titleId}/leaderboards/${leaderboardId}`, next) }
+  },
+  response: Leaderboard,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    leaderboardId: '1',
+    name: 'Best laps',
+    listed: true,
+    total: 2,
+    entries: [
+      { rank: '1', name: 'ann', rating: '01:02.345', timeMs: 62_345, timeFormatted: '1:02.345', isTime: true },
+      { rank: '2', name: 'bob', rating: '01:02.999', timeMs: 62_999, timeFormatted: '1:02.999', isTime: true }
+    ]
+  },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  refuses: { 400: 'A parameter is malformed or out of range, or `asOf` lies in the future.', ...unknownBoard }
+}
+
+type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
+type AskedComparison = AskedBoard & { fromMs: number; toMs: number | null; limit: number }
+
+/** A board at two instants: who came, left, rose, fell, improved. */
+export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> = {
+  operationId: 'compareLeaderboard',
+  path: '/api/game/:game/leaderboards/:leaderboardId/compare',
+  tags: TAGS,
+  summary: 'What changed on a leaderboard between two instants',
+  description:
+    'Compares the board as it stood at `from` with the board as it stood at `to`, or now. Entries of one name that stand twice are compared in their order. `counts` tells how long the whole lists are.',
+  input: z.object({
+    game: gameParameter,
+    leaderboardId: boardParameter,
+    from: instant().describe('The earlier instant.'),
+    to: instant().optional().describe('The later instant; now when not given.'),
+    limit: integer({ min: 1, max: ENTRIES_MAX }).default(COMPARED_LIMIT).describe('At most so many entries a list.')
+  }),
+  resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
+    requirePast('from', from, context.nowMs)
+    if (to !== undefined) requirePast('to', to, context.nowMs)
+    window({ from, to }, { days: 1 }, context.nowMs)
+    return { titleId: await knownGame(game, context), leaderboardId, fromMs: from, toMs: to ?? null, limit }
+  },
+  reads: (asked) => readsOfBoard(asked, asked.toMs ?? END_OF_TIME_MS),
+  answer: async ({ titleId, leaderboardId, fromMs, toMs, limit }, context) => {
+    const board = { titleId, leaderboardId }
+    const [before, after] = [
+      standingsAsOf(board, fromMs, context),
+      standingsAsOf(board, toMs ?? END_OF_TIME_MS, context)
+    ]
+    const [{ gameName }, { name }, lists] = await Promise.all([
+      knownBoard(board, fromMs, context, async () => (await before).length > 0),
+      knownBoard(board, toMs, context, async () => (await after).length > 0),
+      Promise.all([before, after]).then(([earlier, later]) => compared(earlier, later))
+    ])
+    const body = {
+      titleId,
+      gameName,
+      leaderboardId: String(leaderboardId),
+      name,
+      from: instantOf(fromMs),
+      to: toMs === null ? null : instantOf(toMs),
+      counts: Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.length])),
+      ...Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.slice(0, limit)]))
+    }
+    return { body }
+  },
+  response: LeaderboardComparison,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    leaderboardId: '1',
+    name: 'Best laps',
+    from: '2026-03-01T00:00:00Z',
+    to: null,
+    counts: { came: 1, left: 0, rose: 0, fell: 0, improved: 0 },
+    came: [
+      {
+        name: 'bob',
+        previousRank: null,
+        newRank: 2,
+        previousRating: null,
+        newRating: '01:02.999',
+        previousTimeMs: null,
+        newTimeMs: 62_999,
+        isTime: true
+      }
+    ],
+    left: [],
+    rose: [],
+    fell: [],
+    improved: []
+  },
+  refuses: {
+    400: 'A parameter is malformed, out of range or in the future, or `from` is not before `to`.',
+    ...unknownBoard
+  }
+}
+
+/** Another board's change touches none of these; nor does a later one, where the board is asked for as of an instant. */
+function readsOfBoard({ titleId, leaderboardId }: AskedBoard, asOfMs: number | null): Dependency[] {
+  const key = boardKey({ titleId, leaderboardId })
+  const until = asOfMs === null || asOfMs >= END_OF_TIME_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
+  return [
+    { projection: asOfMs === null ? 'leaderboard-entry' : 'leaderboard-history', key, ...until },
+    { projection: 'leaderboard', key: titleId, ...until },
+    { projection: 'title', key: titleId }
+  ]
+}
+
+async function currentPage(asked: AskedPage, { tables, signal }: AnswerContext): Promise<Page> {
+  const { titleId, leaderboardId, offset } = asked
+  const board = { titleId, leaderboardId }
+  const limit = asked.limit ?? ENTRIES_MAX
+  const entries = await rowsOf(tables, currentEntries, { ...board, limit, offset }, { signal })
+  // A page that holds the end of the board tells how long it is; most boards fit on one.
+  const hasEnd = entries.length < limit && (entries.length > 0 || offset === 0)
+  if (hasEnd) return { total: offset + entries.length, entries }
+  const [counted] = await rowsOf(tables, currentTotal, board, { signal })
+  return { total: counted?.total ?? 0, entries }
+}
+
+async function pageAsOf(asked: AskedPage, asOfMs: number, context: AnswerContext): Promise<Page> {
+  const { titleId, leaderboardId, limit, offset } = asked
+  const standings = await standingsAsOf({ titleId, leaderboardId }, asOfMs, context)
+  const entries = standings.slice(offset, offset + (limit ?? ENTRIES_MAX)).map(({ entry, rank }) => ({
+    rank: String(rank),
+    name: entry.playerName,
+    rating: entry.rating,
+    timeMs: entry.timeMs,
+    details: entry.details
+  }))
+  return { total: standings.length, entries }
+}
+
+async function standingsAsOf(board: AskedBoard, at: number, { tables, signal }: AnswerContext) {
+  const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
+  return ranked(
+    rows.map(({ playerName, occurrence, state: [, rating, timeMs, statedRank, order, step, details] }) => ({
+      playerName,
+      occurrence,
+      rating,
+      timeMs,
+      statedRank,
+      order,
+      step,
+      details
+    }))
+  )
+}
+
+type Standings = Awaited<ReturnType<typeof standingsAsOf>>
+type List = 'came' | 'left' | 'rose' | 'fell' | 'improved'
+
+function compared(before: Standings, after: Standings): Record<List, ComparedEntry[]> {
+  const lists: Record<List, ComparedEntry[]> = { came: [], left: [], rose: [], fell: [], improved: [] }
+  const former = new Map(before.map((standing) => [keyOf(standing), standing]))
+  for (const standing of after) {
+    const key = keyOf(standing)
+    const earlier = former.get(key)
+    former.delete(key)
+    const pair = comparedEntry(earlier, standing)
+    if (earlier === undefined) lists.came.push(pair)
+    else {
+      if (standing.rank < earlier.rank) lists.rose.push(pair)
+      if (standing.rank > earlier.rank) lists.fell.push(pair)
+      if (compareMeasures(standing.entry, earlier.entry) < 0) lists.improved.push(pair)
+    }
+  }
+  for (const gone of former.values()) lists.left.push(comparedEntry(gone, undefined))
+  return lists
+}
+
+function keyOf({ entry }: Standings[number]): string {
+  return `${entry.occurrence}/${entry.playerName}`
+}
+
+function comparedEntry(before: Standings[number] | undefined, after: Standings[number] | undefined): ComparedEntry {
+  const newest = after ?? before
+  return {
+    name: newest?.entry.playerName ?? '',
+    previousRank: before?.rank ?? null,
+    newRank: after?.rank ?? null,
+    previousRating: before?.entry.rating ?? null,
+    newRating: after?.entry.rating ?? null,
+    previousTimeMs: before?.entry.timeMs ?? null,
+    newTimeMs: after?.entry.timeMs ?? null,
+    isTime: (newest?.entry.timeMs ?? null) !== null
+  }
+}
+
+function shownEntry({ rank, name, rating, timeMs, details }: BoardEntry) {
+  return {
+    rank,
+    name,
+    rating,
+    timeMs: timeMs ?? 0,
+    timeFormatted: timeMs === null ? '' : timeText(timeMs),
+    isTime: timeMs !== null,
+    ...(details === '' ? {} : { details: JSON.parse(details) as Record<string, string> })
+  }
+}

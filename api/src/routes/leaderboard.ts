@@ -1,0 +1,75 @@
+import { LeaderboardSummary, Leaderboards } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { boardTotals, listedBoards } from '../queries/leaderboard.js'
+import { rowsOf } from '../queries/query.js'
+import { gameParameter, knownGame } from './known-game.js'
+
+const TAGS = ['Leaderboards']
+const unknownGame = { 404: 'No game of this id or name is known.' }
+
+/** Row 18: how many boards and entries a game has. */
+export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }> = {
+  operationId: 'getLeaderboardSummary',
+  path: '/api/game/:game/leaderboard-summary',
+  tags: TAGS,
+  summary: 'Leaderboards of a game, counted',
+  description: 'The boards that the game lists now, and the entries that stand on them now.',
+  input: z.object({ game: gameParameter }),
+  resolve: async ({ game }, context) => ({ titleId: await knownGame(game, context) }),
+  reads: ({ titleId }) => [
+    { projection: 'leaderboard', key: titleId },
+    { projection: 'leaderboard-entry' },
+    { projection: 'title', key: titleId }
+  ],
+  answer: async ({ titleId }, { tables, signal, catalog }) => {
+    const [totals, titles] = await Promise.all([rowsOf(tables, boardTotals, { titleId }, { signal }), catalog()])
+    const { boards = 0, entries = 0, times = 0 } = totals[0] ?? {}
+    return {
+      body: {
+        titleId,
+        gameName: titles.named(titleId).name,
+        leaderboard_count: boards,
+        total_entries: entries,
+        time_entries: times,
+        score_entries: entries - times
+      }
+    }
+  },
+  response: LeaderboardSummary,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    leaderboard_count: 31,
+    total_entries: 12_400,
+    time_entries: 2_000,
+    score_entries: 10_400
+  },
+  refuses: unknownGame
+}
+
+/** Row 19: the boards of a game. */
+export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
+  operationId: 'getLeaderboards',
+  path: '/api/game/:game/leaderboards',
+  tags: TAGS,
+  summary: 'Leaderboards of a game',
+  description: 'The boards that the game lists now, by id. A board that it no longer lists can still be asked for.',
+  input: z.object({ game: gameParameter }),
+  resolve: async ({ game }, context) => ({ titleId: await knownGame(game, context) }),
+  reads: ({ titleId }) => [
+    { projection: 'leaderboard', key: titleId },
+    { projection: 'title', key: titleId }
+  ],
+  answer: async ({ titleId }, { tables, signal, catalog }) => {
+    const [boards, titles] = await Promise.all([rowsOf(tables, listedBoards, { titleId }, { signal }), catalog()])
+    const gameName = titles.named(titleId).name
+    return { body: boards.map(({ id, name }) => ({ id, name, titleId, gameName })) }
+  },
+  response: Leaderboards,
+  example: [
+    { id: 1, name: 'Best laps', titleId: '4d5307e6', gameName: 'Halo 3' },
+    { id: 2, name: 'Ranked slayer', titleId: '4d5307e6', gameName: 'Halo 3' }
+  ],
+  refuses: unknownGame
+}

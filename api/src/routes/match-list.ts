@@ -1,0 +1,281 @@
+import { instantOf, Matches, MatchHistory, MatchStats, Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/answer.js'
+import { integer, titleId } from '../http/parameters.js'
+import { type WindowInput, window } from '../http/window.js'
+import {
+  type HourOfDay,
+  hoursOfDay,
+  MATCHES_MAX,
+  matchesInWindow,
+  matchTotals,
+  newestList,
+  topHosts
+} from '../queries/match-list.js'
+import { rowsOf } from '../queries/query.js'
+import { cutAtHours, type Window } from '../queries/series.js'
+import { windowParameters } from './series.js'
+
+const TAGS = ['Matches']
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+/** When the paths of before stopped being the ones to use. */
+const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
+
+type TitleInput = { titleId: string }
+type HistoryInput = WindowInput & TitleInput
+type OfTitle = { titleId: string; gameName: string }
+
+const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
+const hoursParameter = integer({ min: 1, max: 720 })
+const unknownTitle = { 404: 'No title of this id is known.' }
+
+const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' | 'summary'> = {
+  tags: TAGS,
+  description:
+    'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title that no list is known of has none.',
+  input: z.object({ titleId: titleParameter }),
+  resolve: ({ titleId }, context) => known(titleId, context),
+  reads: ({ titleId }) => [{ projection: 'match-latest', key: titleId }],
+  answer: async ({ titleId, gameName }, { tables, signal }) => {
+    const [list] = await rowsOf(tables, newestList, { titleId }, { signal })
+    const { hosts = [], players = [], maxPlayers = [], timestamp } = list ?? {}
+    const matches = hosts.map((hostName, n) => ({
+      hostName,
+      currentPlayers: players[n] ?? 0,
+      maxPlayers: maxPlayers[n] ?? 0,
+      timestamp
+    }))
+    return { body: { titleId, gameName, matches } }
+  },
+  response: Matches,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    matches: [{ hostName: 'ann', currentPlayers: 7, maxPlayers: 16, timestamp: '2026-03-14 20:00:00' }]
+  },
+  refuses: unknownTitle
+}
+
+/** Row 23: the lobbies of a title, now. */
+export const matches: Endpoint<TitleInput, OfTitle> = {
+  ...listOfLobbies,
+  operationId: 'getMatches',
+  path: '/api/title/:titleId/matches',
+  summary: 'Current matches of a title'
+}
+
+/** Row 23 under its second path. */
+export const gameMatches: Endpoint<TitleInput, OfTitle> = {
+  ...listOfLobbies,
+  operationId: 'getGameMatches',
+  path: '/api/game/:titleId/matches',
+  summary: 'Current matches of a title, by another path'
+}
+
+/** Row 23 under its old path. */
+export const lobbies: Endpoint<TitleInput, OfTitle> = {
+  ...listOfLobbies,
+  operationId: 'getLobbies',
+  path: '/api/title/:titleId/lobbies',
+  summary: 'Current matches of a title, by its old path',
+  deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches` }
+}
+
+const historyOfMatches: Omit<
+  Endpoint<HistoryInput, Window & TitleInput>,
+  'operationId' | 'path' | 'summary' | 'input'
+> = {
+  tags: TAGS,
+  description:
+    'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. More than 100,000 matches are refused.',
+  resolve: async ({ titleId, ...input }, context) => {
+    const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
+    await known(titleId, context)
+    return { titleId, fromMs, toMs }
+  },
+  reads: ({ titleId }) => readsOfMatches(titleId),
+  answer: async ({ titleId, fromMs, toMs }, { tables, signal }) => {
+    const rows = await rowsOf(tables, matchesInWindow, { titleId, from: fromMs, to: toMs }, { signal })
+    if (rows.length > MATCHES_MAX) throw tooManyMatches({ fromMs, toMs })
+    const body = rows.map(({ firstSeenMs, lastSeenMs, hostName, peakPlayers, maxPlayers, isOpen }) => ({
+      hostName,
+      firstSeen: instantOf(firstSeenMs),
+      lastSeen: instantOf(lastSeenMs),
+      durationMinutes: Math.round((lastSeenMs - firstSeenMs) / (MINUTE_MS / 10)) / 10,
+      peakPlayers,
+      maxPlayers,
+      isOpen
+    }))
+    return { body }
+  },
+  response: MatchHistory,
+  example: [
+    {
+      hostName: 'ann',
+      firstSeen: '2026-03-14T19:02:00Z',
+      lastSeen: '2026-03-14T20:00:00Z',
+      durationMinutes: 58,
+      peakPlayers: 12,
+      maxPlayers: 16,
+      isOpen: true
+    }
+  ],
+  refuses: {
+    400: 'A parameter is malformed or out of range, parameters contradict each other, or the window holds more than 100,000 matches.',
+    ...unknownTitle
+  }
+}
+
+/** Row 24: the matches of a title over time. */
+export const matchHistory: Endpoint<HistoryInput, Window & TitleInput> = {
+  ...historyOfMatches,
+  operationId: 'getMatchHistory',
+  path: '/api/title/:titleId/matches/history',
+  summary: 'Matches of a title over time',
+  input: z.object({
+    titleId: titleParameter,
+    hours: hoursParameter.optional().describe('Length of the window that ends now; 24 when not given.'),
+    ...windowParameters
+  })
+}
+
+/** Row 24 under its old path. */
+export const lastMatches: Endpoint<TitleInput & { hours: number }, Window & TitleInput> = {
+  ...historyOfMatches,
+  operationId: 'getLastMatches',
+  path: '/api/title/:titleId/matches/last/:hours',
+  summary: 'Matches of a title over the last hours, by their old path',
+  input: z.object({ titleId: titleParameter, hours: hoursParameter.describe('Length of the window that ends now.') }),
+  deprecated: {
+    since: DEPRECATED_SINCE,
+    successor: ({ titleId, hours }) => `/api/title/${titleId}/matches/history?hours=${hours}`
+  }
+}
+
+const statsOfMatches: Omit<Endpoint<TitleInput, OfTitle & Window>, 'operationId' | 'path' | 'summary'> = {
+  tags: TAGS,
+  description:
+    'What the newest list shows, and what the last 30 days were like. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is the mean from first to last sight of those of 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
+  input: z.object({ titleId: titleParameter }),
+  resolve: async ({ titleId }, context) => {
+    const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
+    return { ...(await known(titleId, context)), fromMs, toMs }
+  },
+  reads: ({ titleId, fromMs, toMs }) => [
+    ...readsOfMatches(titleId),
+    { projection: 'match-list', key: titleId, fromMs, toMs },
+    { projection: 'match-list-hour', key: titleId, fromMs, toMs }
+  ],
+  answer: async (asked, context) => ({ body: await statsBody(asked, context) }),
+  response: MatchStats,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    currentMatches: 31,
+    currentPlayers: 188,
+    matches24h: 412,
+    matches7d: 2980,
+    matches30d: 12_731,
+    peakConcurrentMatches: 44,
+    peakConcurrentMatchesAt: '2026-03-14T20:31:00Z',
+    averageDurationMinutes: 47.3,
+    averagePlayers: 6.1,
+    busiestHourUtc: 20,
+    topHosts: [{ hostName: 'ann', matches: 61 }]
+  },
+  refuses: unknownTitle
+}
+
+/** Row 25: what the matches of a title are like. */
+export const matchStats: Endpoint<TitleInput, OfTitle & Window> = {
+  ...statsOfMatches,
+  operationId: 'getMatchStats',
+  path: '/api/title/:titleId/matches/stats',
+  summary: 'Statistics of a title’s matches'
+}
+
+/** Row 25 under its old path. */
+export const lobbyStats: Endpoint<TitleInput, OfTitle & Window> = {
+  ...statsOfMatches,
+  operationId: 'getLobbyStats',
+  path: '/api/title/:titleId/lobby-stats',
+  summary: 'Statistics of a title’s matches, by their old path',
+  deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches/stats` }
+}
+
+async function known(titleId: string, { catalog }: ResolveContext): Promise<OfTitle> {
+  const title = (await catalog()).byId(titleId)
+  if (title === undefined) throw new Refusal('title_unknown', [titleId])
+  return { titleId, gameName: title.name }
+}
+
+/** Whether a match is open is told by the newest list; any later list of the title can lengthen a match of any window. */
+function readsOfMatches(titleId: string): Dependency[] {
+  return [
+    { projection: 'match-session', key: titleId },
+    { projection: 'match-latest', key: titleId }
+  ]
+}
+
+function tooManyMatches({ fromMs, toMs }: Window): Refusal {
+  return new Refusal('answer_too_large', [
+    `the window from ${instantOf(fromMs)} to ${instantOf(toMs)} holds more than ${MATCHES_MAX} matches; ask for shorter ones, one after the other, with from and to`
+  ])
+}
+
+async function statsBody(
+  { titleId, gameName, fromMs, toMs }: OfTitle & Window,
+  { tables, signal }: AnswerContext
+): Promise<unknown> {
+  const bounds = { titleId, from: fromMs, to: toMs }
+  const parts = { fromDay: lastDays(1, toMs), fromWeek: lastDays(7, toMs) }
+  const [[list], [totals], hosts, hours] = await Promise.all([
+    rowsOf(tables, newestList, { titleId }, { signal }),
+    rowsOf(tables, matchTotals, { ...bounds, ...parts }, { signal }),
+    rowsOf(tables, topHosts, bounds, { signal }),
+    rowsOf(tables, hoursOfDay, { titleId, ...cutAtHours({ fromMs, toMs }) }, { signal })
+  ])
+  return {
+    titleId,
+    gameName,
+    currentMatches: list?.hosts.length ?? 0,
+    currentPlayers: sumOf(list?.players ?? []),
+    matches24h: totals?.matchesOfDay ?? 0,
+    matches7d: totals?.matchesOfWeek ?? 0,
+    matches30d: totals?.matches ?? 0,
+    ...peakOf(hours),
+    averageDurationMinutes: totals?.averageDurationMinutes ?? 0,
+    averagePlayers: averagePlayersOf(hours),
+    busiestHourUtc: busiestOf(hours),
+    topHosts: hosts
+  }
+}
+
+/** The start of the last days before a window's end; the window holds the current minute on top of them. */
+function lastDays(days: number, toMs: number): number {
+  return Math.max(0, toMs - MINUTE_MS - days * DAY_MS)
+}
+
+function peakOf(hours: readonly HourOfDay[]) {
+  const [most] = hours.toSorted((a, b) => b.mostLobbies - a.mostLobbies || a.mostLobbiesAtMs - b.mostLobbiesAtMs)
+  return {
+    peakConcurrentMatches: most?.mostLobbies ?? 0,
+    peakConcurrentMatchesAt: most === undefined ? null : instantOf(most.mostLobbiesAtMs)
+  }
+}
+
+function averagePlayersOf(hours: readonly HourOfDay[]): number {
+  const lobbies = sumOf(hours.map((hour) => hour.lobbies))
+  return lobbies === 0 ? 0 : Math.round((sumOf(hours.map((hour) => hour.players)) * 10) / lobbies) / 10
+}
+
+function busiestOf(hours: readonly HourOfDay[]): number | null {
+  const mean = ({ players, lists }: HourOfDay): number => players / lists
+  const [busiest] = hours.toSorted((a, b) => mean(b) - mean(a) || a.hourUtc - b.hourUtc)
+  return busiest?.hourUtc ?? null
+}
+
+function sumOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, each) => sum + each, 0)
+}

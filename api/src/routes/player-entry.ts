@@ -1,0 +1,192 @@
+import { FoundEntries, FoundRosters, nameKey, Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint, ResolveContext } from '../answers/answer.js'
+import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/body.js'
+import { nameKeys, text, titleId } from '../http/parameters.js'
+import { entriesOfPlayers, type FoundRow, rosterEntries } from '../queries/player-entry.js'
+import { rowsOf } from '../queries/query.js'
+import { foundEntries, readsNames } from './found-entry.js'
+
+export const SEARCH_TAGS = ['Search']
+const NAMES_MAX = 20
+const NAME_CHARACTERS_MAX = 500
+const RANK_MAX = 2_147_483_647
+const TOLERANCE_MAX = 60_000
+const ROSTERS_MAX = 500
+
+/** `titleId` is "" for every title. */
+type AskedPlayers = { readonly keys: readonly string[]; readonly titleId: string }
+
+const example = {
+  id: 'q3Zk0a1bXw9_Tt2L',
+  leaderboard_id: 1,
+  leaderboard_name: 'Best laps',
+  title_id: '4d5307e6',
+  game_name: 'Halo 3',
+  player_name: 'ann',
+  rank: 1,
+  rating: '01:02.345',
+  time_ms: 62_345,
+  time_formatted: '1:02.345',
+  is_time: true
+}
+
+const unknownTitle = { 404: 'No title of this id is known.' }
+
+const byNames: Pick<Endpoint<unknown, AskedPlayers>, 'tags' | 'reads' | 'answer' | 'response' | 'example'> = {
+  tags: SEARCH_TAGS,
+  reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
+  answer: async ({ keys, titleId }, context) => {
+    const { tables, signal } = context
+    const rows = await rowsOf(tables, entriesOfPlayers, { keys: [...keys], titleId }, { signal })
+    return { body: { results: await foundEntries(rows, context), count: rows.length } }
+  },
+  response: FoundEntries,
+  example: { results: [example], count: 1 }
+}
+
+/** S1: a player's entries on all boards. */
+export const searchPlayer: Endpoint<{ playerName: string }, AskedPlayers> = {
+  ...byNames,
+  operationId: 'searchPlayer',
+  path: '/api/datasearch/player/:playerName',
+  summary: 'Entries of a player on all boards',
+  description:
+    'Best rank first. The whole name is compared without case, and every spelling counts. Nobody found is an empty list. At most 10,000 entries.',
+  input: z.object({ playerName: text().describe('The whole name, percent-encoded.') }),
+  resolve: ({ playerName }) => ({ keys: [nameKey(playerName)], titleId: '' })
+}
+
+/** S2: the entries of several players. */
+export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undefined }, AskedPlayers> = {
+  ...byNames,
+  operationId: 'searchPlayers',
+  path: '/api/datasearch/players',
+  summary: 'Entries of several players on all boards',
+  description:
+    'Best rank first. Whole names are compared without case, and every spelling counts; names that differ by case alone count once. Nobody found is an empty list. At most 10,000 entries.',
+  input: z.object({
+    names: nameKeys({ max: NAMES_MAX }).describe('1 to 20 whole names, separated by commas.'),
+    titleId: titleId().optional().describe('Only boards of this title.')
+  }),
+  resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await knownTitle(titleId, context) }),
+  refuses: unknownTitle
+}
+
+type RosterInput = {
+  players: { playerName: string; rank: number }[]
+  tolerance: number
+  titleId?: string | undefined
+}
+type AskedRoster = AskedPlayers & { readonly ranks: readonly number[]; readonly tolerance: number }
+
+/** S3: the boards on which players stand at given ranks. */
+export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
+  operationId: 'searchRoster',
+  path: '/api/datasearch/roster',
+  method: 'POST',
+  tags: SEARCH_TAGS,
+  summary: 'Boards on which players stand at given ranks',
+  description:
+    'Boards on which every one of the players stands at the given rank, give or take `tolerance` ranks, the closest first: by the sum of all differences, then by title and board. `players` of a result are in the order of the question; of a player’s several entries the nearest counts. At most 500 boards.',
+  input: z.object({
+    players: bodyObjects(
+      'players',
+      { min: 1, max: NAMES_MAX },
+      {
+        playerName: bodyText({ max: NAME_CHARACTERS_MAX }).describe('The whole name, compared without case.'),
+        rank: bodyInteger({ min: 1, max: RANK_MAX })
+      }
+    ),
+    tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),
+    titleId: bodyTitleId().optional().describe('Only boards of this title.')
+  }),
+  bodyExample: {
+    players: [
+      { playerName: 'ann', rank: 1 },
+      { playerName: 'bob', rank: 2 }
+    ],
+    tolerance: 1
+  },
+  resolve: async ({ players, tolerance, titleId }, context) => ({
+    keys: players.map(({ playerName }) => nameKey(playerName)),
+    ranks: players.map(({ rank }) => rank),
+    tolerance,
+    titleId: await knownTitle(titleId, context)
+  }),
+  reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
+  answer: answerRoster,
+  response: FoundRosters,
+  example: {
+    results: [
+      {
+        leaderboard_id: 1,
+        leaderboard_name: 'Best laps',
+        title_id: '4d5307e6',
+        game_name: 'Halo 3',
+        players: [example, { ...example, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
+      }
+    ],
+    count: 1
+  },
+  refuses: {
+    400: 'The body is no JSON object, or a field is missing, malformed or out of range.',
+    ...unknownTitle
+  }
+}
+
+/** The title's id, "" when none is asked for. Refuses one that nothing is known of. */
+export async function knownTitle(
+  titleId: string | undefined,
+  { catalog }: Pick<ResolveContext, 'catalog'>
+): Promise<string> {
+  if (titleId === undefined) return ''
+  if ((await catalog()).byId(titleId) === undefined) throw new Refusal('title_unknown', [titleId])
+  return titleId
+}
+
+type RosterRow = z.infer<(typeof rosterEntries)['row']>
+
+async function answerRoster(asked: AskedRoster, context: AnswerContext): Promise<{ body: FoundRosters }> {
+  const { keys, ranks, tolerance, titleId } = asked
+  const params = { keys: [...keys], ranks: [...ranks], tolerance, titleId }
+  const rows = await rowsOf(context.tables, rosterEntries, params, { signal: context.signal })
+  const rosters = rostersOf(rows, ranks)
+  const entries = await foundEntries(
+    rosters.flatMap(({ players }) => players),
+    context
+  )
+  const results = rosters.flatMap((_, n) => {
+    const players = entries.slice(n * ranks.length, (n + 1) * ranks.length)
+    const [first] = players
+    if (first === undefined) return []
+    const { leaderboard_id, leaderboard_name, title_id, game_name } = first
+    return [{ leaderboard_id, leaderboard_name, title_id, game_name, players }]
+  })
+  return { body: { results, count: results.length } }
+}
+
+/** Of each board the nearest entry for each rank asked for; boards in the order of their distance. */
+function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { players: FoundRow[]; distance: number }[] {
+  const boards = new Map<string, RosterRow[]>()
+  for (const row of rows) {
+    const key = `${row.titleId}/${row.leaderboardId}`
+    boards.set(key, [...(boards.get(key) ?? []), row])
+  }
+  return (
+    [...boards.values()]
+      .map((ofBoard) => {
+        const players = ranks.flatMap((rank, place) => {
+          const fitting = ofBoard.filter(({ answers }) => answers.includes(place))
+          // A stable sort: of equally near ones the first by name.
+          return fitting.sort((a, b) => Math.abs(a.rank - rank) - Math.abs(b.rank - rank)).slice(0, 1)
+        })
+        const distance = players.reduce((sum, { rank }, place) => sum + Math.abs(rank - (ranks[place] ?? rank)), 0)
+        return { players, distance }
+      })
+      // The last board may be cut off by the limit of rows.
+      .filter(({ players }) => players.length === ranks.length)
+      .sort((a, b) => a.distance - b.distance)
+      .slice(0, ROSTERS_MAX)
+  )
+}

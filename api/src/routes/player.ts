@@ -1,0 +1,269 @@
+import {
+  boardKey,
+  instantOf,
+  LeaderboardChanges,
+  measureGap,
+  nameKey,
+  Player,
+  SuggestedPlayers,
+  timeText
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { integer, text } from '../http/parameters.js'
+import { newestChanges } from '../queries/leaderboard-change.js'
+import { playersByPrefix } from '../queries/player.js'
+import { entriesOfPlayers, standings } from '../queries/player-entry.js'
+import { rowsOf } from '../queries/query.js'
+import { boardNames } from './board-names.js'
+import { readsNames } from './found-entry.js'
+import { nextLink } from './known-game.js'
+import { changesOf } from './leaderboard-change.js'
+import { SEARCH_TAGS } from './player-entry.js'
+
+const TAGS = ['Players']
+const BOARDS_MAX = 1000
+const OFFSET_MAX = 10_000
+/** Rows of names that are read at once for a search box. */
+const ROWS_READ = 256
+
+const playerParameter = text().describe('The whole name, percent-encoded, compared without case.')
+const offsetParameter = integer({ min: 0, max: OFFSET_MAX }).default(0)
+
+type AskedPage = { readonly playerName: string; readonly limit: number; readonly offset: number }
+type EntryRow = z.infer<(typeof entriesOfPlayers)['row']>
+type Standing = z.infer<(typeof standings)['row']>
+
+/** Where a player stands on every board. */
+export const player: Endpoint<AskedPage, AskedPage> = {
+  operationId: 'getPlayer',
+  path: '/api/player/:playerName',
+  tags: TAGS,
+  summary: 'All boards of a player',
+  description:
+    'Every entry of the player, best rank first, with the size of its board, its percentile and the entry above. Every spelling of the name counts. A player who stands on no board has none: 200 and empty.',
+  input: z.object({
+    playerName: playerParameter,
+    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('At most so many entries.'),
+    offset: offsetParameter.describe('So many of the best are left out.')
+  }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'player-entry' }, { projection: 'leaderboard-entry' }, ...readsNames('')],
+  answer: answerPlayer,
+  response: Player,
+  example: {
+    playerName: 'Ann',
+    spellings: ['ann'],
+    total: 1,
+    boards: [
+      {
+        leaderboardId: 1,
+        leaderboardName: 'Best laps',
+        titleId: '4d5307e6',
+        gameName: 'Halo 3',
+        playerName: 'ann',
+        rank: 2,
+        entries: 100,
+        percentile: 99,
+        rating: '01:02.345',
+        timeMs: 62_345,
+        timeFormatted: '1:02.345',
+        isTime: true,
+        next: {
+          rank: 1,
+          playerName: 'bob',
+          rating: '01:02.300',
+          timeMs: 62_300,
+          timeFormatted: '1:02.300',
+          isTime: true,
+          gap: 45
+        },
+        observedAt: '2026-03-14T20:00:00Z'
+      }
+    ]
+  },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+}
+
+/** What became of a player's entries. */
+export const playerHistory: Endpoint<AskedPage, AskedPage> = {
+  operationId: 'getPlayerHistory',
+  path: '/api/player/:playerName/history',
+  tags: TAGS,
+  summary: 'Changes of a player’s entries',
+  description:
+    'When the player came to a board, left it, or had another rating: newest first, and of one instant that first which was recorded last. Every spelling of the name counts.',
+  input: z.object({
+    playerName: playerParameter,
+    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many changes.'),
+    offset: offsetParameter.describe('So many of the newest are left out.')
+  }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'leaderboard-entry' }, ...readsNames('')],
+  answer: async (asked, context) => {
+    const { playerName, limit, offset } = asked
+    const filter = { ...EVERYTHING, playerKey: nameKey(playerName) }
+    const page = { ...filter, fromMs: 0, limit: limit + 1, rowOffset: offset }
+    const rows = await rowsOf(context.tables, newestChanges(filter), page, { signal: context.signal })
+    const body = await changesOf(rows.slice(0, limit), context)
+    return { body, headers: linkTo(`${pathOf(playerName)}/history`, asked, offset + rows.length) }
+  },
+  response: LeaderboardChanges,
+  example: [
+    {
+      id: '1-0-2s',
+      titleId: '4d5307e6',
+      gameName: 'Halo 3',
+      leaderboardId: 1,
+      leaderboardName: 'Best laps',
+      playerName: 'ann',
+      changeType: 'new',
+      previousRank: null,
+      newRank: 1,
+      previousRating: null,
+      newRating: '01:02.345',
+      previousTimeMs: null,
+      newTimeMs: 62_345,
+      isTime: true,
+      changedAt: '2026-03-01T18:22:05Z'
+    }
+  ],
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+}
+
+const EVERYTHING = {
+  titleId: null,
+  leaderboardId: null,
+  playerKey: null,
+  changeType: null,
+  sinceMs: null,
+  untilMs: null
+}
+
+/** Names for a search box. */
+export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: string[]; limit: number }> = {
+  operationId: 'suggestPlayers',
+  path: '/api/datasearch/suggest',
+  tags: SEARCH_TAGS,
+  summary: 'Names of players that begin with a text',
+  description:
+    'Compared without case, one spelling of each name, in the order of the names without case. Every name that a board ever showed counts.',
+  input: z.object({
+    q: text().describe('How the name begins.'),
+    limit: integer({ min: 1, max: 50 }).default(10).describe('At most so many names.')
+  }),
+  resolve: ({ q, limit }) => ({ prefixes: prefixesOf(q), limit }),
+  reads: () => [{ projection: 'player' }],
+  answer: async ({ prefixes, limit }, context) => {
+    const found = await Promise.all(prefixes.map((prefix) => namesFrom(prefix, limit, context)))
+    const results = found.flat().slice(0, limit)
+    return { body: { results, count: results.length } }
+  },
+  response: SuggestedPlayers,
+  example: { results: ['ann', 'Anna'], count: 2 }
+}
+
+async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<Made> {
+  const { tables, signal } = context
+  const { playerName, limit, offset } = asked
+  const all = await rowsOf(tables, entriesOfPlayers, { keys: [nameKey(playerName)], titleId: '' }, { signal })
+  const page = all.slice(offset, offset + limit)
+  const [standingOf, nameOf, titles] = await Promise.all([
+    standingsOf(page, context),
+    boardNames(context),
+    context.catalog()
+  ])
+  const boards = page.map((row) => ({
+    leaderboardId: row.leaderboardId,
+    leaderboardName: nameOf(row),
+    titleId: row.titleId,
+    gameName: titles.named(row.titleId).name,
+    playerName: row.playerName,
+    rank: row.rank,
+    ...placeOf(row, standingOf(row)),
+    rating: row.rating,
+    ...timeOf(row.timeMs),
+    observedAt: instantOf(row.changedAtMs)
+  }))
+  const spellings = [...new Set(all.map((row) => row.playerName))].sort()
+  const body: Player = { playerName, spellings, total: all.length, boards }
+  return { body, headers: linkTo(pathOf(playerName), asked, all.length) }
+}
+
+/** How the ranks of entries stand to the rest of their boards. */
+async function standingsOf(
+  page: readonly EntryRow[],
+  { tables, signal }: AnswerContext
+): Promise<(row: EntryRow) => Standing | undefined> {
+  if (page.length === 0) return () => undefined
+  const params = {
+    titleIds: page.map(({ titleId }) => titleId),
+    leaderboardIds: page.map(({ leaderboardId }) => leaderboardId),
+    ranks: page.map(({ rank }) => rank)
+  }
+  const rows = await rowsOf(tables, standings, params, { signal })
+  const byRank = new Map(rows.map((row) => [`${boardKey(row)}/${row.rank}`, row]))
+  return (row) => byRank.get(`${boardKey(row)}/${row.rank}`)
+}
+
+/**
+ * Size of the board, percentile and the entry above. While a step of the projections is half done a board can lack the
+ * entry, which then stands alone; the answer is made anew when the step is done.
+ */
+function placeOf(
+  own: EntryRow,
+  standing: Standing | undefined
+): Pick<Player['boards'][number], 'entries' | 'percentile' | 'next'> {
+  if (standing === undefined) return { entries: 1, percentile: 100, next: null }
+  const { entries, noBetter, nextRank, nextName, nextRating, nextTimeMs } = standing
+  const above = {
+    rank: nextRank,
+    playerName: nextName,
+    rating: nextRating,
+    ...timeOf(nextTimeMs),
+    gap: measureGap(own, { rating: nextRating, timeMs: nextTimeMs })
+  }
+  return {
+    entries,
+    percentile: Math.round((noBetter * 1000) / entries) / 10,
+    next: noBetter < entries ? above : null
+  }
+}
+
+function timeOf(timeMs: number | null): { timeMs: number; timeFormatted: string; isTime: boolean } {
+  return timeMs === null
+    ? { timeMs: 0, timeFormatted: '', isTime: false }
+    : { timeMs, timeFormatted: timeText(timeMs), isTime: true }
+}
+
+function pathOf(playerName: string): string {
+  return `/api/player/${encodeURIComponent(playerName)}`
+}
+
+/** The next page of `count` rows, where there is one that may be asked for. */
+function linkTo(path: string, { limit, offset }: AskedPage, count: number): Readonly<Record<string, string>> {
+  const next = offset + limit
+  return next < count && next <= OFFSET_MAX ? nextLink(path, { limit, offset: next }) : {}
+}
+
+/**
+ * The folded forms of how a name begins. A sigma at the end of a word is folded to another letter than one within it, so
+ * that a beginning which ends with one has two forms.
+ */
+function prefixesOf(beginning: string): string[] {
+  const within = nameKey(`${beginning}a`).slice(0, -1)
+  return [...new Set([nameKey(beginning), within])].sort()
+}
+
+/** One spelling of each name with a prefix. A few rows more are read than names are wanted: a name can have several. */
+async function namesFrom(prefix: string, limit: number, { tables, signal }: AnswerContext): Promise<string[]> {
+  const names = new Map<string, string>()
+  let rowCount = ROWS_READ
+  for (let after = ''; names.size < limit && rowCount === ROWS_READ; ) {
+    const rows = await rowsOf(tables, playersByPrefix, { prefix, after, limit: ROWS_READ }, { signal })
+    for (const { key, player: name } of rows) if (!names.has(key)) names.set(key, name)
+    rowCount = rows.length
+    after = rows.at(-1)?.key ?? after
+  }
+  return [...names.values()].slice(0, limit)
+}

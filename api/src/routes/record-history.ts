@@ -1,0 +1,169 @@
+import { boardKey, instantOf, LeaderboardRecords, RecentRecords, timeText } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { integer } from '../http/parameters.js'
+import { rowsOf } from '../queries/query.js'
+import { boardRecords, recentRecords } from '../queries/record-history.js'
+import { boardNames } from './board-names.js'
+import { type AskedBoard, boardParameter, gameParameter, knownBoard, knownGame, nextLink } from './known-game.js'
+
+const TAGS = ['Leaderboards']
+const RECORDS_MAX = 10_000
+
+type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
+type AskedRecords = AskedBoard & { limit: number | null; offset: number }
+
+/** Who held a board's record from when to when. */
+export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
+  operationId: 'getLeaderboardRecords',
+  path: '/api/game/:game/leaderboards/:leaderboardId/records',
+  tags: TAGS,
+  summary: 'The record of a leaderboard and how it came about',
+  description:
+    'Each reign of the record, oldest first: who held it, since when, until when. Where the holder was removed, the best that was left has it from then on; its `setAt` is earlier than its `fromAt`.',
+  input: z.object({
+    game: gameParameter,
+    leaderboardId: boardParameter,
+    limit: integer({ min: 1, max: RECORDS_MAX }).optional().describe('At most so many reigns; all when not given.'),
+    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('So many reigns are left out at the start.')
+  }),
+  resolve: async ({ game, leaderboardId, limit, offset }, context) => ({
+    titleId: await knownGame(game, context),
+    leaderboardId,
+    limit: limit ?? null,
+    offset
+  }),
+  reads: ({ titleId, leaderboardId }) => [
+    { projection: 'leaderboard-entry', key: boardKey({ titleId, leaderboardId }) },
+    { projection: 'leaderboard', key: titleId },
+    { projection: 'title', key: titleId }
+  ],
+  answer: async ({ titleId, leaderboardId, limit, offset }, context) => {
+    const board = { titleId, leaderboardId }
+    const found = rowsOf(context.tables, boardRecords, board, { signal: context.signal })
+    const [{ gameName, name, listed }, [row]] = await Promise.all([
+      knownBoard(board, null, context, async () => (await found).length > 0),
+      found
+    ])
+    const total = row?.players.length ?? 0
+    const end = Math.min(total, offset + (limit ?? RECORDS_MAX))
+    const records = []
+    for (let n = offset; row !== undefined && n < end; n += 1) {
+      const toMs = row.toMs[n] ?? null
+      records.push({
+        playerName: row.players[n] ?? '',
+        ...measure(row.ratings[n] ?? '', row.timesMs[n] ?? null),
+        setAt: instantOf(row.setMs[n] ?? 0),
+        fromAt: instantOf(row.fromMs[n] ?? 0),
+        toAt: toMs === null ? null : instantOf(toMs)
+      })
+    }
+    const body = { titleId, gameName, leaderboardId: String(leaderboardId), name, listed, total, records }
+    if (records.length === 0 || end >= total) return { body }
+    const path = `/api/game/${titleId}/leaderboards/${leaderboardId}/records`
+    return { body, headers: nextLink(path, { limit, offset: end }) }
+  },
+  response: LeaderboardRecords,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    leaderboardId: '1',
+    name: 'Best laps',
+    listed: true,
+    total: 1,
+    records: [
+      {
+        playerName: 'ann',
+        rating: '01:02.345',
+        timeMs: 62_345,
+        timeFormatted: '1:02.345',
+        isTime: true,
+        setAt: '2026-03-01T18:22:05Z',
+        fromAt: '2026-03-01T18:22:05Z',
+        toAt: null
+      }
+    ]
+  },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  refuses: { 404: 'No such game or leaderboard is known.' }
+}
+
+type RecentInput = { limit: number; offset: number; game?: string | undefined }
+type AskedRecent = { limit: number; offset: number; titleId: string | null }
+
+/** Records newly set, on any board. */
+export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
+  operationId: 'getRecentRecords',
+  path: '/api/records/recent',
+  tags: TAGS,
+  summary: 'Records newly set',
+  description:
+    'Newest first, on any board: a better time or score than all before, and the first on a board. A record that a removal gave back was not set anew and is not listed.',
+  input: z.object({
+    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many records.'),
+    offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('So many of the newest are left out.'),
+    game: gameParameter.optional().describe('Only of this game: a title id or a name.')
+  }),
+  resolve: async ({ limit, offset, game }, context) => ({
+    limit,
+    offset,
+    titleId: game === undefined ? null : await knownGame(game, context)
+  }),
+  reads: ({ titleId }) => [
+    { projection: 'leaderboard-entry' },
+    { projection: 'leaderboard', ...(titleId === null ? {} : { key: titleId }) },
+    { projection: 'title', ...(titleId === null ? {} : { key: titleId }) }
+  ],
+  answer: async ({ limit, offset, titleId }, context) => {
+    const { tables, signal, catalog } = context
+    const asked = { titleId: titleId ?? '', limit, offset }
+    const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, asked, { signal }), catalog()])
+    const nameOf = await boardNames(context)
+    const body = rows.map((row) => ({
+      titleId: row.titleId,
+      gameName: titles.named(row.titleId).name,
+      leaderboardId: row.leaderboardId,
+      leaderboardName: nameOf(row),
+      playerName: row.player,
+      ...measure(row.rating, row.timeMs),
+      setAt: instantOf(row.setMs),
+      previousPlayerName: row.hasPrevious ? row.previousPlayer : null,
+      previousRating: row.hasPrevious ? row.previousRating : null,
+      previousTimeMs: row.hasPrevious ? row.previousTimeMs : null,
+      isCurrent: row.isCurrent
+    }))
+    const next = offset + limit
+    if (rows.length < limit || next > RECORDS_MAX) return { body }
+    return { body, headers: nextLink('/api/records/recent', { limit, offset: next, game: titleId }) }
+  },
+  response: RecentRecords,
+  example: [
+    {
+      titleId: '4d5307e6',
+      gameName: 'Halo 3',
+      leaderboardId: 1,
+      leaderboardName: 'Best laps',
+      playerName: 'ann',
+      rating: '01:02.345',
+      timeMs: 62_345,
+      timeFormatted: '1:02.345',
+      isTime: true,
+      setAt: '2026-03-01T18:22:05Z',
+      previousPlayerName: 'bob',
+      previousRating: '01:02.999',
+      previousTimeMs: 62_999,
+      isCurrent: true
+    }
+  ],
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  refuses: { 404: 'No game of this id or name is known.' }
+}
+
+function measure(rating: string, timeMs: number | null) {
+  return {
+    rating,
+    timeMs: timeMs ?? 0,
+    timeFormatted: timeMs === null ? '' : timeText(timeMs),
+    isTime: timeMs !== null
+  }
+}

@@ -1,0 +1,182 @@
+import type { Standing } from '@gamenet/schemas'
+import { nameKey } from '@gamenet/schemas'
+import { DataVersions } from '../src/answers/data-versions.js'
+import { catalogKeeper } from '../src/queries/catalog.js'
+import { endpoints } from '../src/routes/endpoints.js'
+import { openReadModel, type ReadModel, time } from './read-model.js'
+import { type Teardown, testApp } from './support/test-app.js'
+
+/** When it is in the tests of boards. */
+export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
+const END_MS = Date.UTC(2106, 0, 1)
+
+export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
+
+/** The whole API on a real engine, with tables of boards that a test fills by hand. */
+export async function openBoardApi(t: Teardown & { testdir(): string }) {
+  const model = await openReadModel(t)
+  const tables = model.clickhouse.readers
+  const versions = new DataVersions({ tables })
+  const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
+  const clock = { nowMs: NOW_MS }
+  const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => clock.nowMs })
+  let version = 0
+  return {
+    app,
+    model,
+    clock,
+    versions,
+    /** Tells the API that projections have changed, as `name` (every key) or `name:key`. */
+    async changed(...projections: string[]): Promise<void> {
+      version += 1
+      const rows = projections.map((each) => {
+        const [name, key = '*'] = each.split(':')
+        return [String(version), name, key, '0', String(END_MS)]
+      })
+      await model.insert('data_change', ['version', 'projection', 'key', 'from_ms', 'to_ms'], rows)
+      await versions.refresh()
+    },
+    get: async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers })
+  }
+}
+
+/** Names titles, `{ id: name }`. */
+export async function storeTitles(model: ReadModel, names: Readonly<Record<string, string>>): Promise<void> {
+  await model.insert(
+    'title',
+    ['title_id', 'field', 'value', 'name_key', 'version'],
+    Object.entries(names).map(([id, name]) => [id, 'name', name, nameKey(name), '1'])
+  )
+}
+
+/** What lists said of a board. */
+export async function storeDescriptions(
+  model: ReadModel,
+  rows: readonly (readonly [titleId: string, leaderboardId: number, ms: number, name: string, listed: boolean])[]
+): Promise<void> {
+  await model.insert(
+    'leaderboard',
+    ['title_id', 'leaderboard_id', 'ts', 'name', 'listed', 'position'],
+    rows.map(([titleId, leaderboardId, ms, name, listed], n) => [titleId, leaderboardId, time(ms), name, listed, n + 1])
+  )
+}
+
+/** An entry as a board shows it now. */
+export type EntryNow = Pick<Standing, 'playerName' | 'rating' | 'timeMs'> & {
+  readonly rank: number
+  readonly place: number
+  readonly isGone?: boolean
+  readonly occurrence?: number
+  readonly details?: string
+}
+
+/** The entries of a board, all of one version. */
+export async function storeEntries(
+  model: ReadModel,
+  [titleId, leaderboardId]: readonly [string, number],
+  entries: readonly EntryNow[],
+  version = 1
+): Promise<void> {
+  await model.insert(
+    'leaderboard_entry',
+    [
+      'title_id',
+      'leaderboard_id',
+      'player',
+      'occurrence',
+      'player_key',
+      'is_gone',
+      'rank',
+      'place',
+      'rating',
+      'time_ms',
+      'details',
+      'ts',
+      'version'
+    ],
+    entries.map((e) => [
+      titleId,
+      leaderboardId,
+      e.playerName,
+      e.occurrence ?? 1,
+      nameKey(e.playerName),
+      e.isGone ?? false,
+      e.rank,
+      e.place,
+      e.rating,
+      e.timeMs,
+      e.details ?? '',
+      time(NOW_MS),
+      version
+    ])
+  )
+}
+
+/** One state of an entry. `offset` is its position in epoch 1. */
+export type State = Standing & {
+  readonly atMs: number
+  readonly offset: number
+  readonly isGone: boolean
+  readonly details: string
+}
+
+/** The history of a board's entries, in the order of positions. */
+export async function storeHistory(
+  model: ReadModel,
+  [titleId, leaderboardId]: readonly [string, number],
+  states: readonly State[]
+): Promise<void> {
+  await model.insert(
+    'leaderboard_history',
+    [
+      'title_id',
+      'leaderboard_id',
+      'player',
+      'occurrence',
+      'ts',
+      'content',
+      'player_key',
+      'is_gone',
+      'rating',
+      'time_ms',
+      'stated_rank',
+      'ord',
+      'step',
+      'details',
+      'epoch',
+      'partition',
+      'offset'
+    ],
+    states.map((s) => [
+      titleId,
+      leaderboardId,
+      s.playerName,
+      s.occurrence,
+      time(s.atMs),
+      String(digest(contentOf(s))),
+      nameKey(s.playerName),
+      s.isGone,
+      s.rating,
+      s.timeMs,
+      s.statedRank,
+      s.order,
+      s.step,
+      s.details,
+      1,
+      0,
+      s.offset
+    ])
+  )
+}
+
+/** What makes two states of an instant the same. */
+export function contentOf({ isGone, rating, timeMs, statedRank, order, step, details }: State): string {
+  return JSON.stringify([isGone, rating, timeMs, statedRank, order, step, details])
+}
+
+/** FNV-1a, 32 bits: enough to tell a few states of one entry apart. */
+function digest(text: string): number {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0
+  return hash
+}

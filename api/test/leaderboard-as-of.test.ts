@@ -1,0 +1,256 @@
+import { deepStrictEqual } from 'node:assert'
+import fc from 'fast-check'
+import { test } from 'tap'
+import {
+  contentOf,
+  NOW_MS,
+  openBoardApi,
+  type State,
+  storeDescriptions,
+  storeHistory,
+  storeTitles
+} from './board-api.js'
+
+const TITLE = '4d530001'
+const MINUTE_MS = 60_000
+const FIRST_MS = NOW_MS - 600 * MINUTE_MS
+
+type Shown = { name: string; occurrence: number; rank: number; rating: string; timeMs: number | null; details: string }
+
+/** The board as it stood, by loops over all that was ever recorded up to then. */
+function boardAsOf(states: readonly State[], atMs: number): Shown[] {
+  const first = new Map<string, State>()
+  for (const state of [...states].sort((a, b) => a.offset - b.offset)) {
+    const key = `${state.playerName}#${state.occurrence}@${state.atMs}=${contentOf(state)}`
+    if (!first.has(key)) first.set(key, state)
+  }
+  const newest = new Map<string, State>()
+  for (const state of [...first.values()].sort((a, b) => a.atMs - b.atMs || a.offset - b.offset)) {
+    if (state.atMs <= atMs) newest.set(`${state.playerName}#${state.occurrence}`, state)
+  }
+  const present = [...newest.values()].filter(({ isGone }) => !isGone)
+  // A scraped board keeps the order of its page, whatever ranks that shows.
+  const isScraped = present.every(({ order }) => order !== null)
+  return present
+    .map((state) => ({ state, rank: rankOf(state, present) }))
+    .sort(
+      (a, b) =>
+        (isScraped ? 0 : a.rank - b.rank) ||
+        (a.state.order ?? Number.MAX_SAFE_INTEGER) - (b.state.order ?? Number.MAX_SAFE_INTEGER) ||
+        (a.state.playerName < b.state.playerName ? -1 : Number(a.state.playerName > b.state.playerName)) ||
+        a.state.occurrence - b.state.occurrence
+    )
+    .map(({ state, rank }) => ({
+      name: state.playerName,
+      occurrence: state.occurrence,
+      rank,
+      rating: state.rating,
+      timeMs: state.timeMs,
+      details: state.details
+    }))
+}
+
+function rankOf(state: State, present: readonly State[]): number {
+  if (state.order !== null) {
+    const above = present.filter(({ order }) => order !== null && order <= (state.order ?? 0))
+    return above.reduce((sum, { step }) => sum + (step ?? 0), 0)
+  }
+  return state.statedRank ?? 1 + present.filter((other) => isBetter(other, state)).length
+}
+
+function isBetter(a: State, b: State): boolean {
+  if (a.timeMs !== null && b.timeMs !== null) return a.timeMs < b.timeMs
+  if (a.timeMs !== null || b.timeMs !== null) return a.timeMs !== null
+  return Number(a.rating) > Number(b.rating)
+}
+
+const states: fc.Arbitrary<State[]> = fc
+  .array(
+    fc.record({
+      playerName: fc.constantFrom('ann', 'ANN', 'bob', 'é', '🎮 <b>', '\u202eevil', "o'\\n"),
+      occurrence: fc.constantFrom(1, 1, 1, 2),
+      atMs: fc.integer({ min: 0, max: 12 }).map((n) => FIRST_MS + n * MINUTE_MS + (n % 3)),
+      isGone: fc.constantFrom(false, false, false, true),
+      kind: fc.constantFrom('scraped', 'scraped', 'stated', 'measured'),
+      score: fc.integer({ min: -3, max: 9 }),
+      isTime: fc.boolean(),
+      // Keys differ by entry and are far above 2^32, as those in use are.
+      key: fc.integer({ min: -500_000, max: 500_000 }),
+      step: fc.integer({ min: -1, max: 3 }),
+      details: fc.constantFrom('', '', '{"car":"GT"}')
+    }),
+    { maxLength: 60 }
+  )
+  .map((drawn) =>
+    drawn.map(({ kind, score, isTime, key, step, ...state }, offset) => ({
+      ...state,
+      rating: state.isGone ? '' : String(score),
+      timeMs: isTime && !state.isGone ? score + 3 : null,
+      statedRank: kind === 'stated' ? score + 4 : null,
+      order: kind === 'scraped' ? key * 4_294_967_296 + offset : null,
+      step: kind === 'scraped' ? step : null,
+      offset
+    }))
+  )
+  .chain((all) =>
+    // Some are published a second time.
+    fc.subarray(all).map((again) => [...all, ...again.map((state, n) => ({ ...state, offset: all.length + n }))])
+  )
+
+test('a board as of any instant is the plain fold of what was recorded, ranks included', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  await storeDescriptions(api.model, [[TITLE, 0, FIRST_MS, 'Any', true]])
+  let board = 0
+  await fc.assert(
+    fc.asyncProperty(
+      states,
+      fc.array(fc.integer({ min: 0, max: 13 }), { minLength: 2, maxLength: 4 }),
+      async (all, minutes) => {
+        board += 1
+        const half = Math.ceil(all.length / 2)
+        await storeHistory(api.model, [TITLE, board], all.slice(0, half))
+        await storeHistory(api.model, [TITLE, board], all.slice(half))
+        await api.changed('leaderboard', 'leaderboard-history', 'title')
+        const firstMs = Math.min(...all.map(({ atMs }) => atMs))
+        for (const minute of minutes) {
+          const atMs = FIRST_MS + minute * MINUTE_MS
+          const url = `/api/game/halo/leaderboards/${board}?asOf=${new Date(atMs).toISOString()}`
+          const answer = await api.get(url)
+          if (atMs < firstMs) {
+            deepStrictEqual(answer.statusCode, 404)
+            if (all.length > 0) deepStrictEqual(answer.json().error.includes(new Date(firstMs).toISOString()), true)
+            continue
+          }
+          const expected = boardAsOf(all, atMs)
+          deepStrictEqual(answer.json().total, expected.length)
+          deepStrictEqual(
+            answer
+              .json()
+              .entries.map((e: Record<string, unknown>) => [e.name, e.rank, e.rating, e.isTime, e.timeMs, e.details]),
+            expected.map((e) => [
+              e.name,
+              String(e.rank),
+              e.rating,
+              e.timeMs !== null,
+              e.timeMs ?? 0,
+              e.details === '' ? undefined : JSON.parse(e.details)
+            ])
+          )
+          const page = (await api.get(`${url}&limit=2&offset=1`)).json()
+          deepStrictEqual(page.entries, answer.json().entries.slice(1, 3))
+        }
+      }
+    ),
+    { numRuns: 25 }
+  )
+  t.pass()
+})
+
+test('a comparison sorts every entry of two instants by what became of it', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  let board = 0
+  await fc.assert(
+    fc.asyncProperty(
+      states,
+      fc.integer({ min: 0, max: 11 }),
+      fc.integer({ min: 1, max: 3 }),
+      async (all, from, length) => {
+        board += 1
+        const firstMs = FIRST_MS - MINUTE_MS
+        await storeHistory(api.model, [TITLE, board], all)
+        await storeDescriptions(api.model, [[TITLE, board, firstMs, 'Any', true]])
+        await api.changed('leaderboard', 'leaderboard-history', 'title')
+        const [fromMs, toMs] = [FIRST_MS + from * MINUTE_MS, FIRST_MS + (from + length) * MINUTE_MS]
+        const window = `from=${new Date(fromMs).toISOString()}&to=${new Date(toMs).toISOString()}`
+        const body = (await api.get(`/api/game/${TITLE}/leaderboards/${board}/compare?${window}`)).json()
+        const [before, after] = [boardAsOf(all, fromMs), boardAsOf(all, toMs)]
+        const same = (a: Shown) => (b: Shown) => a.name === b.name && a.occurrence === b.occurrence
+        const pairs = after.flatMap((now) => before.filter(same(now)).map((then) => ({ then, now })))
+        const names = (list: string) => body[list].map(({ name }: { name: string }) => name)
+        deepStrictEqual(
+          names('came'),
+          after.filter((e) => !before.some(same(e))).map(({ name }) => name)
+        )
+        deepStrictEqual(
+          names('left'),
+          before.filter((e) => !after.some(same(e))).map(({ name }) => name)
+        )
+        const moved = (keep: (pair: (typeof pairs)[number]) => boolean) => pairs.filter(keep).map(({ now }) => now.name)
+        deepStrictEqual(
+          names('rose'),
+          moved(({ then, now }) => now.rank < then.rank)
+        )
+        deepStrictEqual(
+          names('fell'),
+          moved(({ then, now }) => now.rank > then.rank)
+        )
+        deepStrictEqual(
+          names('improved'),
+          moved(({ then, now }) => isBetter(now as unknown as State, then as unknown as State))
+        )
+        deepStrictEqual(body.counts.came, body.came.length)
+        if (toMs >= Math.max(...all.map(({ atMs }) => atMs))) {
+          const open = (
+            await api.get(`/api/game/${TITLE}/leaderboards/${board}/compare?from=${new Date(fromMs).toISOString()}`)
+          ).json()
+          deepStrictEqual({ ...open, to: body.to }, body, 'without an end it ends now')
+        }
+      }
+    ),
+    { numRuns: 25 }
+  )
+  t.pass()
+})
+
+test('a board has the name and the listing of its instant, and is first seen by list or entry', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  const at = (minute: number) => FIRST_MS + minute * MINUTE_MS
+  await storeDescriptions(api.model, [
+    [TITLE, 1, at(10), 'First', true],
+    [TITLE, 1, at(20), 'Second', false]
+  ])
+  const state: State = {
+    playerName: 'ann',
+    occurrence: 1,
+    rating: '12',
+    timeMs: null,
+    statedRank: null,
+    order: null,
+    step: null,
+    details: '',
+    isGone: false,
+    atMs: at(5),
+    offset: 1
+  }
+  await storeHistory(api.model, [TITLE, 1], [state, { ...state, isGone: true, rating: '', atMs: at(15), offset: 2 }])
+  await api.changed('leaderboard', 'leaderboard-history', 'title')
+  const asOf = async (ms: number) =>
+    (await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(ms).toISOString()}`)).json()
+  t.match(await asOf(at(5) - 1), { error: /first seen at 2026-03-14T10:05:30.000Z; there is no board as of .*29.999Z/ })
+  t.match(await asOf(at(5)), { name: '', listed: false, total: 1, asOf: '2026-03-14T10:05:30Z' })
+  t.match(await asOf(at(10)), { name: 'First', listed: true, total: 1 })
+  t.match(await asOf(at(15)), { name: 'First', listed: true, total: 0 })
+  t.match(await asOf(at(20)), { name: 'Second', listed: false, total: 0, entries: [] })
+  t.match(await asOf(NOW_MS), { name: 'Second' }, 'now has been')
+  api.clock.nowMs += 1000
+  const tag = (await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(at(10)).toISOString()}`)).headers.etag
+  await api.model.insert(
+    'data_change',
+    ['version', 'projection', 'key', 'from_ms', 'to_ms'],
+    ['leaderboard-history', 'leaderboard-entry'].map((name) => [
+      '99',
+      name,
+      `${TITLE}/1`,
+      String(NOW_MS - MINUTE_MS),
+      String(NOW_MS)
+    ])
+  )
+  await api.versions.refresh()
+  const again = await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(at(10)).toISOString()}`, {
+    'if-none-match': String(tag)
+  })
+  t.equal(again.statusCode, 304, 'what happens later does not touch it')
+})

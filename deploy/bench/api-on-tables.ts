@@ -1,0 +1,48 @@
+import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import type { ClickHouse } from '@gamenet/engines'
+import { Registry } from 'prom-client'
+import { Client } from 'undici'
+
+/** What a measurement asks over HTTP. */
+export type ServedApi = {
+  /** The body and the `Link` header of a GET; throws on every other status than 200. */
+  get(path: string): Promise<{ readonly text: string; readonly link: string }>
+  /** Learns what changed in the tables. */
+  refresh(): Promise<void>
+  close(): Promise<void>
+}
+
+/** The public API on tables that a measurement has filled, as the service puts it together. */
+export async function serveTables({ readers }: ClickHouse): Promise<ServedApi> {
+  const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
+  await dataVersions.refresh()
+  const catalog = catalogKeeper({
+    tables: readers,
+    versionOf: (dependency) => dataVersions.versionOf(dependency)
+  })
+  const app = await buildApp({
+    endpoints,
+    tables: readers,
+    dataVersions,
+    catalog,
+    publicUrl: 'http://127.0.0.1',
+    version: '0.0.0',
+    registry: new Registry(),
+    ready: async () => ({ ok: true })
+  })
+  const client = new Client(await app.listen({ host: '127.0.0.1', port: 0 }))
+  return {
+    async get(path) {
+      const { statusCode, headers, body } = await client.request({ method: 'GET', path })
+      const text = await body.text()
+      if (statusCode !== 200) throw new Error(`${path}: ${statusCode} ${text}`)
+      return { text, link: String(headers.link ?? '') }
+    },
+    refresh: () => dataVersions.refresh(),
+    async close() {
+      await client.close()
+      await dataVersions.stop()
+      await app.close()
+    }
+  }
+}

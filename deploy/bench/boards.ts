@@ -1,0 +1,196 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { type ServedApi, serveTables } from './api-on-tables.js'
+import { BOARD_ENTRIES, type BoardRows, makeChanges, openBoardRows, titleOfBoard } from './board-rows.js'
+import { randomness } from './count-files.js'
+import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+
+const QUESTIONS = 60
+const WARM = 5
+const PAGE = 500
+const REACH_MS = 30
+const SQL_RATIO = 1.5
+/** Two pages of the same size, one of which finds other rows in the engine's caches. */
+const DEPTH_RATIO = 1.5
+
+/** Boards and changes, each question new, through the API over HTTP, against bare SQL on the same engine. */
+export const boards: Measurement = {
+  name: 'boards',
+  claim:
+    'a board of 1,000, now or as of any instant in 20 M states, takes at most 1.5 × the bare SQL; a page of changes takes the same at any depth',
+  async run(conditions) {
+    const { tables, ...rows } = await openBoardRows(conditions)
+    const api = await serveTables(tables)
+    try {
+      return [...(await boardsOf(conditions, tables, rows, api)), ...(await changesOf(conditions, tables, rows, api))]
+    } finally {
+      await api.close()
+      await tables.close()
+    }
+  }
+}
+
+/** The least that anyone could ask of the board as it is. */
+const NOW_SQL = `
+  SELECT e.rank AS rank, e.player AS name, e.rating AS rating, e.time_ms AS timeMs
+  FROM leaderboard_entry AS e FINAL
+  WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {board: UInt32} AND NOT e.is_gone
+  ORDER BY e.place`
+
+/** The board as of an instant, in one statement, for boards of scraped entries alone. */
+const AS_OF_SQL = `
+  SELECT s.player AS name, s.rating AS rating, sum(s.step) OVER (ORDER BY s.ord ROWS UNBOUNDED PRECEDING) AS rank
+  FROM (
+    SELECT h.player AS player, argMax((h.rating, h.ord, h.step, h.is_gone), (h.ts, h.epoch, h.offset)) AS l,
+      l.1 AS rating, l.2 AS ord, l.3 AS step
+    FROM leaderboard_history AS h
+    WHERE h.title_id = {titleId: String} AND h.leaderboard_id = {board: UInt32}
+      AND h.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')
+    GROUP BY h.player HAVING l.4 = 0) AS s
+  ORDER BY s.ord`
+
+async function boardsOf({ scale }: Conditions, { readers }: ClickHouse, rows: BoardRows, api: ServedApi) {
+  const random = randomness(5)
+  const times = { now: [] as number[], nowSql: [] as number[], asOf: [] as number[], asOfSql: [] as number[] }
+  for (let n = -WARM; n < scaled(QUESTIONS, scale, 10); n += 1) {
+    const board = Math.floor(random() * rows.boards)
+    const titleId = titleOfBoard(board)
+    const at = Math.floor(rows.fromMs + random() * (rows.toMs - rows.fromMs))
+    const path = `/api/game/${titleId}/leaderboards/${board}`
+    const measured = {
+      nowSql: await timed(async () => textOf(await readers.json(NOW_SQL, { titleId, board }))),
+      now: await timed(async () => (await api.get(`${path}?offset=0&limit=${BOARD_ENTRIES + n + WARM}`)).text),
+      asOfSql: await timed(async () => textOf(await readers.json(AS_OF_SQL, { titleId, board, at }))),
+      asOf: await timed(async () => (await api.get(`${path}?asOf=${new Date(at).toISOString()}`)).text)
+    }
+    requireSame(measured.now.text, measured.nowSql.text)
+    requireSame(measured.asOf.text, measured.asOfSql.text)
+    if (n < 0) continue
+    for (const kind of ['now', 'nowSql', 'asOf', 'asOfSql'] as const) times[kind].push(measured[kind].ms)
+  }
+  return [
+    ...ofBoard('a board of 1,000 now', times.now, times.nowSql, rows),
+    ...ofBoard('a board of 1,000 as of an instant', times.asOf, times.asOfSql, rows)
+  ]
+}
+
+function ofBoard(what: string, api: readonly number[], sql: readonly number[], { states }: BoardRows): Result[] {
+  const measured = quantile(api, 0.5)
+  const detail = `${api.length} questions; p99 ${figure(quantile(api, 0.99))} ms, ${figure(states)} states`
+  return [
+    {
+      what: `${what}, median`,
+      measured,
+      unit: 'ms',
+      baseline: { what: 'bare SQL', measured: quantile(sql, 0.5) },
+      reach: { bound: 'at most', value: SQL_RATIO, of: 'ratio' },
+      detail
+    },
+    { what, measured, unit: 'ms', reach: { bound: 'at most', value: REACH_MS, of: 'measured' } }
+  ]
+}
+
+async function changesOf(
+  { scale, note }: Conditions,
+  tables: ClickHouse,
+  { changes }: BoardRows,
+  api: ServedApi
+): Promise<Result[]> {
+  const path = `/api/leaderboard-changes?after=start&limit=${PAGE}`
+  await tables.control.execute('TRUNCATE TABLE leaderboard_feed')
+  await tables.control.execute('TRUNCATE TABLE leaderboard_change')
+  await tables.control.execute(`DELETE FROM checkpoint WHERE name LIKE '%:leaderboard-entry'`)
+  // With nothing to read yet, the end of the feed is a cursor that lies deep in what comes.
+  const questions = scaled(QUESTIONS, scale, 10)
+  const depth = changes - (questions + 2 * WARM) * PAGE * 2
+  await storeReadable(tables, depth)
+  const deep = pathOf((await api.get(path)).link)
+  note(`making ${changes} changes in two orders`)
+  await makeChanges(tables, changes)
+  await storeReadable(tables, changes)
+  await tables.control.execute(
+    `INSERT INTO data_change (version, projection, key, from_ms, to_ms) VALUES (1, 'leaderboard-entry', '*', 0, 4291747200000)`
+  )
+  await api.refresh()
+  const atStart = await walked(api, path, questions)
+  const atDepth = await walked(api, deep, questions)
+  const newest = await offsets(api, questions, 0)
+  const further = await offsets(api, questions, 9000)
+  const result = (what: string, times: readonly number[], baseline: Result['baseline']): Result => ({
+    what,
+    measured: quantile(times, 0.5),
+    unit: 'ms',
+    ...(baseline === undefined
+      ? {}
+      : { baseline, reach: { bound: 'at most' as const, value: DEPTH_RATIO, of: 'ratio' as const } }),
+    detail: `${times.length} pages of ${PAGE}; p99 ${figure(quantile(times, 0.99))} ms`
+  })
+  return [
+    result('a page of changes by cursor, from the start', atStart, undefined),
+    result(`the same, ${figure(depth)} changes in`, atDepth, {
+      what: 'from the start',
+      measured: quantile(atStart, 0.5)
+    }),
+    result('the newest changes', newest, undefined),
+    result('the newest changes but 9,000', further, undefined)
+  ]
+}
+
+/** Follows the feed from a path on, page by page. */
+async function walked(api: ServedApi, first: string, questions: number): Promise<number[]> {
+  const times: number[] = []
+  let path = first
+  for (let n = -WARM; n < questions; n += 1) {
+    let link = ''
+    const { text, ms } = await timed(async () => {
+      const answer = await api.get(path)
+      link = answer.link
+      return answer.text
+    })
+    if (JSON.parse(text).length !== PAGE) throw new Error(`${path} gave ${JSON.parse(text).length} changes`)
+    path = pathOf(link)
+    if (n >= 0) times.push(ms)
+  }
+  return times
+}
+
+async function offsets(api: ServedApi, questions: number, first: number): Promise<number[]> {
+  const times: number[] = []
+  for (let n = 0; n < questions; n += 1) {
+    const { ms } = await timed(
+      async () => (await api.get(`/api/leaderboard-changes?limit=${PAGE}&offset=${first + n}`)).text
+    )
+    if (n >= WARM) times.push(ms)
+  }
+  return times
+}
+
+async function storeReadable({ control }: ClickHouse, next: number): Promise<void> {
+  await control.execute(
+    `INSERT INTO checkpoint (name, epoch, partition, next)
+     VALUES ('project:leaderboard-entry', 1, 0, ${next}), ('load:leaderboard-entry', 1, 0, ${next})`
+  )
+}
+
+function pathOf(link: string): string {
+  const path = /^<(.*)>; rel="next"$/.exec(link)?.[1]
+  if (path === undefined) throw new Error(`"${link}" leads to no next page`)
+  return path
+}
+
+function requireSame(api: string, sql: string): void {
+  const shown = (rows: readonly { rank: unknown; name: unknown; rating: unknown }[]) =>
+    JSON.stringify(rows.map(({ rank, name, rating }) => [String(rank), name, rating]))
+  const [answered, bare] = [shown(JSON.parse(api).entries), shown(JSON.parse(sql))]
+  if (answered !== bare)
+    throw new Error(`the API answers ${answered.slice(0, 200)} where bare SQL gives ${bare.slice(0, 200)}`)
+}
+
+async function timed(work: () => Promise<string>): Promise<{ text: string; ms: number }> {
+  const begun = performance.now()
+  const text = await work()
+  return { text, ms: performance.now() - begun }
+}
+
+function textOf(bytes: Uint8Array): string {
+  return new TextDecoder().decode(bytes)
+}

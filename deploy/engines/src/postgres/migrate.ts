@@ -1,0 +1,37 @@
+import { fileURLToPath } from 'node:url'
+import Postgrator from 'postgrator'
+import type { Postgres } from './postgres.js'
+
+const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
+/** Any number will do, as long as nothing else of the database locks it. */
+const LOCK = 7_203_114
+
+/**
+ * Brings the write side to the newest schema: all of `migrations/NNNN.do.noun.sql` that were not applied yet, in one
+ * transaction, one process at a time.
+ * @returns the names of those that were applied
+ * @throws when an applied file was changed, or when the database was made by a newer program
+ */
+export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS): Promise<string[]> =>
+  postgres.transaction(async (transaction) => {
+    await transaction.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
+    const postgrator = new Postgrator({
+      driver: 'pg',
+      migrationPattern: `${patternOf(fileURLToPath(directory))}*.sql`,
+      schemaTable: 'schema_migration',
+      execQuery: async (sql) => ({ rows: await transaction.query(sql) }),
+      execSqlScript: (sql) => transaction.script(sql)
+    })
+    const wanted = await postgrator.getMaxVersion()
+    const found = await postgrator.getDatabaseVersion()
+    if (found > wanted) {
+      throw new Error(
+        `The PostgreSQL database was made by a newer program: it has migration ${found}, and this program knows up to ` +
+          `${wanted}. Start the newer program, or use another database.`
+      )
+    }
+    return (await postgrator.migrate()).map(({ filename }) => filename.replace(/^.*[\\/]|\.sql$/g, ''))
+  })
+
+/** A path as a pattern that matches it alone, whatever characters a folder's name has. */
+const patternOf = (path: string): string => path.replaceAll('\\', '/').replace(/[?*()[\]{}]/g, '[$&]')

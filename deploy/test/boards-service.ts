@@ -1,0 +1,52 @@
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { z } from 'zod'
+import { ask } from './service/ask.js'
+import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+
+/** Nothing listens there: a service that scrapes only when it is asked meets no network. */
+const NO_NETWORK = 'http://127.0.0.1:9'
+const SETTLE_SECONDS = '180'
+
+export type TestService = {
+  readonly running: Running
+  readonly environment: Environment
+  /** For files of the test; the service keeps its own below it. */
+  readonly directory: string
+  /** Waits until all that the log holds can be read. */
+  settled(): Promise<void>
+  /** The body of an answer that must be 200. */
+  get(path: string): Promise<unknown>
+}
+
+/** A whole service on embedded engines, in the test's own folder, that runs no source by itself. */
+export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Promise<TestService> {
+  const directory = t.testdir({})
+  const environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: upstreamUrl,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    SCRAPE_MATCHES_SECONDS: '0',
+    SCRAPE_BOARDS_SECONDS: '0',
+    SCRAPE_REQUESTS_PER_SECOND: '1000'
+  }
+  const running = await startGamenet(environment)
+  t.teardown(() => running.kill())
+  return {
+    running,
+    environment,
+    directory,
+    settled: async () => {
+      const told = z
+        .object({ settled: z.object({ settled: z.boolean(), behind: z.array(z.string()) }) })
+        .parse(await gamenetJson(environment, ['status', '--wait', SETTLE_SECONDS]))
+      if (!told.settled.settled) throw new Error(`not settled: ${told.settled.behind.join('; ')}`)
+    },
+    get: async (path) => {
+      const { status, body, text } = await ask(`${running.apiUrl}${path}`)
+      if (status !== 200) throw new Error(`${path} answered ${status}: ${text.slice(0, 500)}`)
+      return body
+    }
+  }
+}

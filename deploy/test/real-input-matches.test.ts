@@ -1,0 +1,241 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { instantOf } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { z } from 'zod'
+import { startQuietService, type TestService } from './boards-service.js'
+import { sameList } from './service/ask.js'
+import { gamenetJson } from './service/gamenet.js'
+import { sharedFile } from './service/recorded.js'
+
+/*
+ * Snapshots of a server's worlds as lists of matches: a row is a lobby of one instant. What the service says of them is
+ * compared with a plain computation over the rows.
+ */
+
+const TITLE = 'fe00c0de'
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const Row = z.object({ ts: z.string(), id: z.string(), players: z.int() })
+type Row = z.infer<typeof Row>
+const NewestList = z.object({
+  matches: z.array(
+    z.object({ hostName: z.string(), currentPlayers: z.int(), maxPlayers: z.int(), timestamp: z.string() })
+  )
+})
+
+type Lobby = { readonly hostName: string; readonly players: number }
+type List = { readonly ms: number; readonly lobbies: readonly Lobby[] }
+type Match = { hostName: string; firstMs: number; lastMs: number; peak: number }
+
+test('recorded snapshots of a server’s worlds', async (t) => {
+  const path = await sharedFile('lobby-snapshots-2024.jsonl.gz')
+  if (path === undefined) {
+    t.comment('NO ../shared/data: the recorded snapshots were NOT tested; snapshots of the same make are, below')
+    return
+  }
+  const lines = gunzipSync(await readFile(path))
+    .toString()
+    .trimEnd()
+    .split('\n')
+  const rows = lines.map((line) => Row.parse(JSON.parse(line)))
+  const lists = await provesMatches(t, rows)
+  const lobbies = lists.flatMap((list) => list.lobbies)
+  t.same([rows.length, lists.length], [107_978, 55])
+  t.equal(lobbies.filter(({ players }) => players === 0).length, 43, 'open and empty')
+  t.equal(new Set(lobbies.map(({ hostName }) => hostName)).size, 97, 'worlds that ever were open')
+})
+
+test('snapshots of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open', async (t) => {
+  const rows = Array.from({ length: 4000 }, (_, n) => {
+    const step = n % 40
+    const hour = step * 5 + (step > 30 ? 144 : 0)
+    const isOpen = step !== 17 && (n * 7919 + step * 3) % 11 < 3
+    const ts = textOf(Date.UTC(2024, 4, 22, 17) + hour * HOUR_MS)
+    return { ts, id: `w${(n * 31) % 61}`, players: isOpen ? (n * 13) % 5 : -1 }
+  })
+  const lists = await provesMatches(t, rows)
+  t.equal(lists.length, 40)
+  t.ok(lists.some(({ lobbies }) => lobbies.length === 0))
+})
+
+async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
+  const service = await startQuietService(t)
+  // Statistics are those of the last 30 days; half past, so that no border of theirs falls on a snapshot.
+  const newestMs = Math.max(...given.map(({ ts }) => millisecondsOf(ts)))
+  const shiftMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 1.5 * HOUR_MS - newestMs
+  const rows = given.map((row) => ({ ...row, ts: textOf(millisecondsOf(row.ts) + shiftMs) }))
+  const lists = listsOf(rows)
+  const middle = lists[Math.floor(lists.length / 2)]?.ms ?? 0
+
+  await t.test('files in the wrong order, their rows in any, are taken whole', async (t) => {
+    const late = rows.filter(({ ts }) => millisecondsOf(ts) < middle)
+    const newer = rows.filter(({ ts }) => millisecondsOf(ts) >= middle)
+    for (const [name, part] of [
+      ['newer', newer],
+      ['late', late]
+    ] as const) {
+      t.match(await importRows(t, service, name, part), { rowsRead: part.length, published: part.length, rejected: 0 })
+      await service.settled()
+    }
+    t.match(await importRows(t, service, 'late', late), { alreadyDone: true, published: 0 })
+  })
+
+  await t.test('the matches are what successive lists show', async (t) => {
+    const [first, last] = [lists[0]?.ms ?? 0, lists.at(-1)?.ms ?? 0]
+    for (const [fromMs, toMs] of [
+      [first, last + 1],
+      [middle, last],
+      [first + HOUR_MS, middle]
+    ] as const) {
+      const path = `/api/title/${TITLE}/matches/history?from=${instantOf(fromMs)}&to=${instantOf(toMs)}`
+      const found = z.array(z.unknown()).parse(await service.get(path))
+      const wanted = matchesOf(lists).filter((match) => match.firstMs < toMs && match.lastMs >= fromMs)
+      sameList(
+        t,
+        found,
+        wanted.map((match) => shown(match, last)),
+        `${wanted.length} matches`
+      )
+    }
+  })
+
+  await t.test('the newest list and the statistics are those of the file', async (t) => {
+    const newest = lists.at(-1)
+    const timestamp = textOf(newest?.ms ?? 0)
+    const now = NewestList.parse(await service.get(`/api/title/${TITLE}/matches`))
+    const byHost = (a: { hostName: string }, b: { hostName: string }) => (a.hostName < b.hostName ? -1 : 1)
+    t.same(
+      now.matches.sort(byHost),
+      newest?.lobbies
+        .map(({ hostName, players }) => ({ hostName, currentPlayers: players, maxPlayers: 0, timestamp }))
+        .sort(byHost)
+    )
+    t.match(await service.get(`/api/title/${TITLE}/matches/stats`), statsOf(lists))
+  })
+  return lists
+}
+
+/** Writes rows shuffled, packed and with the file's own names of columns, and imports them. */
+async function importRows(t: Test, service: TestService, name: string, rows: readonly Row[]): Promise<unknown> {
+  const file = join(service.directory, `${name}.jsonl.gz`)
+  // Rows that stand twice keep their order: the last one counts.
+  const placed = rows.map((row, at) => ({ row, place: (hash(row.id) * 7919) % 1009, at }))
+  placed.sort((a, b) => a.place - b.place || a.at - b.at)
+  await writeFile(file, gzipSync(placed.map(({ row }) => JSON.stringify(row)).join('\n')))
+  const [report] = z
+    .array(z.unknown())
+    .parse(
+      await gamenetJson(service.environment, [
+        'import',
+        'match-list',
+        file,
+        '--columns',
+        'observedAt=ts,hostName=id,currentPlayers=players',
+        '--set',
+        `titleId=${TITLE}`
+      ])
+    )
+  t.ok(rows.length > 0)
+  return report
+}
+
+/** The open lobbies of every instant; of rows that stand twice the last. */
+function listsOf(rows: readonly Row[]): List[] {
+  const instants = new Map<number, Map<string, number>>()
+  for (const { ts, id, players } of rows) {
+    const ms = millisecondsOf(ts)
+    const lobbies = instants.get(ms) ?? new Map<string, number>()
+    instants.set(ms, lobbies.set(id, players))
+  }
+  return [...instants]
+    .sort(([a], [b]) => a - b)
+    .map(([ms, lobbies]) => ({
+      ms,
+      lobbies: [...lobbies].flatMap(([hostName, players]) => (players < 0 ? [] : [{ hostName, players }]))
+    }))
+}
+
+/** A world that is open in successive lists is one match; newest first, of equal ones by name. */
+function matchesOf(lists: readonly List[]): Match[] {
+  const matches: Match[] = []
+  let open = new Map<string, Match>()
+  for (const { ms, lobbies } of lists) {
+    const next = new Map<string, Match>()
+    for (const { hostName, players } of lobbies) {
+      const known = open.get(hostName)
+      const match = known ?? { hostName, firstMs: ms, lastMs: ms, peak: players }
+      if (known === undefined) matches.push(match)
+      match.lastMs = ms
+      match.peak = Math.max(match.peak, players)
+      next.set(hostName, match)
+    }
+    open = next
+  }
+  return matches.sort((a, b) => b.firstMs - a.firstMs || (a.hostName < b.hostName ? -1 : 1))
+}
+
+function shown({ hostName, firstMs, lastMs, peak }: Match, newestMs: number): unknown {
+  return {
+    hostName,
+    firstSeen: instantOf(firstMs),
+    lastSeen: instantOf(lastMs),
+    durationMinutes: (lastMs - firstMs) / 60_000,
+    peakPlayers: peak,
+    maxPlayers: 0,
+    isOpen: lastMs === newestMs
+  }
+}
+
+function statsOf(lists: readonly List[]): unknown {
+  const nowMs = Date.now()
+  const matches = matchesOf(lists)
+  const within = (days: number) => matches.filter(({ lastMs }) => lastMs >= nowMs - days * DAY_MS).length
+  const lobbies = lists.flatMap((list) => list.lobbies)
+  const most = lists.toSorted((a, b) => b.lobbies.length - a.lobbies.length || a.ms - b.ms)[0]
+  const hosts = new Map<string, number>()
+  for (const { hostName } of matches) hosts.set(hostName, (hosts.get(hostName) ?? 0) + 1)
+  const hours = Array.from({ length: 24 }, (_, hour) => {
+    const of = lists.filter(({ ms }) => new Date(ms).getUTCHours() === hour)
+    return { hour, mean: of.length === 0 ? -1 : playersOf(of.flatMap((list) => list.lobbies)) / of.length }
+  })
+  return {
+    currentMatches: lists.at(-1)?.lobbies.length,
+    currentPlayers: playersOf(lists.at(-1)?.lobbies ?? []),
+    matches24h: within(1),
+    matches7d: within(7),
+    matches30d: matches.length,
+    peakConcurrentMatches: most?.lobbies.length,
+    peakConcurrentMatchesAt: instantOf(most?.ms ?? 0),
+    averageDurationMinutes: toTenths(
+      matches.reduce((sum, { firstMs, lastMs }) => sum + (lastMs - firstMs) / 60_000, 0) / matches.length
+    ),
+    averagePlayers: toTenths(playersOf(lobbies) / lobbies.length),
+    busiestHourUtc: hours.toSorted((a, b) => b.mean - a.mean || a.hour - b.hour)[0]?.hour,
+    topHosts: [...hosts]
+      .map(([hostName, count]) => ({ hostName, matches: count }))
+      .sort((a, b) => b.matches - a.matches || (a.hostName < b.hostName ? -1 : 1))
+      .slice(0, 10)
+  }
+}
+
+function playersOf(lobbies: readonly Lobby[]): number {
+  return lobbies.reduce((sum, { players }) => sum + players, 0)
+}
+
+function toTenths(value: number): number {
+  return Math.round(value * 10) / 10
+}
+
+function hash(text: string): number {
+  return [...text].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) % 65_521, 7)
+}
+
+function millisecondsOf(ts: string): number {
+  return Date.parse(`${ts.replace(' ', 'T')}Z`)
+}
+
+function textOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
+}

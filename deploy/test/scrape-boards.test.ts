@@ -1,0 +1,301 @@
+import assert from 'node:assert/strict'
+import {
+  type LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  leaderboardTopic,
+  ranked,
+  scrapeTopic
+} from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { lifeUntil, openScrapedWorld, type ScrapedWorld } from './service/scraped-world.js'
+import type { UpstreamBoard, UpstreamEntry, UpstreamGame } from './service/upstream.js'
+
+const HALO = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 1, lobbies: null, hasBoards: true }
+const RIDE = { titleId: '55530036', name: 'Ride', subtitle: '', online: 1, lobbies: null, hasBoards: true }
+const NONE = { titleId: '4d53004b', name: 'No boards', subtitle: '', online: 1, lobbies: null }
+
+function board(leaderboardId: number, ...names: string[]): UpstreamBoard {
+  const entries = names.map((name, place) => ({ rank: place + 1, name, score: `${1000 - place}` }))
+  return { leaderboardId, name: `Board ${leaderboardId}`, entries }
+}
+
+function game(...boards: UpstreamBoard[]): UpstreamGame {
+  return { lobbies: [], boards }
+}
+
+/** What the tables say that a board shows: rank, name and rating of each entry, in order. */
+async function shownBoard({ tables, projector }: ScrapedWorld, titleId: string, leaderboardId: number) {
+  await projector.settled()
+  const rows = await tables.control.rows(
+    `SELECT e.rank AS rank, e.player AS name, e.rating AS score FROM leaderboard_entry AS e FINAL
+     WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone ORDER BY e.place`,
+    { titleId, leaderboardId }
+  )
+  return rows.map(({ rank, name, score }) => ({ rank: Number(rank), name, score }))
+}
+
+/** The boards of a title as the tables list them. */
+async function listedBoards({ tables, projector }: ScrapedWorld, titleId: string) {
+  await projector.settled()
+  return await tables.control.rows(
+    `SELECT l.leaderboard_id AS leaderboardId, argMax(l.name, (l.ts, l.position)) AS name,
+       argMax(l.listed, (l.ts, l.position)) AS listed
+     FROM leaderboard AS l WHERE l.title_id = {titleId: String} GROUP BY l.leaderboard_id ORDER BY l.leaderboard_id`,
+    { titleId }
+  )
+}
+
+test('boards are found, visited and followed', async (t) => {
+  const world = await openScrapedWorld(t)
+  const { upstream } = world
+  upstream.show({ registered: 1, online: 3, titles: [HALO, RIDE, NONE] })
+  upstream.showGame(HALO.titleId, game(board(0, 'ann', 'bob'), board(7, 'eve')))
+  upstream.showGame(RIDE.titleId, { lobbies: [] })
+  const { ingest, registry } = world.ingest()
+
+  await t.test('on the first run all boards of all titles that have any', async (t) => {
+    const runs = await ingest.runNow('all')
+    t.match(
+      runs.map(({ source, outcome }) => [source, outcome]),
+      [
+        ['network', 'succeeded'],
+        ['games', 'succeeded'],
+        ['matches', 'succeeded'],
+        ['boards', 'succeeded']
+      ]
+    )
+    t.same(await listedBoards(world, HALO.titleId), [
+      { leaderboardId: 0, name: 'Board 0', listed: true },
+      { leaderboardId: 7, name: 'Board 7', listed: true }
+    ])
+    t.same(await shownBoard(world, HALO.titleId, 0), [
+      { rank: 1, name: 'ann', score: '1000' },
+      { rank: 2, name: 'bob', score: '999' }
+    ])
+    t.notOk(upstream.asked.includes(`/games/${NONE.titleId}`), 'a title known to have none is left alone')
+    t.ok(upstream.asked.includes(`/games/${RIDE.titleId}`), 'a title that may have some is looked at')
+  })
+
+  await t.test('a second run finds nothing new, and a third is told that pages are as they were', async (t) => {
+    const before = (await world.events(leaderboardEntryTopic)).length
+    t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }])
+    t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }])
+    t.equal((await world.events(leaderboardEntryTopic)).length, before)
+    t.equal(upstream.unchanged(), 2, 'both boards')
+    const metrics = await registry.metrics()
+    t.match(metrics, /gamenet_board_visits_total\{outcome="not-modified"\} 2/)
+    t.match(metrics, /gamenet_board_changes_total\{change="new"\} 3/)
+    t.match(metrics, /gamenet_boards 4/)
+  })
+
+  await t.test('a change is published as what changed, with the instant of the page', async (t) => {
+    upstream.showGame(HALO.titleId, game(board(0, 'zoe', 'ann', 'bob'), { ...board(7, 'eve'), name: 'Renamed' }))
+    await ingest.runNow('boards')
+    const entries = await shownBoard(world, HALO.titleId, 0)
+    t.same(
+      entries.map(({ rank, name }) => [rank, name]),
+      [
+        [1, 'zoe'],
+        [2, 'ann'],
+        [3, 'bob']
+      ]
+    )
+    t.same((await listedBoards(world, HALO.titleId))[1], { leaderboardId: 7, name: 'Renamed', listed: true })
+    const changes = (await world.events(leaderboardEntryTopic)).slice(3)
+    t.equal(new Set(changes.map(({ changedAt }) => changedAt)).size, 1)
+  })
+
+  await t.test('what an import put on a board is taken off again, though the page is as it was', async (t) => {
+    await ingest.runNow('boards')
+    const event = {
+      titleId: HALO.titleId,
+      leaderboardId: 7,
+      playerName: 'old',
+      changeType: 'new' as const,
+      rating: '5'
+    }
+    await ingest.publish(leaderboardEntryTopic, [{ ...event, changedAt: '2005-01-01T00:00:00Z' }], {
+      source: '/import/file',
+      importId: 'f'.repeat(32)
+    })
+    t.equal((await shownBoard(world, HALO.titleId, 7)).length, 2)
+    await ingest.runNow('boards')
+    t.same(await shownBoard(world, HALO.titleId, 7), [{ rank: 1, name: 'eve', score: '1000' }])
+  })
+
+  await t.test('a board that vanishes from the list is no longer listed, and its entries stay', async (t) => {
+    upstream.showGame(HALO.titleId, game(board(0, 'zoe', 'ann', 'bob')))
+    t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 1 }])
+    t.same((await listedBoards(world, HALO.titleId))[1], { leaderboardId: 7, name: 'Renamed', listed: false })
+    t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1)
+    upstream.asked.splice(0)
+    await ingest.runNow('boards')
+    t.notOk(upstream.asked.includes(`/games/${HALO.titleId}?leaderboard=7`), 'and is visited no more')
+    upstream.showGame(HALO.titleId, game(board(0, 'zoe', 'ann', 'bob'), board(7, 'eve', 'joe')))
+    await ingest.runNow('boards')
+    t.same((await listedBoards(world, HALO.titleId))[1], { leaderboardId: 7, name: 'Board 7', listed: true })
+    t.equal((await shownBoard(world, HALO.titleId, 7)).length, 2, 'until it is there again')
+  })
+
+  await t.test('pages that are broken, cut off or not there fail, and take nothing away', async (t) => {
+    const events = (await world.events(leaderboardEntryTopic)).length
+    const lists = (await world.events(leaderboardTopic)).length
+    for (const [page, reason] of [
+      ['<html></html>', /no list of boards, where 2 were listed/],
+      [{ lobbies: [] }, /no list of boards, where 2 were listed/],
+      [null, /status 404/]
+    ] as const) {
+      upstream.showGame(HALO.titleId, page)
+      t.match(await ingest.runNow('boards'), [{ outcome: 'partial', published: 0, reason }])
+    }
+    upstream.showGame(
+      HALO.titleId,
+      game({ ...board(0), entries: [{ rank: 1, name: 'x', score: '' }] }, board(7, 'eve', 'joe'))
+    )
+    t.match(await ingest.runNow('boards'), [{ outcome: 'partial', published: 0, reason: /leaderboard=0: row 1 of/ }])
+    t.equal((await world.events(leaderboardEntryTopic)).length, events)
+    t.equal((await world.events(leaderboardTopic)).length, lists)
+    t.match((await world.events(scrapeTopic)).at(-1), { source: 'boards', outcome: 'partial' })
+  })
+})
+
+/** What the page shows of each entry, as one text for comparing. */
+const state = ({ playerName, occurrence, rating, order, step, changeType }: LeaderboardEntryChanged) =>
+  JSON.stringify([playerName, occurrence ?? 1, changeType === 'removed' ? null : [rating, order, step]])
+
+/** Folds all events of a board in their order; two equal states of one entry after one another are a change told twice. */
+function folded(events: readonly LeaderboardEntryChanged[]) {
+  const newest = new Map<string, LeaderboardEntryChanged>()
+  let lastAt = ''
+  for (const event of events) {
+    const key = `${event.playerName}#${event.occurrence ?? 1}`
+    const before = newest.get(key)
+    assert.ok(
+      before === undefined ? event.changeType !== 'removed' : state(before) !== state(event),
+      `twice: ${state(event)}`
+    )
+    assert.ok(event.changedAt >= lastAt, 'each scrape comes after the one before it')
+    lastAt = event.changedAt
+    newest.set(key, event)
+  }
+  const present = [...newest.values()].filter(({ changeType }) => changeType !== 'removed')
+  const standings = present.map((event) => ({
+    playerName: event.playerName,
+    occurrence: event.occurrence ?? 1,
+    rating: event.rating ?? '',
+    timeMs: event.timeMs ?? null,
+    statedRank: null,
+    order: event.order ?? null,
+    step: event.step ?? null
+  }))
+  return ranked(standings).map(({ entry, rank }) => ({ rank, name: entry.playerName, score: entry.rating }))
+}
+
+const entries: fc.Arbitrary<UpstreamEntry[]> = fc
+  .array(
+    fc.record({
+      name: fc.constantFrom('ann', 'Ann', 'bob', 'eve', 'zoe'),
+      score: fc.constantFrom('1', '2', '3'),
+      up: fc.integer({ min: -1, max: 2 })
+    }),
+    { maxLength: 6 }
+  )
+  .map((rows) => {
+    let rank = 1
+    return rows.map(({ name, score, up }) => {
+      rank += up
+      return { rank, name, score }
+    })
+  })
+
+test('whatever process dies at whatever call, no change is told twice and the fold equals the page', async (t) => {
+  const world = await openScrapedWorld(t)
+  const { upstream } = world
+  upstream.show({ registered: 1, online: 2, titles: [HALO] })
+  await world.ingest().ingest.runNow('network')
+  let deaths = 0
+  const step = fc.record({
+    boards: fc.tuple(entries, entries),
+    isListed: fc.boolean(),
+    dying: fc.option(fc.record({ calls: fc.nat({ max: 45 }), isDone: fc.boolean() }), { freq: 4 }),
+    isBeside: fc.boolean()
+  })
+  let round = 0
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 4 }), async (steps) => {
+      // Boards of their own for each run, so that nothing need be emptied between runs.
+      round += 1
+      const ids = [2 * round, 2 * round + 1] as const
+      for (const { boards, isListed, dying, isBeside } of steps) {
+        const shown = boards.map((rows, at) => ({ ...board(ids[at] ?? 0), entries: rows }))
+        upstream.showGame(HALO.titleId, game(...shown.slice(0, isListed ? 2 : 1)))
+        const life = dying === null ? undefined : lifeUntil(dying.calls, dying.isDone)
+        const processes = [world.ingest(life === undefined ? {} : { life }), ...(isBeside ? [world.ingest()] : [])]
+        await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))
+        if (life?.isOver() === true) deaths += 1
+        await Promise.all(processes.map(({ ingest }) => ingest.stop()))
+        await world.passTime()
+      }
+      const { ingest } = world.ingest()
+      const [run] = await ingest.runNow('boards')
+      await ingest.stop()
+      assert.equal(run?.outcome, 'succeeded', run?.reason)
+      const events = await world.events(leaderboardEntryTopic)
+      const last = steps.at(-1)
+      for (const [at, leaderboardId] of ids.entries()) {
+        const fold = folded(events.filter((event) => event.leaderboardId === leaderboardId))
+        const table = await shownBoard(world, HALO.titleId, leaderboardId)
+        assert.deepEqual(table, fold, 'the table is the fold')
+        if (at === 0 || last?.isListed === true) assert.deepEqual(fold, last?.boards[at], 'the fold is the page')
+      }
+      const listed = (await listedBoards(world, HALO.titleId)).filter((each) => each.listed === true)
+      assert.deepEqual(
+        listed.map(({ leaderboardId }) => leaderboardId),
+        last?.isListed === true ? ids : ids.slice(0, 1)
+      )
+    }),
+    { numRuns: 12, endOnFailure: true }
+  )
+  t.ok(deaths >= 3, `${deaths} processes died`)
+})
+
+test('a process that was too slow publishes nothing any more', async (t) => {
+  const world = await openScrapedWorld(t)
+  const { upstream, writes } = world
+  upstream.show({ registered: 1, online: 2, titles: [HALO] })
+  upstream.showGame(HALO.titleId, game(board(1, 'ann')))
+  const slow = world.ingest()
+  await slow.ingest.runNow('all')
+  const reached = resolvers()
+  const answer = resolvers()
+  let held = 0
+  // The page as it was when it was asked for comes late.
+  upstream.beforeAnswer = async (path) => {
+    if (!path.includes('leaderboard=') || held > 0) return
+    held += 1
+    reached.resolve()
+    await answer.promise
+  }
+  upstream.showGame(HALO.titleId, game(board(1, 'ann', 'bob')))
+  const slowly = slow.ingest.runNow('boards')
+  await reached.promise
+  await world.passTime()
+  const other = world.ingest()
+  await other.ingest.runNow('boards')
+  t.equal((await world.events(leaderboardEntryTopic)).length, 2, 'the other one has told it')
+  answer.resolve()
+  t.match(await slowly, [{ outcome: 'succeeded', published: 0 }])
+  t.match(await slow.registry.metrics(), /gamenet_board_visits_total\{outcome="given-up"\} 1/)
+  t.equal((await world.events(leaderboardEntryTopic)).length, 2)
+  const [row] = await writes.query('SELECT t.is_unclean FROM board_turn AS t WHERE t.leaderboard_id = 1')
+  t.same(row, { is_unclean: false }, 'nor does it end the visit of the other')
+})
+
+function resolvers() {
+  let resolve = () => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

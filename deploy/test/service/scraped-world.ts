@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
+import { createIngest, type Ingest } from '@gamenet/ingest'
+import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
+import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import type { Test } from 'tap'
+import { startUpstream, type Upstream } from './upstream.js'
+
+const AT_ONCE = { firstMs: 1, mostMs: 5 }
+const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
+
+/** All that ingest works with, for real: pages over HTTP, log, tables, write side, and a projector that loads them. */
+export type ScrapedWorld = {
+  readonly upstream: Upstream
+  readonly tables: ClickHouse
+  readonly writes: Postgres
+  readonly projector: Projector
+  /** One more process that scrapes, when it is asked to; it ends with the test. */
+  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number }): ScrapingProcess
+  /** Everything that the log holds of a topic, in its order. */
+  events<Event>(topic: Topic<Event>): Promise<Event[]>
+  /** Lets the time of all leases pass, and makes every turn due. */
+  passTime(): Promise<void>
+}
+
+export type ScrapingProcess = { readonly ingest: Ingest; readonly registry: Registry }
+
+/** How a process lives: every call to an engine goes through it. */
+export type Life = { call<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> }
+
+const UNDISTURBED: Life = { call: (_, work) => work() }
+
+/** A life that ends at the n-th call to an engine (from 0), with that call's work done or not; all later calls fail. */
+export function lifeUntil(calls: number, isDone: boolean): Life & { isOver(): boolean } {
+  let left = calls
+  return {
+    isOver: () => left < 0,
+    async call(_, work) {
+      if (left < 0) throw new Error('this process is dead')
+      left -= 1
+      if (left >= 0) return await work()
+      if (isDone) await work()
+      throw new Error('this process just died')
+    }
+  }
+}
+
+export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
+  const dir = t.testdir({})
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  const tables = await openChdb({ path: join(dir, 'tables') })
+  t.teardown(() => tables.close())
+  await migrate(tables.control)
+  const log = openEmbeddedLog({ path: join(dir, 'log'), epoch: 1 })
+  t.teardown(() => log.close())
+  const writes = await openPglite({ dir: join(dir, 'writes') })
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const projector = createProjector({
+    tables: { loader: tables.loader, projections: tables.projections },
+    startReading: readBeside(log, topics, AT_ONCE),
+    registry: new Registry(),
+    logger: QUIET,
+    onChange: () => {},
+    backoff: AT_ONCE
+  })
+  projector.start()
+  t.teardown(() => projector.stop())
+  return {
+    upstream,
+    tables,
+    writes,
+    projector,
+    ingest({ life = UNDISTURBED, boardSeconds = 0 } = {}) {
+      const registry = new Registry()
+      const ingest = createIngest({
+        log: {
+          append: (topic, messages) => life.call(`append ${topic}`, () => log.append(topic, messages)),
+          extents: (topic) => life.call('extents', () => log.extents(topic))
+        },
+        tables: {
+          rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read))
+        },
+        writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
+        upstreamUrl: upstream.url,
+        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds },
+        requestsPerSecond: 1000,
+        userAgent: 'gamenet-stats/test',
+        registry,
+        logger: QUIET
+      })
+      t.teardown(() => ingest.stop())
+      return { ingest, registry }
+    },
+    async events(topic) {
+      await projector.settled()
+      const found: { event: unknown; offset: number }[] = []
+      const reading = new AbortController()
+      const [extent] = await log.extents(topic.name)
+      if (extent === undefined) return []
+      await log
+        .consume({
+          topics: [topic.name],
+          startAt: async () => 0,
+          deliver: async ({ records }) => {
+            for (const record of records) {
+              const decoded = decodeEvent(topic, record)
+              if (!decoded.ok) throw new Error(decoded.reason)
+              found.push({ event: decoded.event, offset: record.offset })
+              if (record.offset + 1 >= extent.next) reading.abort()
+            }
+          },
+          signal: reading.signal
+        })
+        .catch((error: unknown) => {
+          if (!reading.signal.aborted) throw error
+        })
+      return found.map(({ event }) => event) as never
+    },
+    async passTime() {
+      await writes.query("UPDATE board_turn SET lease_until = now() - interval '1 second', due_at = now()")
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { ENTRY_CHANGES } from '@gamenet/schemas'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Visit } from './visit-board.js'
+
+/** What Prometheus is told about visits of boards. */
+export type BoardMetrics = {
+  visited(visit: Visit): void
+  /** All turns, and those that are due and that nobody has. */
+  counted(turns: { readonly all: number; readonly due: number }): void
+}
+
+const OUTCOMES: readonly Visit['outcome'][] = ['changed', 'unchanged', 'not-modified', 'failed', 'behind', 'given-up']
+
+export function createBoardMetrics(registry: Registry): BoardMetrics {
+  const registers = [registry]
+  const visits = new Counter({
+    name: 'gamenet_board_visits_total',
+    help: 'Visits of boards and of lists of boards by outcome; given-up: another process took the turn, or the service stopped',
+    labelNames: ['outcome'],
+    registers
+  })
+  const changes = new Counter({
+    name: 'gamenet_board_changes_total',
+    help: 'Changes of entries that were published, by kind',
+    labelNames: ['change'],
+    registers
+  })
+  const all = new Gauge({ name: 'gamenet_boards', help: 'Boards and lists of boards that are visited', registers })
+  const due = new Gauge({
+    name: 'gamenet_boards_overdue',
+    help: 'Boards and lists of boards that are due and that nobody visits',
+    registers
+  })
+  for (const outcome of OUTCOMES) visits.inc({ outcome }, 0)
+  for (const change of ENTRY_CHANGES) changes.inc({ change }, 0)
+  return {
+    visited(visit) {
+      visits.inc({ outcome: visit.outcome })
+      if ('changes' in visit) for (const { changeType } of visit.changes) changes.inc({ change: changeType })
+    },
+    counted(turns) {
+      all.set(turns.all)
+      due.set(turns.due)
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import type { EntryChange, LeaderboardEntryChanged } from '@gamenet/schemas'
+import type { BoardEntry } from '../pages/board-table.js'
+import { orderKeys } from './order-keys.js'
+
+/** An entry of a board as it was last known: a row of `leaderboard_entry` that is not gone. */
+export type KnownEntry = {
+  readonly playerName: string
+  /** 1 for the first entry of exactly this name. */
+  readonly occurrence: number
+  readonly rating: string
+  /** Milliseconds; null for a score. */
+  readonly timeMs: number | null
+  /** Null for an imported entry. */
+  readonly order: number | null
+  readonly step: number | null
+  /** What the board shows beside the rating, by name; absent when that is nothing. */
+  readonly details?: Readonly<Record<string, string>>
+}
+
+export type BoardDifference = {
+  readonly titleId: string
+  readonly leaderboardId: number
+  /** The instant of the page, canonical text. */
+  readonly changedAt: string
+  /** All entries that are on the board as it is known, in any order; fastest in that of their places. */
+  readonly last: readonly KnownEntry[]
+  /** All entries of the page, in its order. */
+  readonly page: readonly BoardEntry[]
+}
+
+/**
+ * The events that make of the board as it is known the board that the page shows: folded into the known entries, they give
+ * the page's entries in its order, with its ranks, ratings and details. As few as can be; none when nothing differs. An
+ * entry whose rating text is the same keeps its `timeMs`, whatever the page's other scores make of the text now. Pure; takes
+ * O(n log n).
+ */
+export function diffBoard({
+  titleId,
+  leaderboardId,
+  changedAt,
+  last,
+  page
+}: BoardDifference): LeaderboardEntryChanged[] {
+  const places = knownPlaces(last, page)
+  const steps = page.map(({ rank }, place) => rank - (page[place - 1]?.rank ?? 0))
+  const isTold = new Uint8Array(page.length)
+  const orders = new Float64Array(page.length).fill(Number.NaN)
+  const isLeft = new Uint8Array(last.length).fill(1)
+  for (let place = 0; place < page.length; place += 1) {
+    const at = places[place] ?? UNKNOWN
+    const before = last[at]
+    if (before === undefined || !isSameBut(before, page[place], steps[place])) isTold[place] = 1
+    orders[place] = before?.order ?? Number.NaN
+    if (before !== undefined) isLeft[at] = 0
+  }
+  const keys = orderKeys({ orders, isTold })
+  const events: LeaderboardEntryChanged[] = []
+  page.forEach((entry, place) => {
+    const order = keys[place] ?? 0
+    if (isTold[place] === 0 && orders[place] === order) return
+    const before = last[places[place] ?? UNKNOWN]
+    const event: LeaderboardEntryChanged = {
+      titleId,
+      leaderboardId,
+      playerName: entry.playerName,
+      changeType: changeTypeOf(entry, before),
+      changedAt,
+      rank: entry.rank,
+      rating: entry.rating,
+      order,
+      step: steps[place] ?? 0
+    }
+    // Assigned, for spreading what may be absent takes four times as long as all the rest.
+    if (entry.occurrence > 1) event.occurrence = entry.occurrence
+    const timeMs = before?.rating === entry.rating ? before.timeMs : entry.timeMs
+    if (timeMs !== null) event.timeMs = timeMs
+    if (entry.details !== undefined) event.details = { ...entry.details }
+    events.push(event)
+  })
+  last.forEach(({ playerName, occurrence }, at) => {
+    if (isLeft[at] === 0) return
+    const event: LeaderboardEntryChanged = { titleId, leaderboardId, playerName, changeType: 'removed', changedAt }
+    if (occurrence > 1) event.occurrence = occurrence
+    events.push(event)
+  })
+  return events
+}
+
+const UNKNOWN = -1
+
+function changeTypeOf(entry: BoardEntry, before: KnownEntry | undefined): EntryChange {
+  if (before === undefined) return 'new'
+  return before.rating === entry.rating ? 'moved' : 'updated'
+}
+
+/** Whether nothing of an entry differs but perhaps its order key. */
+function isSameBut(before: KnownEntry, entry: BoardEntry | undefined, step: number | undefined): boolean {
+  return before.rating === entry?.rating && before.step === step && isSame(before.details, entry.details)
+}
+
+type Details = Readonly<Record<string, string>>
+
+function isSame(before: Details | undefined, after: Details | undefined): boolean {
+  if (before === after) return true
+  if (before === undefined || after === undefined) return false
+  let names = 0
+  for (const name in before) {
+    if (before[name] !== after[name]) return false
+    names += 1
+  }
+  for (const _ in after) names -= 1
+  return names === 0
+}
+
+type Identity = { readonly playerName: string; readonly occurrence: number }
+
+/**
+ * Where each entry of a page stands among the known ones, or {@link UNKNOWN}. Entries that follow one another on the page
+ * mostly did so before, and are found without a table; one is made for the first that is not.
+ */
+function knownPlaces(last: readonly KnownEntry[], page: readonly BoardEntry[]): Int32Array {
+  const places = new Int32Array(page.length)
+  let lookUp: ((identity: Identity) => number) | undefined
+  let expected = 0
+  for (let place = 0; place < page.length; place += 1) {
+    const entry = page[place]
+    if (entry === undefined) continue
+    const next = last[expected]
+    let at = expected
+    if (next?.playerName !== entry.playerName || next.occurrence !== entry.occurrence) {
+      lookUp ??= tableOf(last)
+      at = lookUp(entry)
+    }
+    places[place] = at
+    if (at !== UNKNOWN) expected = at + 1
+  }
+  return places
+}
+
+/** Nearly all names stand once on a board, and a name alone is found faster than a key made of name and number. */
+function tableOf(last: readonly KnownEntry[]): (identity: Identity) => number {
+  const firsts = new Map<string, number>()
+  const others = new Map<string, number>()
+  last.forEach((entry, at) => {
+    if (entry.occurrence === 1) firsts.set(entry.playerName, at)
+    else others.set(numbered(entry), at)
+  })
+  return (identity) =>
+    (identity.occurrence === 1 ? firsts.get(identity.playerName) : others.get(numbered(identity))) ?? UNKNOWN
+}
+
+function numbered({ playerName, occurrence }: Identity): string {
+  return `${occurrence}/${playerName}`
+}

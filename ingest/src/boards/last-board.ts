@@ -1,0 +1,63 @@
+import { boardKey } from '@gamenet/schemas'
+import type { ReadTables } from '../read-tables.js'
+import type { KnownEntry } from './diff-board.js'
+
+/** What the tables say of a board as a whole. */
+export type BoardState = {
+  /** Rises with every event of the board that is in the tables. */
+  readonly version: string
+  /** Instant of its newest change, milliseconds since 1970. */
+  readonly newestMs: number
+}
+
+export type BoardId = { readonly titleId: string; readonly leaderboardId: number }
+
+/** The states of those of the boards that the tables know, by {@link boardKey}. */
+export async function boardStates(
+  tables: ReadTables,
+  boards: readonly BoardId[],
+  signal: AbortSignal
+): Promise<Map<string, BoardState>> {
+  if (boards.length === 0) return new Map()
+  const rows = await tables.rows(
+    `SELECT e.title_id AS titleId, e.leaderboard_id AS leaderboardId, max(e.version) AS version,
+       toUnixTimestamp64Milli(max(e.ts)) AS newestMs
+     FROM leaderboard_entry AS e
+     WHERE (e.title_id, e.leaderboard_id)
+       IN (SELECT arrayJoin(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)})))
+     GROUP BY e.title_id, e.leaderboard_id`,
+    {
+      titleIds: boards.map(({ titleId }) => titleId),
+      leaderboardIds: boards.map(({ leaderboardId }) => leaderboardId)
+    },
+    { signal }
+  )
+  return new Map(
+    rows.map((row) => [
+      boardKey({ titleId: String(row.titleId), leaderboardId: Number(row.leaderboardId) }),
+      { version: String(row.version), newestMs: Number(row.newestMs) }
+    ])
+  )
+}
+
+/** The entries of a board as the tables have them, those that left not among them. */
+export async function lastBoard(
+  tables: ReadTables,
+  { titleId, leaderboardId }: BoardId,
+  signal: AbortSignal
+): Promise<KnownEntry[]> {
+  const rows = await tables.rows(
+    `SELECT e.player AS playerName, e.occurrence AS occurrence, e.rating AS rating, e.time_ms AS timeMs,
+       toFloat64(e.ord) AS order, toFloat64(e.step) AS step, e.details AS details
+     FROM leaderboard_entry AS e FINAL
+     WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone`,
+    { titleId, leaderboardId },
+    { signal }
+  )
+  return (rows as StoredEntry[]).map(({ details, ...entry }) =>
+    details === '' ? entry : { ...entry, details: JSON.parse(details) }
+  )
+}
+
+/** Not judged row by row: boards have up to 100,000, and the statement above says what they are. */
+type StoredEntry = Omit<KnownEntry, 'details'> & { readonly details: string }

@@ -1,0 +1,260 @@
+import { createHash } from 'node:crypto'
+import {
+  boardKey,
+  instantOf,
+  type LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  leaderboardTopic,
+  millisecondsOf
+} from '@gamenet/schemas'
+import { type Heads, headsOf, type Reached } from '../caught-up.js'
+import type { FetchedPage } from '../fetch/page-fetcher.js'
+import type { LogExtents } from '../log.js'
+import type { ListedBoard } from '../pages/board-list.js'
+import type { GamePage } from '../pages/game-page.js'
+import type { PageParsing } from '../pages/page-parsing.js'
+import type { PagePart } from '../pages/parsed-page.js'
+import { publication } from '../publish.js'
+import type { ReadTables } from '../read-tables.js'
+import type { Reader } from '../scrape/reading.js'
+import { type KnownBoard, leaderboardsOf } from '../sources/leaderboard.js'
+import type { BoardTurns, EqualPage, Turn, Visited } from './board-turns.js'
+import { diffBoard } from './diff-board.js'
+import { type BoardState, lastBoard } from './last-board.js'
+import { nextPeriodS, restAfterFailureS, restS } from './visit-period.js'
+
+/** What came of one visit. */
+export type Visit =
+  | {
+      readonly outcome: 'changed' | 'unchanged'
+      /** What was published of the board's entries. */
+      readonly changes: readonly LeaderboardEntryChanged[]
+      /** A part of the page that could not be read. */
+      readonly fault?: string
+    }
+  /** Upstream said that the page is as it was. */
+  | { readonly outcome: 'not-modified' }
+  /** `isAnswered`: upstream is there, though not with a page that can be read. */
+  | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
+  /** What was published of the board before cannot be read yet, so what is new cannot be known. */
+  | { readonly outcome: 'behind'; readonly fault: string }
+  /** Another process has the turn now, or the service stops. */
+  | { readonly outcome: 'given-up' }
+
+export type VisitNeeds = {
+  readonly parsing: PageParsing
+  readonly tables: ReadTables
+  readonly log: LogExtents
+  readonly turns: BoardTurns
+  /** Period of a board on which something moves all the time, seconds. */
+  readonly shortestS: number
+  /** From 0 to below 1. */
+  readonly random: () => number
+}
+
+/** What was looked up for all visits of a batch together. */
+export type VisitBatch = {
+  /** How far the entries of boards can be read. */
+  readonly reached: Reached
+  /** Where the log's partitions ended when the turns had been taken. */
+  readonly headsWhenTaken: Heads
+  /** By {@link boardKey}. */
+  readonly states: ReadonlyMap<string, BoardState>
+  /** The boards of each title, by id: as the tables had them, and then as they were published. */
+  readonly lists: ReadonlyMap<string, Map<number, KnownBoard>>
+  /** Titles whose turns were brought to their list in this batch, with the ids of that list. */
+  readonly listed: Map<string, string>
+}
+
+/** A board that the tables are behind of is looked at again after so long. */
+const BEHIND_REST_S = 30
+const UNKNOWN: BoardState = { version: '0', newestMs: -1 }
+
+/**
+ * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant
+ * it ends at, no change is published twice: a turn counts as unclean from when it was taken until its end is written, and
+ * the board of an unclean turn is compared with the tables only when these have all that the log held when it was taken.
+ * Rejects when the log, the tables or the turns cannot be asked; the turn then stays unclean until its next visit.
+ */
+export async function visitBoard(
+  needs: VisitNeeds,
+  reader: Reader,
+  turn: Turn,
+  batch: VisitBatch,
+  signal: AbortSignal
+): Promise<Visit> {
+  const needed = turn.wasUnclean ? batch.headsWhenTaken : turn.appended
+  if (turn.leaderboardId !== null && !batch.reached.has(needed)) {
+    await needs.turns.end(turn, { ...kept(turn), restS: BEHIND_REST_S })
+    return { outcome: 'behind', fault: `${pathOf(turn)}: what was published of it before cannot be read yet` }
+  }
+  const before = stateOf(turn, batch)
+  // An import may have changed the board since the page was found equal to it; then the page is wanted whole.
+  const equal = turn.equal?.version === before.version ? turn.equal : null
+  const validators = equal?.validators ?? {}
+  const fetched = await reader.fetcher.fetch(pathOf(turn), { validators, signal, urgency: 'later' })
+  if (signal.aborted) {
+    await needs.turns.release([turn])
+    return { outcome: 'given-up' }
+  }
+  if (!fetched.ok) return await failed(needs, turn, fetched.reason, fetched.isRefused === true)
+  if (!fetched.changed) {
+    // The tables have all that was appended before, and are as they were when the page was found equal to them.
+    await needs.turns.end(turn, { ...kept(turn), ...rested(needs, turn, false), isUnclean: false, appended: [] })
+    return { outcome: 'not-modified' }
+  }
+  const parsed = await needs.parsing.parse('game', fetched.html, fetched.address)
+  if (!parsed.ok) return await failed(needs, turn, `${fetched.address}: ${parsed.reason}`, true)
+  const seen = { page: parsed.page, fetched, before, equal, batch }
+  const news = await newsOf(needs, turn, seen, signal).catch(async (error: unknown) => {
+    // Nothing was appended yet. Should this fail too, the lease ends by itself.
+    await needs.turns.release([turn]).catch(() => undefined)
+    throw error
+  })
+  return await publishNews(needs, reader, turn, batch, news)
+}
+
+type ChangedPage = Extract<FetchedPage, { changed: true }>
+
+/** What a page says that is not known yet. */
+type News = {
+  readonly fetched: ChangedPage
+  readonly before: BoardState
+  readonly list: PagePart<readonly ListedBoard[]>
+  readonly boards: ReturnType<typeof leaderboardsOf>
+  /** The list does not have the board that was asked for. */
+  readonly isVanished: boolean
+  readonly entries: PagePart<readonly LeaderboardEntryChanged[]>
+  /** Hash of the entries that the page shows; empty where they cannot be read. */
+  readonly content: string
+}
+
+async function newsOf(
+  { tables }: VisitNeeds,
+  turn: Turn,
+  seen: { page: GamePage; fetched: ChangedPage; before: BoardState; equal: EqualPage | null; batch: VisitBatch },
+  signal: AbortSignal
+): Promise<News> {
+  const { page, fetched, before, equal, batch } = seen
+  const { titleId, leaderboardId } = turn
+  const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
+  const list = listOf(page.boards, known)
+  const boards = list.ok ? leaderboardsOf(titleId, list.value, known, fetched.answeredAtMs) : []
+  // At once, before other visits of the batch compare their lists of the same title.
+  for (const { leaderboardId: id, name, listed = true, observedAt } of boards) {
+    known.set(id, { name, listed, observedAtMs: millisecondsOf(observedAt) })
+  }
+  const isVanished =
+    leaderboardId !== null && list.ok && !list.value.some((each) => each.leaderboardId === leaderboardId)
+  const news = { fetched, before, list, boards, isVanished, content: '' }
+  if (leaderboardId === null || isVanished) return { ...news, entries: { ok: true, value: [] } }
+  const { board } = page
+  if (!board.ok) return { ...news, entries: board }
+  if (board.value.leaderboardId !== leaderboardId) {
+    const shown = board.value.leaderboardId === undefined ? 'none' : `board ${board.value.leaderboardId}`
+    return { ...news, entries: { ok: false, reason: `asked for board ${leaderboardId}, the page shows ${shown}` } }
+  }
+  // A tenth of the work of reading the board back and comparing, and most visits find nothing new.
+  const content = createHash('sha256').update(JSON.stringify(board.value.entries)).digest('base64')
+  if (content === equal?.content) return { ...news, content, entries: { ok: true, value: [] } }
+  const entries = diffBoard({
+    titleId,
+    leaderboardId,
+    // After all that is known of the board, whatever other machines' clocks said.
+    changedAt: instantOf(Math.max(fetched.answeredAtMs, before.newestMs + 1)),
+    last: await lastBoard(tables, { titleId, leaderboardId }, signal),
+    page: board.value.entries
+  })
+  return { ...news, content, entries: { ok: true, value: entries } }
+}
+
+/** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */
+function listOf(list: GamePage['boards'], known: ReadonlyMap<number, KnownBoard>): PagePart<readonly ListedBoard[]> {
+  if (!list.ok) return list
+  if (list.value !== undefined) return { ok: true, value: list.value }
+  const listed = [...known.values()].filter((board) => board.listed).length
+  if (listed === 0) return { ok: true, value: [] }
+  return { ok: false, reason: `the page has no list of boards, where ${listed} were listed` }
+}
+
+async function publishNews(
+  needs: VisitNeeds,
+  reader: Reader,
+  turn: Turn,
+  batch: VisitBatch,
+  news: News
+): Promise<Visit> {
+  const { turns } = needs
+  const { list, entries, boards, fetched } = news
+  const faults = [list, entries].flatMap((part) => (part.ok ? [] : [`${fetched.address}: ${part.reason}`]))
+  if (!list.ok && (!entries.ok || turn.leaderboardId === null))
+    return await failed(needs, turn, faults.join('; '), true)
+  // Whoever has lost the turn must not append: the other compares with tables that know nothing of it.
+  if (!(await turns.renew(turn))) return { outcome: 'given-up' }
+  await reader.publish(publication(leaderboardTopic, boards))
+  const added = list.ok ? await bringTurnsTo(turns, turn.titleId, list.value, batch) : 0
+  if (!entries.ok) return await failed(needs, turn, faults.join('; '), true)
+  const changes = entries.value
+  await reader.publish(publication(leaderboardEntryTopic, changes))
+  const hasChanged = changes.length > 0 || (turn.leaderboardId === null && added + boards.length > 0)
+  if (news.isVanished) await turns.drop(turn)
+  else {
+    // What is published now is known to be equal only once it is in the tables.
+    const isEqual = changes.length === 0 && list.ok && turn.leaderboardId !== null
+    await turns.end(turn, {
+      ...rested(needs, turn, hasChanged),
+      isUnclean: false,
+      appended: changes.length === 0 ? [] : await headsOf(needs.log, leaderboardEntryTopic.name),
+      equal: isEqual ? { validators: fetched.validators, content: news.content, version: news.before.version } : null
+    })
+  }
+  const outcome = hasChanged ? 'changed' : 'unchanged'
+  return faults.length === 0 ? { outcome, changes } : { outcome, changes, fault: faults.join('; ') }
+}
+
+/** Once a title and batch, unless its list changes meanwhile. */
+async function bringTurnsTo(
+  turns: BoardTurns,
+  titleId: string,
+  list: readonly ListedBoard[],
+  batch: VisitBatch
+): Promise<number> {
+  const ids = list.map(({ leaderboardId }) => leaderboardId)
+  if (batch.listed.get(titleId) === ids.join()) return 0
+  batch.listed.set(titleId, ids.join())
+  return (await turns.setBoards(titleId, ids)).added
+}
+
+async function failed(needs: VisitNeeds, turn: Turn, fault: string, isAnswered: boolean): Promise<Visit> {
+  const failures = turn.failures + 1
+  await needs.turns.end(turn, {
+    ...kept(turn),
+    failures,
+    restS: restAfterFailureS(failures, needs.shortestS, needs.random()),
+    equal: null
+  })
+  return { outcome: 'failed', fault, isAnswered }
+}
+
+/** A visit that published nothing of the board leaves its turn as it was. */
+function kept(turn: Turn): Omit<Visited, 'restS'> {
+  const { periodS, failures, wasUnclean, appended, equal } = turn
+  return { periodS, failures, isUnclean: wasUnclean, appended, equal }
+}
+
+function rested(
+  { shortestS, random }: VisitNeeds,
+  turn: Turn,
+  hasChanged: boolean
+): Pick<Visited, 'periodS' | 'restS' | 'failures'> {
+  const periodS = nextPeriodS(turn.periodS, hasChanged, shortestS)
+  return { periodS, restS: restS(periodS, random()), failures: 0 }
+}
+
+function stateOf({ titleId, leaderboardId }: Turn, { states }: VisitBatch): BoardState {
+  return (leaderboardId === null ? undefined : states.get(boardKey({ titleId, leaderboardId }))) ?? UNKNOWN
+}
+
+function pathOf({ titleId, leaderboardId }: Turn): string {
+  return `/games/${titleId}${leaderboardId === null ? '' : `?leaderboard=${leaderboardId}`}`
+}

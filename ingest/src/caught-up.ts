@@ -1,0 +1,60 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LogExtents } from './log.js'
+import type { ReadTables } from './read-tables.js'
+
+/** Where partitions of a topic end: everything before `next` is meant. */
+export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
+
+const ASK_AGAIN_MS = 100
+
+/** Where the partitions of a topic end now. Those that hold nothing are left out. */
+export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
+  const extents = await log.extents(topic)
+  return extents
+    .filter(({ first, next }) => first < next)
+    .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
+}
+
+/** The farther of two heads, partition by partition. */
+export function farther(heads: readonly Heads[]): Heads {
+  const farthest = new Map<string, Heads[number]>()
+  for (const head of heads.flat()) {
+    const key = `${head.epoch}/${head.partition}`
+    if (head.next > (farthest.get(key)?.next ?? 0)) farthest.set(key, head)
+  }
+  return [...farthest.values()]
+}
+
+/** How far a projection's table can be read. */
+export type Reached = { has(heads: Heads): boolean }
+
+/** Asks how far a projection has come. */
+export async function reachedBy(tables: ReadTables, projection: string, signal?: AbortSignal): Promise<Reached> {
+  const rows = await tables.rows(
+    `SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
+     FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`,
+    { name: `project:${projection}` },
+    signal === undefined ? {} : { signal }
+  )
+  const reached = new Map(rows.map((row) => [`${row.epoch}/${row.partition}`, Number(row.next)]))
+  return {
+    has: (heads) => heads.every(({ epoch, partition, next }) => (reached.get(`${epoch}/${partition}`) ?? 0) >= next)
+  }
+}
+
+/**
+ * Waits until a projection has taken everything before `heads`, for `timeoutMs` at most.
+ * @returns how far it has come then
+ */
+export async function untilCaughtUp(
+  tables: ReadTables,
+  want: { readonly projection: string; readonly heads: Heads },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal }
+): Promise<Reached> {
+  const untilMs = performance.now() + options.timeoutMs
+  for (;;) {
+    const reached = await reachedBy(tables, want.projection, options.signal)
+    if (reached.has(want.heads) || performance.now() >= untilMs) return reached
+    await delay(ASK_AGAIN_MS, undefined, { signal: options.signal })
+  }
+}

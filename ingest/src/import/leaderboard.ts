@@ -1,0 +1,15 @@
+import { leaderboardTopic } from '@gamenet/schemas'
+import { visibleText } from '../pages/page-text.js'
+import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
+import { importable } from './importable.js'
+
+/** Names of boards. Whether a board is still listed, its title's page alone can say. */
+export const leaderboardImport = importable({
+  topic: leaderboardTopic,
+  fields: { titleId: 'text', leaderboardId: 'integer', name: 'text', observedAt: 'instant' },
+  withheld: ['listed'],
+  measured: [],
+  aheadMsMax: AHEAD_OF_NOW_MS_MAX,
+  outcome: (fields, judge) =>
+    judge(typeof fields.name === 'string' ? { ...fields, name: visibleText(fields.name) } : fields)
+})

@@ -1,0 +1,26 @@
+import type { z } from 'zod'
+import type { Fields } from './importable.js'
+
+/** What a schema made of a row, or why it takes none such. */
+export type Judged<Value> = { readonly value: Value } | { readonly fault: string }
+
+/** Reads a row by a schema; the first thing that is wrong is named with its field and what was found there. */
+export function judged<Value>(schema: z.ZodType<Value>, fields: Fields): Judged<Value> {
+  const parsed = schema.safeParse(fields)
+  if (parsed.success) return { value: parsed.data }
+  const [issue] = parsed.error.issues
+  const [field] = issue?.path ?? []
+  const place = issue?.path.map(String).join('.') || 'the row'
+  if (field !== undefined && fields[String(field)] === undefined) return { fault: `${String(field)} is missing` }
+  const found = (issue?.path ?? []).reduce<unknown>(
+    (value, key) => (typeof value === 'object' && value !== null ? (value as Fields)[String(key)] : undefined),
+    fields
+  )
+  return { fault: `${place} is ${shown(found)}: ${issue?.message ?? 'it does not match the schema'}` }
+}
+
+/** A value as a sentence may repeat it. */
+export function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? 'missing'
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

@@ -1,0 +1,98 @@
+import { millisecondsOfRawScore, millisecondsOfTime } from '@gamenet/schemas'
+import { quoted } from './page-text.js'
+import { type PageElement, shownText } from './page-tree.js'
+import type { PagePart, PageSource } from './parsed-page.js'
+import { stripedRows } from './striped-table.js'
+
+/** An entry as a board shows it. */
+export type BoardEntry = {
+  /** The exact text; two names that differ in anything are two players. */
+  readonly playerName: string
+  /** 1 for the first entry of exactly this name on the page, 2 for the second. */
+  readonly occurrence: number
+  /** As shown: ranks may stand twice, leave gaps and fall. */
+  readonly rank: number
+  /** Text of the last cell: the score or the time. */
+  readonly rating: string
+  /** Milliseconds; null when the page's ratings are scores. */
+  readonly timeMs: number | null
+  /** What stands in the cells between, by name; absent when that is nothing. */
+  readonly details?: Readonly<Record<string, string>>
+}
+
+const NAME = 'the table of the board'
+/** The cells between the name and the rating, by the number of all cells. */
+const DETAILS: Readonly<Record<number, readonly string[]>> = {
+  3: [],
+  7: ['date', 'location', 'circuit', 'car'],
+  8: ['firsts', 'seconds', 'thirds', 'races', 'kudosRank']
+}
+const WHOLE_NUMBER = /^(?:0|-?[1-9]\d{0,2}(?:,\d{3})+|-?[1-9]\d*)$/
+const RANK_MIN = -2_147_483_648
+const RANK_MAX = 2_147_483_647
+/** What the schema of an entry takes. */
+const NAME_LENGTH_MAX = 500
+const RATING_LENGTH_MAX = 200
+const DETAIL_LENGTH_MAX = 500
+const OCCURRENCE_MAX = 65_535
+
+type Row = Omit<BoardEntry, 'timeMs' | 'occurrence'>
+
+/** Reads the entries of a board. One row that cannot be read fails it, for a missing row would read as a removal. */
+export function readBoardTable(table: PageElement, source: PageSource): PagePart<readonly BoardEntry[]> {
+  const read = stripedRows(table, source, NAME)
+  if (!read.ok) return read
+  const rows: Row[] = []
+  for (const [index, cells] of read.rows.entries()) {
+    const row = entryIn(cells)
+    if (typeof row === 'string') return { ok: false, reason: `row ${index + 1} of ${NAME}: ${row}` }
+    rows.push(row)
+  }
+  const times = timesOf(rows)
+  const seen = new Map<string, number>()
+  const entries: BoardEntry[] = []
+  for (const [index, row] of rows.entries()) {
+    const occurrence = (seen.get(row.playerName) ?? 0) + 1
+    if (occurrence > OCCURRENCE_MAX) {
+      return { ok: false, reason: `${NAME} has the name ${quoted(row.playerName)} more than ${OCCURRENCE_MAX} times` }
+    }
+    seen.set(row.playerName, occurrence)
+    entries.push({ ...row, occurrence, timeMs: times?.[index] ?? null })
+  }
+  return { ok: true, value: entries }
+}
+
+function entryIn(cells: readonly PageElement[]): Row | string {
+  const names = DETAILS[cells.length]
+  if (names === undefined) return `expected 3, 7 or 8 cells, found ${cells.length}`
+  const [rankText = '', playerName = '', ...others] = cells.map(shownText)
+  const rating = others.pop() ?? ''
+  const rank = WHOLE_NUMBER.test(rankText) ? Number(rankText.replaceAll(',', '')) : Number.NaN
+  if (!(rank >= RANK_MIN && rank <= RANK_MAX)) return `expected a rank, got ${quoted(rankText)}`
+  if (playerName === '' || playerName.length > NAME_LENGTH_MAX) {
+    return `expected a name of 1 to ${NAME_LENGTH_MAX} characters, got ${quoted(playerName)}`
+  }
+  if (rating === '' || rating.length > RATING_LENGTH_MAX) {
+    return `expected a score or time of 1 to ${RATING_LENGTH_MAX} characters, got ${quoted(rating)}`
+  }
+  const details: Record<string, string> = {}
+  let isDetailed = false
+  for (const [index, text] of others.entries()) {
+    if (text.length > DETAIL_LENGTH_MAX) return `the ${names[index]} has more than ${DETAIL_LENGTH_MAX} characters`
+    if (text === '') continue
+    details[names[index] ?? ''] = text
+    isDetailed = true
+  }
+  return { playerName, rank, rating, ...(isDetailed && { details }) }
+}
+
+/** Milliseconds of all ratings; undefined unless each of them is a time: text, or a raw score in a time's range. */
+function timesOf(rows: readonly Row[]): number[] | undefined {
+  const times: number[] = []
+  for (const { rating } of rows) {
+    const ms = millisecondsOfTime(rating) ?? millisecondsOfRawScore(rating)
+    if (ms === undefined) return undefined
+    times.push(ms)
+  }
+  return times
+}

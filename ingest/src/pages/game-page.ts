@@ -1,0 +1,71 @@
+import type { Lobby } from '@gamenet/schemas'
+import { type ListedBoard, readBoardList, readSelectedBoard } from './board-list.js'
+import { type BoardEntry, readBoardTable } from './board-table.js'
+import { readMatchTable } from './match-table.js'
+import { isElement, type PageElement } from './page-tree.js'
+import { type PagePart, type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
+
+/** A game page. Each part stands for itself: what cannot be read of one says nothing about the others. */
+export type GamePage = {
+  readonly matches: PagePart<readonly Lobby[]>
+  /** The boards of the game, in the order of the page; undefined when the page has no list at all. */
+  readonly boards: PagePart<readonly ListedBoard[] | undefined>
+  /** The board that the page shows. Not to be read when it shows none. */
+  readonly board: PagePart<ShownBoard>
+}
+
+export type ShownBoard = {
+  /** Which board the page says to show; undefined when it does not say. */
+  readonly leaderboardId: number | undefined
+  readonly entries: readonly BoardEntry[]
+}
+
+const TABLE = 'table.table-striped'
+const SELECT = 'select#leaderboard-select'
+
+/** Reads the page of one game: its matches, its list of boards, and the board that was asked for. */
+export function parseGamePage(html: string): ParsedPage<GamePage> {
+  return parseHtml(html, ($, source) => {
+    const found = $(`${TABLE}, ${SELECT}`).toArray().filter(isElement)
+    const selects = found.filter(({ name }) => name === 'select')
+    const first = selects.length === 0 ? found.length : found.findIndex(({ name }) => name === 'select')
+    const matchTable = found.slice(0, first)[0]
+    const boardTable = found.slice(first).find(({ name }) => name === 'table')
+    return {
+      ok: true,
+      page: {
+        matches:
+          matchTable === undefined
+            ? missing(`the table of matches (${TABLE}${first < found.length ? ' before the list of boards' : ''})`)
+            : readMatchTable(matchTable, source),
+        boards: selects.length > 1 ? tooManyLists(selects) : listedBoards(selects[0], source),
+        board: selects.length > 1 ? tooManyLists(selects) : shownBoard(selects[0], boardTable, source)
+      }
+    }
+  })
+}
+
+function listedBoards(select: PageElement | undefined, source: PageSource): GamePage['boards'] {
+  return select === undefined ? { ok: true, value: undefined } : readBoardList(select, source)
+}
+
+function shownBoard(
+  select: PageElement | undefined,
+  table: PageElement | undefined,
+  source: PageSource
+): GamePage['board'] {
+  if (select === undefined) return missing(`the list of boards (${SELECT}), after which a board stands,`)
+  if (table === undefined) return missing(`the table of a board (${TABLE} after the list of boards)`)
+  const selected = readSelectedBoard(select, source)
+  if (!selected.ok) return selected
+  const entries = readBoardTable(table, source)
+  return entries.ok ? { ok: true, value: { leaderboardId: selected.value, entries: entries.value } } : entries
+}
+
+function missing(what: string): { ok: false; reason: string } {
+  return { ok: false, reason: `${what} is missing` }
+}
+
+function tooManyLists(selects: readonly PageElement[]): { ok: false; reason: string } {
+  return { ok: false, reason: `expected one list of boards (${SELECT}), found ${selects.length}` }
+}

@@ -1,0 +1,179 @@
+import { leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
+import type { BoardMetrics } from '../boards/board-metrics.js'
+import type { BoardTurns, Turn } from '../boards/board-turns.js'
+import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
+import { boardStates } from '../boards/last-board.js'
+import { type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
+import { farther, headsOf, untilCaughtUp } from '../caught-up.js'
+import type { Reader, Reading, Source } from './reading.js'
+import { namedGaps } from './run-source.js'
+
+/** Visits of one run at most: few enough to tell soon how they went, enough that what is asked for all costs little. */
+const BATCH_VISITS_MAX = 50
+const BATCH_MS = 30_000
+/** One page is read while another is compared and a third is published; upstream is asked for one at a time all the same. */
+const VISITS_AT_ONCE = 3
+/** So long the tables may need for what earlier visits appended; boards that they lack still are left for later. */
+const CAUGHT_UP_MS = 20_000
+/** Titles are looked up anew so often. */
+const TITLES_EVERY_MS = 60_000
+/** So many pages in a row that upstream gives no answer for say that it is away. */
+const UNANSWERED_MAX = 3
+const REST_FIRST_MS = 10_000
+const REST_MAX_MS = 300_000
+
+export type BoardsNeeds = Omit<VisitNeeds, 'turns'> & {
+  /** Opens the turns with the first run: a command that visits no board does without them. */
+  readonly turns: () => Promise<BoardTurns>
+  readonly metrics: BoardMetrics
+}
+
+/** Boards by their turns: each run visits some of those that are due. */
+export type BoardsSource = Source & {
+  /** Visits everything once, due or not, some at each run, until a run finds nothing left to do. */
+  everything(): Source
+}
+
+/** Visits the boards of all titles, and their lists, each when its turn comes; lively boards more often than quiet ones. */
+export function boardsSource(needs: BoardsNeeds): BoardsSource {
+  let titlesAtMs = Number.NEGATIVE_INFINITY
+  let restUntilMs = Number.NEGATIVE_INFINITY
+  let troubles = 0
+  const addTitles = async (turns: BoardTurns, signal: AbortSignal) => {
+    if (performance.now() - titlesAtMs < TITLES_EVERY_MS) return
+    const titleIds = await titlesWithBoards(needs.tables, signal)
+    if (titleIds.length > 0) await turns.add(titleIds)
+    // Before the first title is known, the next run looks again.
+    if (titleIds.length > 0) titlesAtMs = performance.now()
+  }
+  /** What stops all visits, upstream or an engine, is not tried again at once. */
+  const rest = (isTrouble: boolean) => {
+    troubles = isTrouble ? troubles + 1 : 0
+    if (isTrouble) restUntilMs = performance.now() + Math.min(REST_FIRST_MS * 2 ** (troubles - 1), REST_MAX_MS)
+  }
+  return {
+    name: 'boards',
+    async read(reader, signal) {
+      if (performance.now() < restUntilMs) return { ok: true, isIdle: true }
+      try {
+        const turns = await needs.turns()
+        await addTitles(turns, signal)
+        const { reading, isAway } = await visitSome(
+          { ...needs, turns },
+          reader,
+          await turns.take(BATCH_VISITS_MAX),
+          signal
+        )
+        rest(isAway)
+        return reading
+      } catch (error) {
+        rest(true)
+        throw error
+      }
+    },
+    everything() {
+      let beganAt: Date | undefined
+      let isOver = false
+      /** Even a run that finds nothing says that it was there. */
+      const told = (reading: Reading, isFirst: boolean): Reading =>
+        isFirst && reading.ok && 'isIdle' in reading ? { ok: true, publications: [], gaps: [] } : reading
+      return {
+        name: 'boards',
+        async read(reader, signal) {
+          if (isOver) return { ok: true, isIdle: true }
+          isOver = true
+          const turns = await needs.turns()
+          const isFirst = beganAt === undefined
+          if (isFirst) {
+            titlesAtMs = Number.NEGATIVE_INFINITY
+            const heads = await headsOf(needs.log, titleTopic.name)
+            await untilCaughtUp(needs.tables, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
+          }
+          beganAt ??= await turns.now()
+          await addTitles(turns, signal)
+          const taken = await turns.take(BATCH_VISITS_MAX, { untriedSince: beganAt })
+          const { reading, isAway } = await visitSome({ ...needs, turns }, reader, taken, signal)
+          // An upstream that is away is not asked for everything else too.
+          isOver = isAway
+          return told(reading, isFirst)
+        }
+      }
+    }
+  }
+}
+
+type BatchNeeds = VisitNeeds & { readonly metrics: BoardMetrics }
+
+async function visitSome(
+  needs: BatchNeeds,
+  reader: Reader,
+  taken: readonly Turn[],
+  signal: AbortSignal
+): Promise<{ reading: Reading; isAway: boolean }> {
+  needs.metrics.counted(await needs.turns.count())
+  if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isAway: false }
+  const left = [...taken].sort(byTitle)
+  const visits: Visit[] = []
+  let unanswered = 0
+  let isFailing = false
+  const visitInTurn = async (batch: VisitBatch, untilMs: number) => {
+    while (!isFailing && !signal.aborted && performance.now() < untilMs && unanswered < UNANSWERED_MAX) {
+      // From here on the visit itself ends the turn.
+      const turn = left.shift()
+      if (turn === undefined) return
+      const visit = await visitBoard(needs, reader, turn, batch, signal)
+      visits.push(visit)
+      needs.metrics.visited(visit)
+      if (visit.outcome !== 'behind') unanswered = visit.outcome === 'failed' && !visit.isAnswered ? unanswered + 1 : 0
+    }
+  }
+  try {
+    const batch = await lookUp(needs, left, signal)
+    const untilMs = performance.now() + BATCH_MS
+    const visiting = Array.from({ length: VISITS_AT_ONCE }, () =>
+      visitInTurn(batch, untilMs).catch((error: unknown) => {
+        isFailing = true
+        throw error
+      })
+    )
+    const ended = await Promise.allSettled(visiting)
+    for (const each of ended) if (each.status === 'rejected') throw each.reason
+  } finally {
+    // A failure here would hide the one that led here; what is not given back ends with its lease.
+    await needs.turns.release(left).catch(() => undefined)
+  }
+  return { reading: readingOf(visits, signal), isAway: unanswered > 0 && unanswered === visits.length }
+}
+
+/** All that visits need to know of what was published before, asked once for all. */
+async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSignal): Promise<VisitBatch> {
+  const { tables, log } = needs
+  const headsWhenTaken = await headsOf(log, leaderboardEntryTopic.name)
+  const heads = farther(turns.map(({ wasUnclean, appended }) => (wasUnclean ? headsWhenTaken : appended)))
+  const options = { timeoutMs: CAUGHT_UP_MS, signal }
+  const reached = await untilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
+  const listHeads = await headsOf(log, leaderboardTopic.name)
+  await untilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
+  const boards = turns.flatMap(({ titleId, leaderboardId }) =>
+    leaderboardId === null ? [] : [{ titleId, leaderboardId }]
+  )
+  return {
+    reached,
+    headsWhenTaken,
+    states: await boardStates(tables, boards, signal),
+    lists: await knownLists(tables, [...new Set(turns.map(({ titleId }) => titleId))], signal),
+    listed: new Map()
+  }
+}
+
+function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
+  const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
+  const isNothingRead = visits.every(({ outcome }) => outcome === 'failed' || outcome === 'behind')
+  if (signal.aborted && visits.length === 0) return { ok: false, reason: 'the service is stopping' }
+  if (visits.length > 0 && isNothingRead) return { ok: false, reason: namedGaps(gaps) }
+  return { ok: true, publications: [], gaps }
+}
+
+function byTitle(a: Turn, b: Turn): number {
+  return a.titleId < b.titleId ? -1 : Number(a.titleId > b.titleId)
+}

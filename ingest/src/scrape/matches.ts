@@ -1,0 +1,80 @@
+import { type MatchesListed, matchListTopic, titleCountTopic } from '@gamenet/schemas'
+import { headsOf, untilCaughtUp } from '../caught-up.js'
+import type { LogExtents } from '../log.js'
+import type { PageParsing } from '../pages/page-parsing.js'
+import { publication } from '../publish.js'
+import type { ReadTables } from '../read-tables.js'
+import { matchListOf } from '../sources/match-list.js'
+import { createPageReader } from './page-reader.js'
+import type { Source } from './reading.js'
+import { namedGaps } from './run-source.js'
+
+/** Newest counts that are not in the tables by then are seen by the next run. */
+const CAUGHT_UP_MS = 5_000
+/** Lists wait for one another at most so long: one append for many of them takes a seventh of the log's room. */
+const APPEND_EVERY_MS = 5_000
+
+/** A title that was not among the counts for so long has left the network, with whatever it showed last. */
+const COUNTED_WITHIN_HOURS = 1
+
+type MatchesReader = ReturnType<typeof createPageReader<MatchesListed['matches']>>
+
+/**
+ * The game pages of all titles that have sessions now, and of those whose newest list has a lobby, so that a lobby that
+ * closes is seen to be gone. A page that cannot be read is a gap: it publishes no list.
+ */
+export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables; log: LogExtents }): Source {
+  let readers = new Map<string, MatchesReader>()
+  return {
+    name: 'matches',
+    async read(reader, signal) {
+      const titleIds = await lively(needs, signal)
+      // What a page said is remembered only as long as its title is asked for.
+      readers = new Map(titleIds.map((titleId) => [titleId, readers.get(titleId) ?? matchesReader(needs, titleId)]))
+      const gaps: string[] = []
+      let lists: MatchesListed[] = []
+      let publishedAtMs = performance.now()
+      for (const [titleId, readMatches] of readers) {
+        if (signal.aborted) return { ok: false, reason: 'the service is stopping' }
+        const read = await readMatches(reader.fetcher, signal)
+        if (read.ok) lists.push(matchListOf(titleId, read.page, read.observedAt))
+        else gaps.push(`${titleId}: ${read.reason}`)
+        if (performance.now() - publishedAtMs < APPEND_EVERY_MS) continue
+        await reader.publish(publication(matchListTopic, lists))
+        lists = []
+        publishedAtMs = performance.now()
+      }
+      if (gaps.length > 0 && gaps.length === titleIds.length) return { ok: false, reason: namedGaps(gaps) }
+      return { ok: true, publications: [publication(matchListTopic, lists)], gaps }
+    }
+  }
+}
+
+function matchesReader({ parsing }: { parsing: PageParsing }, titleId: string): MatchesReader {
+  return createPageReader(`/games/${titleId}`, async (html, address) => {
+    const parsed = await parsing.parse('game', html, address)
+    if (!parsed.ok) return parsed
+    const { matches } = parsed.page
+    return matches.ok ? { ok: true, page: [...matches.value] } : matches
+  })
+}
+
+/** Titles of the newest counts that have sessions, or had a lobby in their newest list, by id. */
+async function lively(
+  { tables, log }: { tables: ReadTables; log: LogExtents },
+  signal: AbortSignal
+): Promise<string[]> {
+  const want = { projection: 'title-latest', heads: await headsOf(log, titleCountTopic.name) }
+  await untilCaughtUp(tables, want, { timeoutMs: CAUGHT_UP_MS, signal })
+  const rows = await tables.rows(
+    `SELECT c.title_id AS titleId
+     FROM title_latest AS c FINAL
+     WHERE NOT c.imported
+       AND c.ts >= (SELECT max(n.ts) FROM title_latest AS n WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
+       AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM match_latest AS l FINAL WHERE notEmpty(l.hosts)))
+     ORDER BY c.title_id`,
+    { hours: COUNTED_WITHIN_HOURS },
+    { signal }
+  )
+  return rows.map((row) => String(row.titleId))
+}

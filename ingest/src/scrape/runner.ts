@@ -1,0 +1,105 @@
+import type { ScrapeRan } from '@gamenet/schemas'
+import { scrapeRanOf } from '../sources/scrape.js'
+
+/** One source's runs: never two at once, the last one remembered. */
+export type Runner = {
+  /** Runs by its schedule, or joins the run in progress. */
+  runDue(): Promise<void>
+  /** Runs because somebody asked, or joins the run that somebody asked for; what came of it. */
+  runAsked(): Promise<ScrapeRan>
+  running(): boolean
+  last(): ScrapeRan | undefined
+  /** Resolves when no run is under way. Never rejects. */
+  idle(): Promise<unknown>
+}
+
+/** A source of which each run reads all there is. `run` must not reject. */
+export function wholeRunner(run: () => Promise<ScrapeRan>): Runner {
+  let current: Promise<ScrapeRan> | undefined
+  let last: ScrapeRan | undefined
+  const join = async () => {
+    current ??= run().finally(() => {
+      current = undefined
+    })
+    last = await current
+    return last
+  }
+  return {
+    runDue: async () => {
+      await join()
+    },
+    runAsked: join,
+    running: () => current !== undefined,
+    last: () => last,
+    idle: () => current ?? Promise.resolve()
+  }
+}
+
+/** Runs a part of what there is to do; undefined when nothing is left. Must not reject. */
+type RunPart = () => Promise<ScrapeRan | undefined>
+
+/**
+ * A source of which each run reads a part: by its schedule run after run as long as something is due; when asked, all
+ * of it, which waits for what is under way. Ends early when `isStopping`.
+ */
+export function partRunner(needs: {
+  readonly runDue: RunPart
+  /** Begins to do everything. */
+  readonly everything: () => RunPart
+  readonly isStopping: () => boolean
+}): Runner {
+  let last: ScrapeRan | undefined
+  let due: Promise<void> | undefined
+  let asked: Promise<ScrapeRan> | undefined
+  const runParts = async (run: RunPart, isLast: (ran: ScrapeRan) => boolean) => {
+    const runs: ScrapeRan[] = []
+    for (let ran = await run(); ran !== undefined; ran = await run()) {
+      last = ran
+      runs.push(ran)
+      if (needs.isStopping() || isLast(ran)) break
+    }
+    return runs
+  }
+  return {
+    async runDue() {
+      if (asked !== undefined) return
+      // After a failure the schedule's next round is soon enough.
+      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed')
+        .then(() => undefined)
+        .finally(() => {
+          due = undefined
+        })
+      await due
+    },
+    async runAsked() {
+      asked ??= Promise.resolve(due)
+        .then(() => runParts(needs.everything(), () => false))
+        .then(summaryOf)
+        .finally(() => {
+          asked = undefined
+        })
+      return await asked
+    },
+    running: () => due !== undefined || asked !== undefined,
+    last: () => last,
+    idle: () => Promise.allSettled([due, asked])
+  }
+}
+
+/** What came of several runs, as if it had been one. There is at least one. */
+function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
+  const [first] = runs
+  if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')
+  const outcomes = new Set(runs.map(({ outcome }) => outcome))
+  const reasons = runs.flatMap(({ reason }) => reason ?? [])
+  const ends = runs.map((run) => Date.parse(run.observedAt) + run.durationMs)
+  const beganAtMs = Date.parse(first.observedAt)
+  return scrapeRanOf({
+    source: first.source,
+    beganAtMs,
+    durationMs: Math.max(...ends) - beganAtMs,
+    outcome: outcomes.size === 1 ? first.outcome : 'partial',
+    published: runs.reduce((sum, { published }) => sum + published, 0),
+    reason: reasons.length === 0 ? undefined : reasons.join('; ')
+  })
+}

@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict'
+import { LeaderboardEntryChanged, ranked, type Standing } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { diffBoard, type KnownEntry } from '../../src/boards/diff-board.js'
+import type { BoardEntry } from '../../src/pages/board-table.js'
+
+const BOARD = { titleId: '4d530064', leaderboardId: 7, changedAt: '2026-03-14T20:00:00.123Z' }
+const SPACING = 2 ** 32
+
+/** What stands on a page, before the entries of one name are numbered. */
+type Shown = Omit<BoardEntry, 'occurrence'>
+/** A board as the fold of its events knows it. */
+type Folded = Standing & { readonly details?: Readonly<Record<string, string>> }
+
+test('the first page of a board is new entries, in order', async (t) => {
+  const events = diffBoard({ ...BOARD, last: [], page: pageOf([shown('ann', 1, '90'), shown('bob', 2, '80')]) })
+  t.same(events, [
+    { ...BOARD, playerName: 'ann', changeType: 'new', rank: 1, rating: '90', order: SPACING, step: 1 },
+    { ...BOARD, playerName: 'bob', changeType: 'new', rank: 2, rating: '80', order: 2 * SPACING, step: 1 }
+  ])
+})
+
+test('the same page again gives no event', async (t) => {
+  const page = pageOf([shown('ann', 1, '90'), { ...shown('bob', 1, '90'), details: { car: 'Elise' } }])
+  const board = folded(diffBoard({ ...BOARD, last: [], page }))
+  t.same(diffBoard({ ...BOARD, last: board, page }), [])
+  t.same(diffBoard({ ...BOARD, last: board.toReversed(), page }), [], 'whatever order the rows come in')
+})
+
+test('who comes at the top of a board of 1,000 costs one event, and all ranks below follow', async (t) => {
+  const players = Array.from({ length: 1000 }, (_, i) => `player ${i}`)
+  const before = folded(diffBoard({ ...BOARD, last: [], page: numbered(players) }))
+  const page = numbered(['ann', ...players])
+  const events = diffBoard({ ...BOARD, last: before, page })
+  t.match(events, [{ playerName: 'ann', changeType: 'new', rank: 1, order: 0 }])
+  t.equal(events.length, 1)
+  t.same(shownBy(folded(events, before)), page)
+})
+
+test('one edit of a board without ties is one event: who came, left, rose or has another rating', async () => {
+  const players = fc.uniqueArray(fc.nat({ max: 10_000 }), { minLength: 2, maxLength: 60 })
+  fc.assert(
+    fc.property(
+      players,
+      fc.nat(),
+      fc.nat(),
+      fc.constantFrom('come', 'leave', 'move', 'improve'),
+      (names, a, b, edit) => {
+        const before = folded(diffBoard({ ...BOARD, last: [], page: numbered(names.map(String)) }))
+        const rows = names.map((name, i) => shown(String(name), i + 1, ratingOf(String(name))))
+        const from = a % rows.length
+        const to = b % rows.length
+        if (edit === 'come') rows.splice(to, 0, shown('ann', 0, '1'))
+        else {
+          const [row] = rows.splice(from, 1)
+          assert.ok(row)
+          if (edit === 'move') rows.splice(to, 0, row)
+          if (edit === 'improve') rows.splice(to, 0, { ...row, rating: `${row.rating}0` })
+        }
+        const page = pageOf(rows.map((row, i) => ({ ...row, rank: i + 1 })))
+        const events = diffBoard({ ...BOARD, last: before, page })
+        assert.equal(events.length, edit === 'move' && from === to ? 0 : 1)
+        assert.deepEqual(shownBy(folded(events, before)), page)
+      }
+    ),
+    { numRuns: 200 }
+  )
+})
+
+test('whatever becomes of a board, its events fold to the page: places, ranks, ratings and details', async () => {
+  fc.assert(
+    fc.property(fc.array(anyPage, { minLength: 1, maxLength: 12 }), (pages) => {
+      let board: Folded[] = []
+      for (const page of pages) {
+        const events = diffBoard({ ...BOARD, last: board, page })
+        const before = board
+        board = folded(events, board)
+        assert.deepEqual(shownBy(board), page)
+        assert.deepEqual(diffBoard({ ...BOARD, last: board, page }), [])
+        assertSound(events, before)
+      }
+    }),
+    { numRuns: 300 }
+  )
+})
+
+test('boards that were imported, scraped, or both, with any order keys and none, fold to the page', async () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(anyKnown, { selector: identity, maxLength: 25 }), anyPage, (last, page) => {
+      const events = diffBoard({ ...BOARD, last, page })
+      const board = folded(events, last)
+      assert.deepEqual(shownBy(board), withKnownTimes(page, last))
+      assert.deepEqual(diffBoard({ ...BOARD, last: board, page }), [])
+      assertSound(events, last)
+    }),
+    { numRuns: 800 }
+  )
+})
+
+test('a board grows by its edits one by one, between any two and for ever, at about one event an edit', async () => {
+  // Always between the first two: the gap is used up after 32, and its neighbours have to make room.
+  const names = ['first', 'last']
+  let board = folded(diffBoard({ ...BOARD, last: [], page: numbered(names) }))
+  let events = 0
+  for (let i = 0; i < 400; i += 1) {
+    names.splice(1, 0, `player ${i}`)
+    const page = numbered(names)
+    const changes = diffBoard({ ...BOARD, last: board, page })
+    events += changes.length
+    board = folded(changes, board)
+    if (i % 100 === 99) assert.deepEqual(shownBy(board), page)
+  }
+  assert.ok(events < 400 * 1.5, `${events} events for 400 edits at one place`)
+})
+
+test('a gap without room takes as few neighbours along as can be', async (t) => {
+  const last = ['a', 'b', 'c', 'd', 'e'].map((name, i) => known(name, [0, 10, 11, 12, 13][i] ?? 0))
+  const page = numbered(['a', 'b', 'x', 'c', 'd', 'e'])
+  const events = diffBoard({ ...BOARD, last, page })
+  // Above `b` is room, below `e` too: one neighbour is enough.
+  t.same(
+    events.map(({ playerName, order }) => [playerName, order]),
+    [
+      ['b', 3],
+      ['x', 6]
+    ]
+  )
+  t.same(shownBy(folded(events, last)), page)
+})
+
+test('keys never pass 2^52: a board at their edge is keyed anew, once', async (t) => {
+  const top = -(2 ** 52) + 5
+  const last = [known('a', top), known('b', 0)]
+  const page = numbered(['x', 'a', 'b'])
+  const events = diffBoard({ ...BOARD, last, page })
+  t.same(
+    events.map(({ playerName, changeType, order }) => [playerName, changeType, order]),
+    [
+      ['x', 'new', SPACING],
+      ['a', 'moved', 2 * SPACING],
+      ['b', 'moved', 3 * SPACING]
+    ]
+  )
+  const board = folded(events, last)
+  t.same(shownBy(board), page)
+  t.equal(diffBoard({ ...BOARD, last: board, page: numbered(['y', 'x', 'a', 'b']) }).length, 1)
+})
+
+test('of two entries that passed one another the one that is told anyhow gets the other key', async (t) => {
+  const last = [known('ann', 1), known('bob', 2 ** 40), known('cid', 2 ** 41)]
+  for (const improved of ['ann', 'bob', 'cid']) {
+    const order = improved === 'ann' ? ['bob', 'ann', 'cid'] : ['bob', 'cid', 'ann']
+    if (improved === 'bob') order.splice(0, 3, 'bob', 'ann', 'cid')
+    if (improved === 'cid') order.splice(0, 3, 'cid', 'ann', 'bob')
+    const page = numbered(order).map((row) => (row.playerName === improved ? { ...row, rating: '1000000' } : row))
+    t.match(diffBoard({ ...BOARD, last, page }), [{ playerName: improved, changeType: 'updated' }], improved)
+    t.equal(diffBoard({ ...BOARD, last, page }).length, 1)
+  }
+})
+
+test('a rating that stays keeps the time that was made of it, whatever the page makes of it now', async (t) => {
+  const raw = '2147400000'
+  const time = 2_147_483_647 - Number(raw)
+  const last = [{ ...known('ann', SPACING), rating: raw, timeMs: time }]
+  const asScores = pageOf([shown('bob', 1, '5'), { ...shown('ann', 1, raw), timeMs: null }])
+  t.match(diffBoard({ ...BOARD, last, page: asScores }), [
+    { playerName: 'bob', changeType: 'new' },
+    { playerName: 'ann', changeType: 'moved', timeMs: time, step: 0 }
+  ])
+  const known0 = [{ ...known('ann', SPACING), rating: raw, timeMs: null }]
+  const asTimes = pageOf([{ ...shown('ann', 2, raw), timeMs: time }])
+  t.notMatch(diffBoard({ ...BOARD, last: known0, page: asTimes })[0], { timeMs: time })
+  t.match(diffBoard({ ...BOARD, last: known0, page: pageOf([{ ...shown('ann', 1, '0:01.000'), timeMs: 1000 }]) }), [
+    { changeType: 'updated', timeMs: 1000 }
+  ])
+})
+
+test('a time of zero is a time', async (t) => {
+  const page = pageOf([{ ...shown('ann', 1, '2147483647'), timeMs: 0 }])
+  t.match(diffBoard({ ...BOARD, last: [], page }), [{ timeMs: 0 }])
+})
+
+test('an imported entry that a page shows gets its place, once, and one that it does not show is removed', async (t) => {
+  const imported = (playerName: string): KnownEntry => ({ ...known(playerName, 0), order: null, step: null })
+  const last = [imported('ann'), imported('bob')]
+  const page = numbered(['ann'])
+  const events = diffBoard({ ...BOARD, last, page })
+  t.match(events, [
+    { playerName: 'ann', changeType: 'moved', order: SPACING, step: 1 },
+    { playerName: 'bob', changeType: 'removed' }
+  ])
+})
+
+test('names that stand twice are two entries; the second one leaves when one of them does', async (t) => {
+  const page = pageOf([shown('ann', 1, '9'), shown('Ann', 2, '8'), shown('ann', 3, '7')])
+  const board = folded(diffBoard({ ...BOARD, last: [], page }))
+  t.same(shownBy(board), page)
+  const events = diffBoard({ ...BOARD, last: board, page: page.slice(0, 2) })
+  t.same(events, [{ ...BOARD, playerName: 'ann', occurrence: 2, changeType: 'removed' }])
+})
+
+const name = fc.oneof(
+  fc.constantFrom('ann', 'Ann', 'ANN', '2/ann', '__proto__', 'constructor', '<b>x</b>', 'שלום', 'e\u0301', 'é', ' '),
+  fc.nat({ max: 12 }).map((n) => `player ${n}`)
+)
+const details = fc.option(
+  fc.constantFrom({ car: 'Elise' }, { car: 'Elise', date: '2004-01-01 00:00:00' }, { races: '7' }),
+  {
+    nil: undefined
+  }
+)
+const row = fc.record({
+  playerName: name,
+  rank: fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constantFrom(-2_147_483_648, 0, 2_147_483_647)),
+  rating: fc.constantFrom('10', '20', '-5', '99999999999999999999', 'n/a'),
+  details
+})
+
+/** Pages with ties, gaps, falling ranks, names twice: whatever stands on them. */
+const anyPage: fc.Arbitrary<BoardEntry[]> = fc
+  .oneof(
+    fc.array(row, { maxLength: 25 }),
+    // As boards mostly are: ranks that rise by one, with some ties.
+    fc
+      .array(
+        row.chain((entry) => fc.nat({ max: 3 }).map((step) => ({ ...entry, rank: Math.min(step, 1) }))),
+        {
+          maxLength: 25
+        }
+      )
+      .map((rows) => {
+        let rank = 0
+        return rows.map((entry) => {
+          rank += entry.rank
+          return { ...entry, rank: Math.max(1, rank) }
+        })
+      })
+  )
+  .map((rows) =>
+    pageOf(
+      rows.map(({ details: beside, ...entry }) => ({ ...entry, timeMs: null, ...(beside && { details: beside }) }))
+    )
+  )
+
+const order = fc.oneof(
+  fc.constant(null),
+  fc.integer({ min: -6, max: 6 }),
+  fc.integer({ min: -(2 ** 52), max: 2 ** 52 }),
+  fc.constantFrom(2 ** 52, -(2 ** 52), 2 ** 52 + 1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER)
+)
+const anyKnown: fc.Arbitrary<Folded> = fc
+  .record({
+    playerName: name,
+    occurrence: fc.constantFrom(1, 1, 1, 2, 3),
+    rating: fc.constantFrom('10', '20', '-5', ''),
+    timeMs: fc.option(fc.nat({ max: 5 })),
+    statedRank: fc.option(fc.nat({ max: 9 })),
+    order,
+    step: fc.integer({ min: -3, max: 3 }),
+    details
+  })
+  .map(({ details: beside, step, ...entry }) => ({
+    ...entry,
+    step: entry.order === null ? null : step,
+    ...(beside && { details: beside })
+  }))
+
+function shown(playerName: string, rank: number, rating: string): Shown {
+  return { playerName, rank, rating, timeMs: null }
+}
+
+function known(playerName: string, order: number): Folded {
+  return { playerName, occurrence: 1, rating: ratingOf(playerName), timeMs: null, statedRank: null, order, step: 1 }
+}
+
+/** A page with these names, ranks 1, 2, 3 …; each with a rating of its own, always the same. */
+function numbered(names: readonly string[]): BoardEntry[] {
+  return pageOf(names.map((playerName, i) => shown(playerName, i + 1, ratingOf(playerName))))
+}
+
+function ratingOf(playerName: string): string {
+  return `rating of ${playerName}`
+}
+
+function pageOf(rows: readonly Shown[]): BoardEntry[] {
+  const seen = new Map<string, number>()
+  return rows.map((entry) => {
+    const occurrence = (seen.get(entry.playerName) ?? 0) + 1
+    seen.set(entry.playerName, occurrence)
+    return { ...entry, occurrence }
+  })
+}
+
+function identity({ playerName, occurrence }: { playerName: string; occurrence: number }): string {
+  return JSON.stringify([playerName, occurrence])
+}
+
+/** The plain fold: the newest state of each entry, those that were removed left out. */
+function folded(events: readonly LeaderboardEntryChanged[], before: readonly Folded[] = []): Folded[] {
+  const states = new Map(before.map((entry) => [identity(entry), entry]))
+  for (const event of events) {
+    const { playerName, occurrence = 1 } = event
+    const key = identity({ playerName, occurrence })
+    if (event.changeType === 'removed') states.delete(key)
+    else {
+      states.set(key, {
+        playerName,
+        occurrence,
+        rating: event.rating ?? '',
+        timeMs: event.timeMs ?? null,
+        statedRank: event.rank ?? null,
+        order: event.order ?? null,
+        step: event.step ?? null,
+        ...(event.details && { details: event.details })
+      })
+    }
+  }
+  return [...states.values()]
+}
+
+/** What a reader sees of a folded board, by the rule that all readers share. */
+function shownBy(board: readonly Folded[]): BoardEntry[] {
+  return ranked(board).map(({ entry: { playerName, occurrence, rating, timeMs, details: beside }, rank }) => ({
+    playerName,
+    occurrence,
+    rank,
+    rating,
+    timeMs,
+    ...(beside && { details: beside })
+  }))
+}
+
+function withKnownTimes(page: readonly BoardEntry[], last: readonly Folded[]): BoardEntry[] {
+  const before = new Map(last.map((entry) => [identity(entry), entry]))
+  return page.map((entry) => {
+    const same = before.get(identity(entry))
+    return same?.rating === entry.rating ? { ...entry, timeMs: same.timeMs } : entry
+  })
+}
+
+/** Events are such that the schema takes them, tell of each entry once, and say the kind of change rightly. */
+function assertSound(events: readonly LeaderboardEntryChanged[], before: readonly Folded[]): void {
+  const states = new Map(before.map((entry) => [identity(entry), entry]))
+  const told = new Set<string>()
+  for (const event of events) {
+    LeaderboardEntryChanged.parse(event)
+    assert.ok(Math.abs(event.order ?? 0) <= 2 ** 52)
+    const key = identity({ playerName: event.playerName, occurrence: event.occurrence ?? 1 })
+    assert.ok(!told.has(key), 'an entry is told of once')
+    told.add(key)
+    const state = states.get(key)
+    const same = state !== undefined && state.rating === event.rating
+    const kind = state === undefined ? 'new' : event.changeType === 'removed' ? 'removed' : same ? 'moved' : 'updated'
+    assert.equal(event.changeType, kind)
+  }
+}

@@ -1,0 +1,191 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { decodeEvent, leaderboardEntryTopic } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { type ImportRequest, runImport } from '../src/index.js'
+import { memoryLog } from './import-log.js'
+
+const NOW = Date.UTC(2026, 2, 1)
+const HEADER = 'titleId,leaderboardId,playerName,changeType,rank,rating,timeMs,changedAt'
+
+async function importText(t: Test, content: string | Buffer, given: Partial<ImportRequest> = {}, log = memoryLog()) {
+  const input = join(t.testdir(), 'input')
+  await writeFile(input, content)
+  const request = { topic: 'leaderboard-entry', fileName: 'entries', input, ...given }
+  const result = await runImport(request, { log, known: log.known, now: () => NOW })
+  return { result, log, events: log.events(request.topic) as Readonly<Record<string, unknown>>[] }
+}
+
+const entry = {
+  titleId: '4d530064',
+  leaderboardId: 7,
+  playerName: 'Ann',
+  changeType: 'new',
+  changedAt: '2020-01-01T00:00:00Z'
+}
+
+test('an entry is a time when it has milliseconds or its rating is time text, and each is made of the other', async (t) => {
+  const cells: [string, Record<string, unknown>][] = [
+    ['1:23.456,', { rating: '1:23.456', timeMs: 83_456 }],
+    ['01:23.456,83456', { rating: '01:23.456', timeMs: 83_456 }],
+    [',83456', { rating: '1:23.456', timeMs: 83_456 }],
+    [',0', { rating: '0:00.000', timeMs: 0 }],
+    ['2147483647,0', { rating: '2147483647', timeMs: 0 }],
+    ['1200,', { rating: '1200' }],
+    ['-5,', { rating: '-5' }],
+    ['2147400000,', { rating: '2147400000' }],
+    ['83.456,', { rating: '83.456' }],
+    ['1:60.000,', { rating: '1:60.000' }]
+  ]
+  const lines = cells.map(([cell], n) => `4D530064,7,P${n},new,,${cell},2020-01-01`)
+  const { result, events } = await importText(t, [HEADER, ...lines].join('\n'))
+  t.match(result, { published: cells.length, rejected: 0 })
+  t.same(
+    events,
+    cells.map(([, state], n) => ({ ...entry, playerName: `P${n}`, ...state }))
+  )
+})
+
+test('a row of a board that lacks or contradicts what it must say is reported, and nothing is made up', async (t) => {
+  const lines: [string, RegExp | undefined][] = [
+    ['4d530064,7,Ann,new,1,100,,2020-01-01', undefined],
+    ['4d530064,7,Ann,new,1,,,2020-01-01', /rating and timeMs are both missing/],
+    ['4d530064,7,Ann,updated,,  ,,2020-01-01', /rating and timeMs are both missing/],
+    ['4d530064,7,Ann,removed,,,,2020-01-01', undefined],
+    ['4d530064,7,Ann,moved,1,100,,2020-01-01', /changeType is "moved": expected new, updated, removed/],
+    ['4d530064,7,Ann,,1,100,,2020-01-01', /changeType is missing/],
+    ['4d530064,7,Ann,,,,,2020-01-01', /changeType is missing/],
+    ['4d530064,7,Ann,new,1,100,,', /changedAt is missing/],
+    ['4d530064,7,Ann,new,1,100,,yesterday', /changedAt is "yesterday"/],
+    ['4d530064,7,,new,1,100,,2020-01-01', /playerName is missing/],
+    ['4d530064,,Ann,new,1,100,,2020-01-01', /leaderboardId is missing/],
+    ['4d530064,-7,Ann,new,1,100,,2020-01-01', /leaderboardId is -7/],
+    ['4d53006,7,Ann,new,1,100,,2020-01-01', /titleId is "4d53006"/],
+    ['4d530064,7,Ann,new,first,100,,2020-01-01', /rank is "first": expected a whole number/],
+    ['4d530064,7,Ann,new,1,1:00.000,59999,2020-01-01', /rating is "1:00.000", which is 60000 ms, but timeMs is 59999/],
+    ['4d530064,7,Ann,new,1,,-1,2020-01-01', /timeMs is -1/],
+    ['4d530064,7,Ann,new,1,,4294967296,2020-01-01', /timeMs is 4294967296/],
+    [`4d530064,7,Ann,new,1,${'9'.repeat(201)},,2020-01-01`, /rating is/],
+    [`4d530064,7,${'n'.repeat(501)},new,1,9,,2020-01-01`, /playerName is/],
+    ['4d530064,7,Ann,new,-3,100,,2026-03-01T00:01:00Z', undefined],
+    ['4d530064,7,Ann,new,1,100,,2026-03-01T00:01:00.001Z', /changedAt is .*more than a minute in the future/]
+  ]
+  const { result, events } = await importText(t, [HEADER, ...lines.map(([line]) => line)].join('\n'))
+  const bad = lines.flatMap(([, reason], n) => (reason === undefined ? [] : [{ line: n + 2, reason }]))
+  t.match(result.faults, bad)
+  t.equal(result.faults.length, bad.length)
+  t.match(result, { published: 3, rejected: bad.length, missing: 0, finished: true })
+  t.same(events, [
+    { ...entry, rank: 1, rating: '100' },
+    { ...entry, changeType: 'removed' },
+    { ...entry, rank: -3, rating: '100', changedAt: '2026-03-01T00:01:00Z' }
+  ])
+})
+
+test('that an entry left is one fact, whatever a file says of what it had', async (t) => {
+  const lines = ['removed,3,1:00.000,60000', 'removed,,,', 'removed,,100,7'].map(
+    (cells) => `4d530064,7,Ann,${cells},2020-01-01`
+  )
+  const { log, events } = await importText(t, [HEADER, ...lines].join('\n'))
+  t.same(events, Array(3).fill({ ...entry, changeType: 'removed' }))
+  t.equal(new Set(log.of('leaderboard-entry').map(({ headers }) => headers.ce_id)).size, 1)
+})
+
+test('the place among others, which only pages show, is not taken from a file', async (t) => {
+  const row = { ...entry, rating: '5', order: 1, step: 1, occurrence: 2, details: { car: 'GT' } }
+  const { result, events } = await importText(t, JSON.stringify([row]))
+  t.same(events, [{ ...entry, rating: '5' }])
+  t.same([...result.ignoredColumns].sort(), ['details', 'occurrence', 'order', 'step'])
+  await t.rejects(importText(t, JSON.stringify([row]), { columns: { order: 'order' } }), /has no field "order"/)
+  const board = await importText(
+    t,
+    JSON.stringify([{ ...entry, name: 'A', observedAt: '2020-01-01', listed: false }]),
+    {
+      topic: 'leaderboard'
+    }
+  )
+  t.same(board.events, [{ titleId: '4d530064', leaderboardId: 7, name: 'A', observedAt: '2020-01-01T00:00:00Z' }])
+})
+
+test('names are taken as a page would show them, and are the same entry then', async (t) => {
+  const names = [' Ann  B ', 'Ann\tB', 'Ann B', 'ANN B', '<b>Ann</b>', 'אבג דה', 'Zoe\u0301', '😀'.repeat(100)]
+  const { events } = await importText(
+    t,
+    JSON.stringify(names.map((playerName) => ({ ...entry, playerName, rating: ' 1:02.003\n' })))
+  )
+  t.same(
+    events.map(({ playerName }) => playerName),
+    ['Ann B', 'Ann B', 'Ann B', 'ANN B', '<b>Ann</b>', 'אבג דה', 'Zoe\u0301', '😀'.repeat(100)]
+  )
+  t.ok(events.every(({ rating, timeMs }) => rating === '1:02.003' && timeMs === 62_003))
+})
+
+test('changes of other files’ making are taken by mapping and constants, packed too', async (t) => {
+  const ndjson = ['{"player":"Ann","time_ms":25420,"date":"2004-07-18 06:06:37"}', '{"player":"Bob","date":null}']
+  const { result, events } = await importText(t, gzipSync(ndjson.join('\n')), {
+    columns: { playerName: 'player', timeMs: 'time_ms', changedAt: 'date' },
+    set: { titleId: '4D530064', leaderboardId: '7', changeType: 'updated' }
+  })
+  t.same(events, [
+    { ...entry, changeType: 'updated', timeMs: 25_420, rating: '0:25.420', changedAt: '2004-07-18T06:06:37Z' }
+  ])
+  t.match(result, { rejected: 1, faults: [{ line: 2, reason: 'rating and timeMs are both missing' }] })
+  await t.rejects(
+    importText(t, '{"player":"Ann"}', { set: { titleId: '4d530064', leaderboardId: 'seven' } }),
+    /constant for leaderboardId is "seven"/
+  )
+})
+
+test('every event that an import of entries publishes is one that is read again', async (t) => {
+  const ratings = ['', '0', '1:00.000', '2147483646', '-1', '9007199254740993', '1,234', 'x', ' ']
+  const times = ['', '0', '60000', '4294967295']
+  const lines = ratings.flatMap((rating) =>
+    times.flatMap((time) =>
+      ['new', 'updated', 'removed'].map((change) => `4d530064,7,Ann,${change},1,"${rating}",${time},2020-01-01`)
+    )
+  )
+  const { result, log } = await importText(t, [HEADER, ...lines].join('\n'))
+  const read = log
+    .of('leaderboard-entry')
+    .map((message) => decodeEvent(leaderboardEntryTopic, { ...message, epoch: 1, partition: 0, offset: 0 } as never))
+  t.same(
+    read.filter((one) => !one.ok),
+    []
+  )
+  t.equal(result.published + result.rejected, lines.length)
+  t.equal(read.length, result.published)
+})
+
+test('a second import of the same changes publishes nothing', async (t) => {
+  const log = memoryLog()
+  const content = [HEADER, '4d530064,7,Ann,new,1,100,,2020-01-01', 'x,7,Ann,new,1,100,,2020-01-01'].join('\n')
+  await importText(t, content, {}, log)
+  const appends = log.appends.length
+  const { result } = await importText(t, gzipSync(content), {}, log)
+  t.match(result, { alreadyDone: true, rowsRead: 2, published: 1, rejected: 1, missing: 0 })
+  t.equal(log.appends.length, appends)
+})
+
+test('a board needs its name and the instant at which it had it', async (t) => {
+  const header = 'titleId,leaderboardId,name,observedAt'
+  const lines: [string, RegExp | undefined][] = [
+    ['4d530064,0,"  Kudos,  Total ",2020-01-01', undefined],
+    ['4d530064,4294967295,K,1577836800', undefined],
+    ['4d530064,4294967296,K,2020-01-01', /leaderboardId is 4294967296/],
+    ['4d530064,1,,2020-01-01', /name is missing/],
+    ['4d530064,1,K,', /observedAt is missing/],
+    ['4d530064,1,K,2026-03-01T00:01:01Z', /more than a minute in the future/]
+  ]
+  const { result, events } = await importText(t, [header, ...lines.map(([line]) => line)].join('\n'), {
+    topic: 'leaderboard'
+  })
+  t.match(
+    result.faults,
+    lines.flatMap(([, reason], n) => (reason === undefined ? [] : [{ line: n + 2, reason }]))
+  )
+  t.same(events, [
+    { titleId: '4d530064', leaderboardId: 0, name: 'Kudos, Total', observedAt: '2020-01-01T00:00:00Z' },
+    { titleId: '4d530064', leaderboardId: 4_294_967_295, name: 'K', observedAt: '2020-01-01T00:00:00Z' }
+  ])
+})

@@ -1,0 +1,28 @@
+import { folds } from '../folds.js'
+import { LineWriter } from '../loader/line-writer.js'
+import type { RowLines } from '../loader/message.js'
+import type { AnswerRow } from './fold.js'
+
+/** What was read of a chunk, as it came from the engine: JSON arrays by the name of the read. */
+export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
+
+/** What a fold made of a chunk: rows by table. */
+export type ChunkRows = Readonly<Record<string, RowLines>>
+
+/** Runs the fold of a projection over one chunk: bytes in, bytes out. */
+export function foldChunk(projection: string, answers: ChunkAnswers): ChunkRows {
+  const fold = folds[projection]
+  if (fold === undefined) throw new Error(`Projection ${projection} has no function in folds.ts.`)
+  const parsed: Record<string, readonly AnswerRow[]> = {}
+  for (const [name, bytes] of Object.entries(answers)) parsed[name] = JSON.parse(Buffer.from(bytes).toString())
+  const writers = new Map<string, LineWriter>()
+  fold(parsed, (table, line) => {
+    let writer = writers.get(table)
+    if (writer === undefined) {
+      writer = new LineWriter()
+      writers.set(table, writer)
+    }
+    writer.add(line)
+  })
+  return Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
+}

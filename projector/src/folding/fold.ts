@@ -1,0 +1,11 @@
+/** A row of a read, by column name; integers wider than 32 bits are strings. */
+export type AnswerRow = Readonly<Record<string, unknown>>
+
+/** Takes one row for a table of the projection's `into`: a JSON array of the values of its columns, without line end. */
+export type WriteRow = (table: string, line: string) => void
+
+/**
+ * The pure part of a projection of form `fold`: what was read of a chunk of keys, by the name of the read, in; rows out. It
+ * may run twice on the same facts, and then writes the same rows. It runs in a thread that knows no engine.
+ */
+export type Fold = (answers: Readonly<Record<string, readonly AnswerRow[]>>, write: WriteRow) => void

@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
+
+/** Where folds run. */
+export type Folding = {
+  /** Rejects when the fold throws or the thread dies; asked again, it begins anew. */
+  fold(projection: string, answers: ChunkAnswers): Promise<ChunkRows>
+  /** Ends the thread. */
+  close(): Promise<void>
+}
+
+export type ToFolder = { readonly id: number; readonly projection: string; readonly answers: ChunkAnswers }
+export type FromFolder =
+  | { readonly id: number; readonly rows: ChunkRows }
+  | { readonly id: number; readonly reason: string }
+
+/** Folds in this very thread: for tests and small tools. */
+export function foldBeside(): Folding {
+  return { fold: async (projection, answers) => foldChunk(projection, answers), close: async () => {} }
+}
+
+/** Half a million rows of a chunk live for a moment; without room they are copied by the garbage collector again and again. */
+const YOUNG_HEAP_MB = 96
+
+/**
+ * Folds in a thread of their own, begun at the first fold: a board of 100,000 entries takes half a second, in which the main
+ * thread would answer nobody. The thread loads no engine (one that loads chDB would close every connection at its end).
+ */
+export function foldInThread(): Folding {
+  const waiting = new Map<number, { resolve: (rows: ChunkRows) => void; reject: (error: Error) => void }>()
+  let thread: Worker | undefined
+  let lastId = 0
+  const begin = (): Worker => {
+    const begun = new Worker(new URL('./fold-thread.js', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB }
+    })
+    const end = (reason: string) => {
+      if (thread === begun) thread = undefined
+      for (const { reject } of waiting.values()) reject(new Error(reason))
+      waiting.clear()
+    }
+    begun.on('error', (error) => end(`the thread of folds died: ${error.message}`))
+    begun.on('exit', () => end('the thread of folds has ended'))
+    begun.on('message', (message: FromFolder) => {
+      const asked = waiting.get(message.id)
+      waiting.delete(message.id)
+      if ('rows' in message) asked?.resolve(message.rows)
+      else asked?.reject(new Error(message.reason))
+    })
+    begun.unref()
+    return begun
+  }
+  return {
+    fold: (projection, answers) =>
+      new Promise((resolve, reject) => {
+        thread ??= begin()
+        lastId += 1
+        waiting.set(lastId, { resolve, reject })
+        thread.postMessage({ id: lastId, projection, answers } satisfies ToFolder)
+      }),
+    close: async () => {
+      if (thread === undefined) return
+      const ended = once(thread, 'exit')
+      await thread.terminate()
+      await ended.catch(() => undefined)
+    }
+  }
+}

@@ -1,0 +1,9 @@
+import type { Fold } from './folding/fold.js'
+import { foldLeaderboardEntry } from './folds/leaderboard-entry.js'
+import { foldMatchSession } from './folds/match-session.js'
+
+/** The pure functions of projections of form `fold`, by the projection's name. */
+export const folds: Readonly<Record<string, Fold>> = {
+  'leaderboard-entry': foldLeaderboardEntry,
+  'match-session': foldMatchSession
+}

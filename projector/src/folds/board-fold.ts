@@ -1,0 +1,116 @@
+import { ranked } from '@gamenet/schemas'
+import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
+import { BoardRanks } from './board-ranks.js'
+import { BoardRecords, cutAt, type Reign } from './board-records.js'
+import { type EntryChange, entryChanges } from './entry-changes.js'
+
+/** A change with the ranks of its entry before and after its instant; null where it is not on the board. */
+export type RankedChange = EntryChange & { readonly previousRank: number | null; readonly newRank: number | null }
+
+export type FoldedBoard = {
+  /** The entries on the board at the end, in display order. */
+  readonly standing: readonly { readonly entry: State; readonly rank: number }[]
+  /** The last states of the entries that left in the window, or were removed in it again. */
+  readonly gone: readonly State[]
+  /** The changes of the window, and what is none any more. */
+  readonly changes: readonly RankedChange[]
+  readonly reigns: readonly Reign[]
+}
+
+/**
+ * Folds a board from `sinceMs` on: n events in n log n steps, whatever the board's size.
+ *
+ * `entries` are all that are on the board just before, or are touched in the window. One that is touched comes with its whole
+ * history, for where its changes were recorded depends on it; of another what decides in the window is enough.
+ */
+export function foldBoard(entries: readonly Entry[], sinceMs: number, reignsBefore: readonly Reign[]): FoldedBoard {
+  const window = entries.flatMap(({ states, first }) => states.slice(first)).sort(compareStates)
+  const current = entries.map(({ states, first }) => states[first - 1])
+  const changes = entries.flatMap(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
+  const board = boardBefore(entries, current, window, cutAt(reignsBefore, sinceMs))
+  const follow = rankFollower(changes)
+
+  for (let n = 0; n < window.length; ) {
+    let next = n
+    while (next < window.length && window[next]?.ms === window[n]?.ms) next += 1
+    const atOnce = window.slice(n, next)
+    follow(atOnce, 'previousRank', (entry) => board.rankOf(entry))
+    board.pass(atOnce)
+    follow(atOnce, 'newRank', (entry) => board.rankOf(entry))
+    n = next
+  }
+  const last = current.filter((state) => state !== undefined)
+  const touched = new Set(window.map(({ entry }) => entry))
+  return {
+    standing: ranked(last.filter(({ isGone }) => !isGone)),
+    gone: last.filter(({ isGone, entry }) => isGone && touched.has(entry)),
+    changes: follow.changes,
+    reigns: board.records.reigns
+  }
+}
+
+/** The board as it stood before the window; `pass` takes the events of one instant, and brings `current` up to date. */
+function boardBefore(
+  entries: readonly Entry[],
+  current: (State | undefined)[],
+  window: readonly State[],
+  reigns: readonly Reign[]
+) {
+  const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
+  const present = [...base, ...window.filter(({ isGone }) => !isGone)]
+  const hasMeasured = present.some(isMeasured)
+  const ranks = new BoardRanks(present)
+  for (const state of base) ranks.enter(state)
+  const records = new BoardRecords(reigns, hasMeasured ? entries.flatMap(({ states }) => states) : [], hasMeasured)
+  for (const { states, first } of entries) {
+    for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
+  }
+  const byName = new Map(entries.map((entry, n) => [`${entry.occurrence}/${entry.playerName}`, n]))
+  const shown = (entry: number | undefined) => {
+    const state = entry === undefined ? undefined : current[entry]
+    return state === undefined || state.isGone ? undefined : state
+  }
+  const pass = (atOnce: readonly State[]) => {
+    const before = atOnce.map((state) => {
+      const last = current[state.entry]
+      if (last !== undefined && !last.isGone) ranks.leave(last)
+      if (!state.isGone) ranks.enter(state)
+      current[state.entry] = state
+      return last
+    })
+    for (const [n, state] of atOnce.entries()) {
+      records.take(state, before[n])
+      if (!ranks.hasRankedOnes) records.judgeMeasures(state.ms)
+    }
+    const at = atOnce[0]?.ms ?? 0
+    if (ranks.hasRankedOnes) {
+      records.judgeRanks(at, ranks, ({ occurrence, playerName }) => shown(byName.get(`${occurrence}/${playerName}`)))
+    }
+  }
+  const rankOf = (entry: number): number | null => {
+    const state = shown(entry)
+    return state === undefined ? null : ranks.rankOf(state)
+  }
+  return { records, pass, rankOf }
+}
+
+/** Writes down the ranks around each instant, of the entries that have a change in it. */
+function rankFollower(changes: readonly EntryChange[]) {
+  const all = changes.map((change) => ({
+    ...change,
+    previousRank: null as number | null,
+    newRank: null as number | null
+  }))
+  const byState = new Map(all.map((change) => [change.state, change]))
+  const follow = (
+    states: readonly State[],
+    side: 'previousRank' | 'newRank',
+    rankOf: (entry: number) => number | null
+  ): void => {
+    for (const state of states) {
+      const change = byState.get(state)
+      if (change?.change !== undefined) change[side] = rankOf(state.entry)
+    }
+  }
+  return Object.assign(follow, { changes: all as readonly RankedChange[] })
+}

@@ -1,0 +1,54 @@
+import type { Standing } from '@gamenet/schemas'
+
+/*
+ * history     the distinct events of one entry, by instant, then position
+ * state       what one event says of its entry from then on
+ * window      the instants that are folded anew: from the earliest touched one on
+ * base        the states just before the window
+ */
+
+/** Where an event stands in the log. */
+export type Position = { readonly epoch: number; readonly partition: number; readonly offset: number }
+
+/** One state of one entry. */
+export type State = Standing &
+  Position & {
+    /** Which entry of the board. */
+    readonly entry: number
+    readonly ms: number
+    /** True: from then on it is not on the board. */
+    readonly isGone: boolean
+    /** JSON text; '' when there are none. */
+    readonly details: string
+  }
+
+/** An entry with its history, or what of it matters to the window. */
+export type Entry = {
+  readonly playerName: string
+  readonly occurrence: number
+  readonly playerKey: string
+  /** By instant, then position. */
+  readonly states: readonly State[]
+  /** Index of the first state in the window; the number of states when there is none. */
+  readonly first: number
+}
+
+/** Below 0 when `a` stands lower in the log. Events of one board: their partition follows from the epoch. */
+export function comparePositions(a: Position, b: Position): number {
+  return a.epoch - b.epoch || a.offset - b.offset
+}
+
+/** By instant, then position. */
+export function compareStates(a: State, b: State): number {
+  return a.ms - b.ms || comparePositions(a, b)
+}
+
+/** True when the entry shows the same rating and time in both states. */
+export function isSameMeasure(a: Pick<Standing, 'rating' | 'timeMs'>, b: Pick<Standing, 'rating' | 'timeMs'>): boolean {
+  return a.rating === b.rating && a.timeMs === b.timeMs
+}
+
+/** True when no source told the entry's place, so that its measure decides. */
+export function isMeasured({ order, statedRank }: Pick<Standing, 'order' | 'statedRank'>): boolean {
+  return order === null && statedRank === null
+}

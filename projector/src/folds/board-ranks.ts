@@ -1,0 +1,125 @@
+import { compareRead, type ReadMeasure, readMeasure } from '@gamenet/schemas'
+import type { State } from './board-history.js'
+import { RankTree } from './rank-tree.js'
+
+/** The kinds of standing of `ranked` in the schemas; this is the same rule, kept up to date change by change. */
+type Kind = 'ordered' | 'stated' | 'measured'
+
+/** Where a state stands in the trees when its entry is in it. */
+type Seat = {
+  readonly kind: Kind
+  /** Place in the tree of its kind. */
+  place: number
+  /** Place among all measures, and the first place of an equal one; only where a board has measured entries. */
+  measure: number
+  equal: number
+}
+
+/** The entries that are on a board at one instant: ranks and leader, in logarithmic time. */
+export class BoardRanks {
+  readonly #seats = new Map<State, Seat>()
+  readonly #trees: Readonly<Record<Kind, RankTree>>
+  readonly #byPlace: Readonly<Record<Kind, readonly State[]>>
+  readonly #measures: RankTree | undefined
+  #rankedOnes = 0
+
+  /** `states`: all that will ever be on the board here. */
+  constructor(states: readonly State[]) {
+    for (const state of states) this.#seats.set(state, { kind: kindOf(state), place: 0, measure: 0, equal: 0 })
+    const of = (kind: Kind) => states.filter((state) => this.#seats.get(state)?.kind === kind)
+    const byName = (a: State, b: State) => compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
+    const measured = of('measured')
+    const measures = measured.length === 0 ? [] : byMeasure(states)
+    for (const [n, { state, equal }] of measures.entries()) Object.assign(this.#seat(state), { measure: n, equal })
+    this.#byPlace = {
+      ordered: of('ordered').sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || byName(a, b)),
+      stated: of('stated').sort((a, b) => (a.statedRank ?? 0) - (b.statedRank ?? 0) || byName(a, b)),
+      measured: measured.sort((a, b) => this.#seat(a).equal - this.#seat(b).equal || byName(a, b))
+    }
+    for (const all of Object.values(this.#byPlace)) {
+      for (const [n, state] of all.entries()) this.#seat(state).place = n
+    }
+    this.#trees = {
+      ordered: new RankTree(this.#byPlace.ordered.length),
+      stated: new RankTree(this.#byPlace.stated.length),
+      measured: new RankTree(measured.length)
+    }
+    this.#measures = measured.length === 0 ? undefined : new RankTree(measures.length)
+  }
+
+  /** True while an entry is on the board whose place its source told, by order or rank. */
+  get hasRankedOnes(): boolean {
+    return this.#rankedOnes > 0
+  }
+
+  enter(state: State): void {
+    const { kind, place, measure } = this.#seat(state)
+    this.#trees[kind].take(place, kind === 'ordered' ? (state.step ?? 0) : 0)
+    this.#measures?.take(measure, 1)
+    if (kind !== 'measured') this.#rankedOnes += 1
+  }
+
+  leave(state: State): void {
+    const { kind, place, measure } = this.#seat(state)
+    this.#trees[kind].leave(place)
+    this.#measures?.leave(measure)
+    if (kind !== 'measured') this.#rankedOnes -= 1
+  }
+
+  /** The rank of a state whose entry is on the board. */
+  rankOf(state: State): number {
+    const { kind, place, equal } = this.#seat(state)
+    if (kind === 'ordered') return this.#trees.ordered.sumThrough(place)
+    if (kind === 'stated') return state.statedRank ?? 0
+    return 1 + (this.#measures?.sumBefore(equal) ?? 0)
+  }
+
+  /** The first, in display order, of the entries with the best rank. */
+  leader(): { readonly state: State; readonly rank: number } | undefined {
+    let leader: { state: State; rank: number } | undefined
+    // In the order in which equal ranks are shown, but for stated against measured, which are shown by name.
+    for (const kind of ['ordered', 'stated', 'measured'] as const) {
+      const first = this.#trees[kind].firstLeast()
+      const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
+      if (state === undefined) continue
+      const rank = this.rankOf(state)
+      const isBefore =
+        leader === undefined ||
+        rank < leader.rank ||
+        (rank === leader.rank && leader.state.order === null && isNamedBefore(state, leader.state))
+      if (isBefore) leader = { state, rank }
+    }
+    return leader
+  }
+
+  #seat(state: State): Seat {
+    const seat = this.#seats.get(state)
+    if (seat === undefined) throw new Error('A state came onto the board that was not announced.')
+    return seat
+  }
+}
+
+function kindOf({ order, statedRank }: State): Kind {
+  if (order !== null) return 'ordered'
+  return statedRank !== null ? 'stated' : 'measured'
+}
+
+/** The states from best to worst measure, each with the index of the first one that is equal to it. */
+export function byMeasure(states: readonly State[]): { readonly state: State; readonly equal: number }[] {
+  const read = states.map((state) => ({ state, measure: readMeasure(state), equal: 0 }))
+  read.sort((a, b) => compareRead(a.measure, b.measure))
+  let last: { measure: ReadMeasure; equal: number } | undefined
+  for (const [n, each] of read.entries()) {
+    each.equal = last !== undefined && compareRead(last.measure, each.measure) === 0 ? last.equal : n
+    last = each
+  }
+  return read
+}
+
+function isNamedBefore(a: State, b: State): boolean {
+  return (compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence) < 0
+}
+
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}

@@ -1,0 +1,139 @@
+import { compareStates, isMeasured, isSameMeasure, type State } from './board-history.js'
+import { type BoardRanks, byMeasure } from './board-ranks.js'
+import { RankTree } from './rank-tree.js'
+
+/** A stretch of time in which one entry held the board's record. */
+export type Reign = {
+  readonly playerName: string
+  readonly occurrence: number
+  readonly rating: string
+  readonly timeMs: number | null
+  /** When the record was set. */
+  readonly setAt: number
+  /** When it became the best, again or for the first time. */
+  readonly fromAt: number
+  /** When it was no longer; null: it still is. */
+  readonly toAt: number | null
+}
+
+/**
+ * Who held a board's record from when to when.
+ *
+ * While a source tells places, the record is with those of the best rank, judged once an instant. Where measures alone
+ * decide, it is the best of all states without a told place that are valid, judged event by event: a state is valid until its
+ * entry is removed, so that an entry's own later, worse one takes nothing back.
+ */
+export class BoardRecords {
+  readonly reigns: Reign[]
+  readonly #valid: ValidStates | undefined
+  /** By entry: since when it shows its rating. */
+  readonly #since = new Map<number, number>()
+
+  /** `states`: all that will be told of; `hasMeasured`: whether measures can ever decide. */
+  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean) {
+    this.reigns = [...before]
+    this.#valid = hasMeasured ? new ValidStates(states) : undefined
+  }
+
+  /** Takes an event in. `before` is the state that it replaces. */
+  take(state: State, before: State | undefined): void {
+    if (state.isGone) {
+      this.#valid?.removed(state.entry)
+      return
+    }
+    if (isMeasured(state)) this.#valid?.shown(state)
+    if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
+  }
+
+  /** Judges by measure, after an event. */
+  judgeMeasures(atMs: number): void {
+    const best = this.#valid?.best()
+    const reign = this.#current()
+    const isHeld =
+      reign !== undefined &&
+      best !== undefined &&
+      isOf(reign, best) &&
+      isSameMeasure(reign, best) &&
+      reign.setAt === best.ms
+    if (!isHeld) this.#follow(best, best?.ms ?? atMs, atMs)
+  }
+
+  /** Judges by rank, after an instant; `shown` gives what an entry shows now. */
+  judgeRanks(atMs: number, ranks: BoardRanks, shown: (reign: Reign) => State | undefined): void {
+    const leader = ranks.leader()
+    const reign = this.#current()
+    const holder = reign === undefined ? undefined : shown(reign)
+    const isHeld =
+      reign !== undefined &&
+      holder !== undefined &&
+      isSameMeasure(reign, holder) &&
+      ranks.rankOf(holder) === leader?.rank
+    if (isHeld) return
+    const since = leader === undefined ? undefined : this.#since.get(leader.state.entry)
+    this.#follow(leader?.state, since ?? atMs, atMs)
+  }
+
+  #current(): Reign | undefined {
+    const last = this.reigns.at(-1)
+    return last?.toAt === null ? last : undefined
+  }
+
+  #follow(state: State | undefined, setAt: number, atMs: number): void {
+    const ended = this.#current()
+    if (ended !== undefined) this.reigns[this.reigns.length - 1] = { ...ended, toAt: atMs }
+    if (state === undefined) return
+    const { playerName, occurrence, rating, timeMs } = state
+    this.reigns.push({ playerName, occurrence, rating, timeMs, setAt, fromAt: atMs, toAt: null })
+  }
+}
+
+/** The reigns as they were just before an instant. */
+export function cutAt(reigns: readonly Reign[], ms: number): Reign[] {
+  return reigns
+    .filter(({ fromAt }) => fromAt < ms)
+    .map((reign) => (reign.toAt !== null && reign.toAt >= ms ? { ...reign, toAt: null } : reign))
+}
+
+function isOf(reign: Reign, state: State): boolean {
+  return reign.playerName === state.playerName && reign.occurrence === state.occurrence
+}
+
+/** All states that count for the record by measure; the best of them, of equals the earliest. */
+class ValidStates {
+  readonly #byPlace: readonly State[]
+  readonly #places = new Map<State, number>()
+  readonly #tree: RankTree
+  readonly #ofEntry = new Map<number, State[]>()
+
+  constructor(states: readonly State[]) {
+    const sorted = byMeasure(states.filter((state) => !state.isGone && isMeasured(state)))
+    this.#byPlace = sorted
+      .sort((a, b) => a.equal - b.equal || compareStates(a.state, b.state))
+      .map(({ state }) => state)
+    for (const [n, state] of this.#byPlace.entries()) this.#places.set(state, n)
+    this.#tree = new RankTree(this.#byPlace.length)
+  }
+
+  shown(state: State): void {
+    this.#tree.take(this.#place(state), 0)
+    const of = this.#ofEntry.get(state.entry)
+    if (of === undefined) this.#ofEntry.set(state.entry, [state])
+    else of.push(state)
+  }
+
+  removed(entry: number): void {
+    for (const state of this.#ofEntry.get(entry) ?? []) this.#tree.leave(this.#place(state))
+    this.#ofEntry.delete(entry)
+  }
+
+  best(): State | undefined {
+    const first = this.#tree.firstLeast()
+    return first === undefined ? undefined : this.#byPlace[first.place]
+  }
+
+  #place(state: State): number {
+    const place = this.#places.get(state)
+    if (place === undefined) throw new Error('A state was shown that was not announced.')
+    return place
+  }
+}

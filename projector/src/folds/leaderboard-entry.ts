@@ -1,0 +1,256 @@
+import type { AnswerRow, Fold, WriteRow } from '../folding/fold.js'
+import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
+import type { Entry, Position, State } from './board-history.js'
+import type { Reign } from './board-records.js'
+
+/** A state as it is read: instant, position, gone, rating, time, rank, order, step, details. */
+type StateRow = readonly [
+  ms: number,
+  epoch: number,
+  partition: number,
+  offset: number,
+  isGone: boolean,
+  rating: string,
+  timeMs: number | null,
+  statedRank: number | null,
+  order: number | null,
+  step: number | null,
+  details: string
+]
+
+type BoardRow = {
+  readonly title_id: string
+  readonly leaderboard_id: number
+  readonly since_ms: number
+  readonly players: readonly string[]
+  readonly occurrences: readonly number[]
+  readonly player_keys: readonly string[]
+  readonly states: readonly (readonly StateRow[])[]
+}
+
+type RecordRow = {
+  readonly players: readonly string[]
+  readonly occurrences: readonly number[]
+  readonly ratings: readonly string[]
+  readonly times_ms: readonly (number | null)[]
+  readonly set_at: readonly number[]
+  readonly from_at: readonly number[]
+  readonly to_at: readonly (number | null)[]
+  readonly version: string
+}
+
+/** A change as it was told before: instant, position, where it was recorded, player. */
+type ToldRow = readonly [
+  ms: number,
+  epoch: number,
+  partition: number,
+  offset: number,
+  recordedEpoch: number,
+  recordedPartition: number,
+  recordedOffset: number,
+  player: string,
+  playerKey: string,
+  occurrence: number
+]
+
+/** A board while its rows are written. */
+type Written = {
+  readonly titleId: string
+  readonly leaderboardId: number
+  readonly version: bigint
+  readonly write: WriteRow
+}
+
+/** Boards from their earliest touched instant on → their entries, changes and reigns. */
+export const foldLeaderboardEntry: Fold = ({ entries = [], records = [], told = [] }, write) => {
+  const recordOf = byBoard(records)
+  const toldOf = byBoard(told)
+  for (const row of entries) {
+    // The statement of the projection gives these columns.
+    const board = row as BoardRow
+    const record = recordOf(row) as RecordRow | undefined
+    const known = entriesOf(board)
+    const folded = foldBoard(known, board.since_ms, record === undefined ? [] : reignsOf(record))
+    const version = newestOf(known, BigInt(record?.version ?? 0))
+    const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
+    writeEntries(written, known, folded)
+    writeUntold(written, folded.changes, board.since_ms, (toldOf(row)?.changes ?? []) as readonly ToldRow[])
+    for (const change of folded.changes) writeChange(written, known, change)
+    writeRecord(written, folded.reigns)
+  }
+}
+
+function byBoard(rows: readonly AnswerRow[]): (board: AnswerRow) => AnswerRow | undefined {
+  const keyOf = ({ title_id: titleId, leaderboard_id: leaderboardId }: AnswerRow) => `${titleId}/${leaderboardId}`
+  const found = new Map(rows.map((row) => [keyOf(row), row]))
+  return (board) => found.get(keyOf(board))
+}
+
+function entriesOf({ players, occurrences, player_keys, states, since_ms }: BoardRow): Entry[] {
+  return players.map((playerName, entry) => {
+    const occurrence = occurrences[entry] ?? 1
+    const history = (states[entry] ?? []).map(
+      ([ms, epoch, partition, offset, isGone, rating, timeMs, statedRank, order, step, details]): State => {
+        const position = { epoch, partition, offset }
+        return {
+          entry,
+          playerName,
+          occurrence,
+          ms,
+          ...position,
+          isGone,
+          rating,
+          timeMs,
+          statedRank,
+          order,
+          step,
+          details
+        }
+      }
+    )
+    const first = history.findIndex(({ ms }) => ms >= since_ms)
+    return {
+      playerName,
+      occurrence,
+      playerKey: player_keys[entry] ?? '',
+      states: history,
+      first: first < 0 ? history.length : first
+    }
+  })
+}
+
+function reignsOf({ players, occurrences, ratings, times_ms, set_at, from_at, to_at }: RecordRow): Reign[] {
+  return players.map((playerName, n) => ({
+    playerName,
+    occurrence: occurrences[n] ?? 1,
+    rating: ratings[n] ?? '',
+    timeMs: times_ms[n] ?? null,
+    setAt: set_at[n] ?? 0,
+    fromAt: from_at[n] ?? 0,
+    toAt: to_at[n] ?? null
+  }))
+}
+
+/** The newest position of the board's events; never lower than it once was. */
+function newestOf(entries: readonly Entry[], before: bigint): bigint {
+  let epoch = 0
+  let offset = 0
+  for (const { states } of entries) {
+    for (const state of states) {
+      if (state.epoch < epoch || (state.epoch === epoch && state.offset <= offset)) continue
+      epoch = state.epoch
+      offset = state.offset
+    }
+  }
+  const newest = (BigInt(epoch) << 48n) | BigInt(offset)
+  return newest > before ? newest : before
+}
+
+function writeEntries(
+  { titleId, leaderboardId, version, write }: Written,
+  entries: readonly Entry[],
+  { standing, gone }: FoldedBoard
+): void {
+  const board = `["${titleId}",${leaderboardId},`
+  const writeOne = (state: State, rank: number, place: number) => {
+    const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
+    const key = JSON.stringify(entries[state.entry]?.playerKey ?? '')
+    const shown = `${isGone},${rank},${place},${JSON.stringify(rating)},${timeMs},${statedRank},${order},${step}`
+    write(
+      'leaderboard_entry',
+      `${board}${JSON.stringify(playerName)},${occurrence},${key},${shown},${JSON.stringify(details)},${instant(ms)},${version}]`
+    )
+  }
+  for (const [place, { entry, rank }] of standing.entries()) writeOne(entry, rank, place)
+  for (const state of gone) writeOne(state, 0, 0)
+}
+
+function writeChange(written: Written, entries: readonly Entry[], ranked: RankedChange): void {
+  const { state, before, change, recorded, previousRank, newRank } = ranked
+  const { playerName, occurrence } = state
+  const player = { playerName, playerKey: entries[state.entry]?.playerKey ?? '', occurrence }
+  const previous = change === undefined || change === 'new' ? undefined : before
+  const now = change === undefined || change === 'removed' ? undefined : state
+  const isTime = (now ?? previous)?.timeMs
+  const values =
+    `${previousRank},${newRank},${textOrNull(previous?.rating)},${textOrNull(now?.rating)},` +
+    `${previous?.timeMs ?? null},${now?.timeMs ?? null},${isTime !== undefined && isTime !== null}`
+  writeTold(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
+}
+
+/** Takes back what was told at another place than it is told now. */
+function writeUntold(
+  written: Written,
+  changes: readonly RankedChange[],
+  sinceMs: number,
+  told: readonly ToldRow[]
+): void {
+  if (told.length === 0) return
+  const placeOf = (ms: number, at: Position, recorded: Position) =>
+    `${ms}/${at.epoch}/${at.offset}/${recorded.epoch}/${recorded.offset}`
+  const now = new Set(changes.map(({ state, recorded }) => placeOf(state.ms, state, recorded)))
+  const eventsNow = new Set(changes.map(({ state }) => `${state.ms}/${state.epoch}/${state.offset}`))
+  for (const [ms, epoch, partition, offset, ...rest] of told) {
+    const [recordedEpoch, recordedPartition, recordedOffset, playerName, playerKey, occurrence] = rest
+    const at = { epoch, partition, offset }
+    const recorded = { epoch: recordedEpoch, partition: recordedPartition, offset: recordedOffset }
+    if (ms < sinceMs || now.has(placeOf(ms, at, recorded))) continue
+    const player = { playerName, playerKey, occurrence }
+    const isEventGone = !eventsNow.has(`${ms}/${epoch}/${offset}`)
+    const values = 'null,null,null,null,null,null,false'
+    writeTold(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
+  }
+}
+
+type Told = {
+  readonly at: Position
+  readonly ms: number
+  readonly recorded: Position
+  readonly change: RankedChange['change']
+  readonly player: { readonly playerName: string; readonly playerKey: string; readonly occurrence: number }
+  readonly values: string
+}
+
+/** One line, for the order of the feed and, but for a place that the change has left, for the order of time. */
+function writeTold({ titleId, leaderboardId, version, write }: Written, told: Told, isInBoth: boolean): void {
+  const { at, ms, recorded, change, player, values } = told
+  const places =
+    `${at.epoch},${at.partition},${at.offset},` + `${recorded.epoch},${recorded.partition},${recorded.offset}`
+  const who = `${JSON.stringify(player.playerName)},${JSON.stringify(player.playerKey)},${player.occurrence}`
+  const what = `${change !== undefined},"${change ?? ''}",${who},${values},${version}`
+  const line = `[${instant(ms)},"${titleId}",${leaderboardId},${places},${what}]`
+  if (isInBoth) write('leaderboard_change', line)
+  write('leaderboard_feed', line)
+}
+
+function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns: readonly Reign[]): void {
+  const list = (value: (reign: Reign) => string | number | null) => `[${reigns.map(value).join(',')}]`
+  const values = [
+    list(({ playerName }) => JSON.stringify(playerName)),
+    list(({ occurrence }) => occurrence),
+    list(({ rating }) => JSON.stringify(rating)),
+    // join() leaves null out.
+    list(({ timeMs }) => `${timeMs}`),
+    list(({ setAt }) => instant(setAt)),
+    list(({ fromAt }) => instant(fromAt)),
+    list(({ toAt }) => (toAt === null ? 'null' : instant(toAt)))
+  ]
+  write('record_history', `["${titleId}",${leaderboardId},${values.join(',')},${version}]`)
+}
+
+function textOrNull(text: string | undefined): string {
+  return text === undefined ? 'null' : JSON.stringify(text)
+}
+
+let lastMs = 0
+let lastInstant = '"1970-01-01 00:00:00.000"'
+
+/** An instant as a value of a line; the last one is remembered, for most rows share it with the row before. */
+function instant(ms: number): string {
+  if (ms !== lastMs) {
+    const text = new Date(ms).toISOString()
+    lastMs = ms
+    lastInstant = `"${text.slice(0, 10)} ${text.slice(11, -1)}"`
+  }
+  return lastInstant
+}

@@ -1,0 +1,210 @@
+import { instantOf } from '@gamenet/schemas'
+import { instantText } from '../event-table.js'
+import type { AnswerRow, Fold } from '../folding/fold.js'
+
+/*
+ * lobby    the n-th of one host name in a list
+ * run      sights of one lobby in successive lists of one stretch
+ * stretch  successive lists of a title, oldest first, with the runs in them
+ * match    a run that nothing can be added to at either end: the list before its first and the one behind its last lack it
+ */
+
+/** Sights of one lobby in successive lists. */
+export type Match = {
+  readonly host: string
+  /** 1 for the first lobby of its host in a list. */
+  readonly nth: number
+  readonly firstMs: number
+  readonly lastMs: number
+  readonly peakPlayers: number
+  /** The most places that were ever shown; 0 when unknown. */
+  readonly maxPlayers: number
+  readonly playersSum: number
+  readonly sightings: number
+}
+
+/** Successive lists of one title: their instants, oldest first, and the runs in them. */
+export type Stretch = { readonly instants: readonly number[]; readonly runs: readonly Match[] }
+
+/** A row of `match_session` as it is stored. */
+export type StoredMatch = Match & { readonly isVoid: boolean; readonly version: bigint }
+
+/**
+ * Joins the runs of successive stretches to matches.
+ * @param open the matches that stood in the list right before the first stretch
+ */
+export function joinRuns(stretches: readonly Stretch[], open: readonly Match[]): Match[] {
+  const ended: Match[] = []
+  let going = new Map(open.map((match) => [lobbyKey(match), match]))
+  for (const { instants, runs } of stretches) {
+    const firstMs = instants[0]
+    const lastMs = instants.at(-1)
+    const next = new Map<string, Match>()
+    for (const run of runs) {
+      const key = lobbyKey(run)
+      const before = run.firstMs === firstMs ? going.get(key) : undefined
+      if (before !== undefined) going.delete(key)
+      const match = before === undefined ? run : joined(before, run)
+      if (run.lastMs === lastMs) next.set(key, match)
+      else ended.push(match)
+    }
+    ended.push(...going.values())
+    going = next
+  }
+  return [...ended, ...going.values()]
+}
+
+/** What is known of a title's matches, and what its lists from some cut on say. */
+export type TitleFacts = {
+  /** The newest list before all that was touched, milliseconds since 1970; -1 when there is none. */
+  readonly beforeMs: number
+  /** True when the stretches begin right behind that list, and what is stored of its matches is right. */
+  readonly isContinued: boolean
+  readonly stretches: readonly Stretch[]
+  /** The newest position of the lists in the stretches. */
+  readonly position: bigint
+  /** Every row that the matches of the stretches could replace. */
+  readonly stored: readonly StoredMatch[]
+}
+
+/**
+ * The rows of `match_session` that are not as they should be. Matches that ended before the list at `beforeMs` are left
+ * alone: nothing that was touched can have changed them, and the stretches may begin in their midst. A row that is already
+ * right is not written again.
+ */
+export function changedMatches({ beforeMs, isContinued, stretches, position, stored }: TitleFacts): StoredMatch[] {
+  const known = new Map(stored.map((match) => [matchKey(match), match]))
+  const open = isContinued ? stored.filter((match) => !match.isVoid && match.lastMs === beforeMs) : []
+  const matches = joinRuns(stretches, open).filter(({ lastMs }) => lastMs >= beforeMs)
+  let version = position
+  for (const match of stored) if (match.version > version) version = match.version
+  const changed: StoredMatch[] = []
+  for (const match of matches) {
+    const before = known.get(matchKey(match))
+    known.delete(matchKey(match))
+    if (before === undefined || before.isVoid || !isSame(before, match))
+      changed.push({ ...match, isVoid: false, version })
+  }
+  for (const match of known.values()) {
+    if (!match.isVoid && match.lastMs >= beforeMs) changed.push({ ...match, isVoid: true, version })
+  }
+  return changed
+}
+
+/** The fold of `match-session`: reads `lists` and `stored`, see the projection. */
+export const foldMatchSession: Fold = ({ lists = [], stored = [] }, write) => {
+  const storedByTitle = grouped(stored)
+  for (const [titleId, rows] of grouped(lists)) {
+    const facts = {
+      beforeMs: Number(rows[0]?.before_ms),
+      isContinued: Boolean(rows[0]?.is_continued),
+      stretches: rows.map(stretchOf),
+      position: rows.reduce((most, row) => larger(most, BigInt(String(row.newest))), 0n),
+      stored: (storedByTitle.get(titleId) ?? []).map(storedOf)
+    }
+    for (const match of changedMatches(facts)) write('match_session', lineOf(titleId, match))
+  }
+}
+
+function joined(before: Match, run: Match): Match {
+  return {
+    host: run.host,
+    nth: run.nth,
+    firstMs: before.firstMs,
+    lastMs: run.lastMs,
+    peakPlayers: Math.max(before.peakPlayers, run.peakPlayers),
+    maxPlayers: Math.max(before.maxPlayers, run.maxPlayers),
+    playersSum: before.playersSum + run.playersSum,
+    sightings: before.sightings + run.sightings
+  }
+}
+
+function lobbyKey({ nth, host }: Match): string {
+  return `${nth} ${host}`
+}
+
+function matchKey(match: Match): string {
+  return `${match.firstMs} ${lobbyKey(match)}`
+}
+
+function isSame(a: Match, b: Match): boolean {
+  return (
+    a.lastMs === b.lastMs &&
+    a.peakPlayers === b.peakPlayers &&
+    a.maxPlayers === b.maxPlayers &&
+    a.playersSum === b.playersSum &&
+    a.sightings === b.sightings
+  )
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b
+}
+
+function grouped(rows: readonly AnswerRow[]): Map<string, AnswerRow[]> {
+  const byTitle = new Map<string, AnswerRow[]>()
+  for (const row of rows) {
+    const titleId = String(row.title_id)
+    const of = byTitle.get(titleId)
+    if (of === undefined) byTitle.set(titleId, [row])
+    else of.push(row)
+  }
+  return byTitle
+}
+
+type RunValues = readonly [number, number, number, number, number, number]
+
+function stretchOf(row: AnswerRow): Stretch {
+  const lobbies = row.lobbies as readonly (readonly [string, number, readonly RunValues[]])[]
+  return {
+    instants: row.instants as readonly number[],
+    runs: lobbies.flatMap(([host, nth, runs]) =>
+      runs.map(([firstMs, lastMs, peakPlayers, maxPlayers, playersSum, sightings]) => ({
+        host,
+        nth,
+        firstMs,
+        lastMs,
+        peakPlayers,
+        maxPlayers,
+        playersSum,
+        sightings
+      }))
+    )
+  }
+}
+
+function storedOf(row: AnswerRow): StoredMatch {
+  return {
+    host: String(row.host),
+    nth: Number(row.nth),
+    firstMs: Number(row.first_ms),
+    lastMs: Number(row.last_ms),
+    peakPlayers: Number(row.peak_players),
+    maxPlayers: Number(row.max_players),
+    playersSum: Number(row.players_sum),
+    sightings: Number(row.sightings),
+    isVoid: Boolean(row.is_void),
+    version: BigInt(String(row.version))
+  }
+}
+
+/** In the order of the projection's columns. */
+function lineOf(titleId: string, match: StoredMatch): string {
+  return JSON.stringify([
+    titleId,
+    timeText(match.firstMs),
+    match.host,
+    match.nth,
+    match.isVoid,
+    timeText(match.lastMs),
+    match.peakPlayers,
+    match.maxPlayers,
+    match.playersSum,
+    match.sightings,
+    String(match.version)
+  ])
+}
+
+function timeText(ms: number): string {
+  return instantText(instantOf(ms))
+}

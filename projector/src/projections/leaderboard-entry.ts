@@ -1,0 +1,86 @@
+import { leaderboardEntryTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
+
+const CHANGE_COLUMNS = [
+  ...['ts', 'title_id', 'leaderboard_id', 'epoch', 'partition', 'offset'],
+  ...['recorded_epoch', 'recorded_partition', 'recorded_offset', 'is_change', 'change', 'player', 'player_key'],
+  ...['occurrence', 'previous_rank', 'new_rank', 'previous_rating', 'new_rating', 'previous_time_ms', 'new_time_ms'],
+  ...['is_time', 'version']
+]
+
+/**
+ * The touched boards from the earliest touched instant on: entries with ranks, changes in both orders, and reigns. The
+ * record is written last, for its version is where the next step learns how new the rows are that it replaces.
+ */
+export const leaderboardEntry: Projection = {
+  form: 'fold',
+  name: 'leaderboard-entry',
+  from: leaderboardEntryTopic,
+  after: leaderboardHistory.name,
+  key: { title_id: 'String', leaderboard_id: 'UInt32' },
+  into: {
+    leaderboard_entry: [
+      ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'player_key', 'is_gone', 'rank', 'place', 'rating'],
+      ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'ts', 'version']
+    ],
+    leaderboard_change: CHANGE_COLUMNS,
+    leaderboard_feed: CHANGE_COLUMNS,
+    record_history: [
+      ...['title_id', 'leaderboard_id', 'players', 'occurrences', 'ratings', 'times_ms', 'set_at', 'from_at', 'to_at'],
+      'version'
+    ]
+  },
+  weigh: `
+    SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, count() AS weight
+    FROM leaderboard_history AS h
+    WHERE (h.title_id, h.leaderboard_id) IN {keys}
+    GROUP BY h.title_id, h.leaderboard_id`,
+  reads: {
+    // One row a board. An entry that is touched comes with its whole history. Of another: nothing when it is gone; when a
+    // source told its place, its state and where its rating began; when its measure alone decides, the states since it came.
+    entries: `
+      SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
+        groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,
+        groupArray(e.states) AS states
+      FROM (
+        SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
+          any(h.player_key) AS player_key,
+          toFloat64({since_ms}[indexOf({keys}, (toString(h.title_id), h.leaderboard_id))]) AS since,
+          arraySort(s -> (s.1, s.2, s.4), groupArray((
+            toFloat64(toUnixTimestamp64Milli(h.ts)), h.epoch, h.partition, toFloat64(h.offset), h.is_gone, h.rating,
+            h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details))) AS all,
+          all[-1] AS last,
+          arrayLastIndex(s -> s.6 != last.6 OR NOT (s.7 <=> last.7) OR s.5, all) + 1 AS run,
+          multiIf(
+            last.1 >= since, all,
+            last.5, [],
+            last.9 IS NULL AND last.8 IS NULL, arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
+            run = length(all), [last],
+            [all[run], last]) AS states
+        FROM leaderboard_history AS h FINAL
+        WHERE (h.title_id, h.leaderboard_id) IN {keys}
+        GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
+        HAVING notEmpty(states)) AS e
+      GROUP BY e.title_id, e.leaderboard_id`,
+    records: `
+      SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
+        r.ratings AS ratings, r.times_ms AS times_ms,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.set_at) AS set_at,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
+      FROM record_history AS r FINAL
+      WHERE (r.title_id, r.leaderboard_id) IN {keys}`
+  },
+  readsWhenLate: {
+    // What was told of the window before; an older epoch's events can move where a change was recorded.
+    told: `
+      SELECT c.title_id AS title_id, c.leaderboard_id AS leaderboard_id,
+        groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset), c.recorded_epoch,
+          c.recorded_partition, toFloat64(c.recorded_offset), c.player, c.player_key, c.occurrence)) AS changes
+      FROM leaderboard_change AS c FINAL
+      WHERE (c.title_id, c.leaderboard_id) IN {keys} AND c.ts >= fromUnixTimestamp64Milli(arrayMin({since_ms}))
+      GROUP BY c.title_id, c.leaderboard_id`
+  },
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
+}

@@ -1,0 +1,26 @@
+import { leaderboardEntryTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+
+/** The key of an event's board, as `boardKey` of the schemas writes it. */
+export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`
+
+/** Every state of every entry: one row an entry, instant and content, at the position of its first publication. */
+export const leaderboardHistory: Projection = {
+  name: 'leaderboard-history',
+  from: leaderboardEntryTopic,
+  into: 'leaderboard_history',
+  columns: [
+    ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'ts', 'content', 'player_key', 'is_gone', 'rating'],
+    ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'epoch', 'partition', 'offset']
+  ],
+  // A hash of what is NULL is NULL, so absent numbers are hashed as texts.
+  select: `
+    SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence, e.observed_at,
+      sipHash64(e.change = 'removed', e.rating, ifNull(toString(e.time_ms), ''), ifNull(toString(e.stated_rank), ''),
+        ifNull(toString(e.ord), ''), ifNull(toString(e.step), ''), e.details),
+      e.player_key, e.change = 'removed', e.rating, e.time_ms, e.stated_rank, e.ord, e.step, e.details,
+      e.epoch, e.partition, e.offset
+    FROM event_leaderboard_entry AS e
+    WHERE {range}`,
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
+}

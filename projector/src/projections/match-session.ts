@@ -1,0 +1,173 @@
+import { matchListTopic } from '@gamenet/schemas'
+import { DAY_MS, type FoldProjection, INSTANT_MS } from '../projection.js'
+import { matchList } from './match-list.js'
+
+/**
+ * How far back the list before the touched ones is looked for at first. Sources list a title every minute while it has
+ * lobbies, and are silent behind the empty list that it ends with.
+ */
+const RECENT_MS = 2 * DAY_MS
+/** How far back a cut is looked for at first; most matches are shorter. Further back is all that was ever listed. */
+const NEAR_MS = DAY_MS
+/** Behind every instant: stands beside the title '', so that no array is empty. */
+const FAR_MS = `toInt64(${Date.UTC(2106, 0, 1)})`
+const RECENTLY = `arrayMin({since_ms}) - ${RECENT_MS}`
+
+const ms = (column: string) => `toUnixTimestamp64Milli(${column})`
+const time = (expression: string) => `fromUnixTimestamp64Milli(toInt64(${expression}), 'UTC')`
+/** A value of the title of `m` or `s` out of an array beside one of titles; hashed, for it is asked of every row. */
+const of = (table: 'm' | 's', titles: string, values: string) =>
+  `transform(toString(${table}.title_id), ${titles}, ${values}, toInt64(-1))`
+const sinceOf = (table: 'm' | 's') => of(table, '{keys}', '{since_ms}')
+
+/** The newest list of each title before what was touched: its instant. Instants alone are read. */
+const newestBefore = (titles: string, fromMs: string) => `
+  SELECT m.title_id AS title_id, max(m.ts) AS ts
+  FROM match_list AS m
+  WHERE m.title_id IN ${titles} AND m.ts >= ${time(fromMs)} AND m.ts < ${time('arrayMax({since_ms})')}
+    AND ${ms('m.ts')} < ${sinceOf('m')}
+  GROUP BY m.title_id`
+
+/**
+ * For each key whether its new lists continue what is stored: nothing that is stored was seen later than the list before
+ * them, and exactly the lobbies of that list were seen in it.
+ */
+const judged = `
+  SELECT k.key.1 AS title_id,
+    r.found = 1 AND if(s.newest_ms = r.before_ms, s.lobbies = r.lobbies, s.newest_ms < r.before_ms AND empty(r.lobbies))
+      AS is_continued
+  FROM (SELECT arrayJoin(arrayZip({keys}, {since_ms})) AS key) AS k
+  LEFT JOIN (
+    SELECT toString(m.title_id) AS title_id, 1 AS found, ${ms('m.ts')} AS before_ms,
+      arraySort(arrayZip(m.hosts, arrayEnumerateUniq(m.hosts))) AS lobbies
+    FROM match_list AS m FINAL
+    WHERE (m.title_id, m.ts) IN (${newestBefore('{keys}', RECENTLY)})) AS r ON r.title_id = k.key.1
+  LEFT JOIN (
+    SELECT l.title_id AS title_id, max(l.last_ms) AS newest_ms, argMax(l.lobbies, l.last_ms) AS lobbies
+    FROM (
+      SELECT toString(s.title_id) AS title_id, ${ms('s.last_seen')} AS last_ms,
+        arraySort(groupArray((s.host, s.nth))) AS lobbies
+      FROM match_session AS s FINAL
+      WHERE s.title_id IN {keys} AND s.last_seen >= ${time(RECENTLY)} AND NOT s.is_void
+      GROUP BY title_id, last_ms) AS l
+    GROUP BY l.title_id) AS s ON s.title_id = k.key.1`
+
+/** Weighs a title by the lobbies of its lists from the first touched one on; what is not continued is set apart. */
+const weigh = `
+  SELECT j.title_id AS title_id, NOT j.is_continued AS is_apart, w.weight AS weight
+  FROM (${judged}) AS j
+  LEFT JOIN (
+    SELECT toString(m.title_id) AS title_id, sum(length(m.hosts)) + count() AS weight
+    FROM match_list AS m
+    WHERE m.title_id IN {keys} AND m.ts >= ${time('arrayMin({since_ms})')} AND ${ms('m.ts')} >= ${sinceOf('m')}
+    GROUP BY title_id) AS w ON w.title_id = j.title_id`
+
+/*
+ * Both ways of reading begin with arrays side by side, as constants that ranges of the primary key can be made of: titles;
+ * `before`, the list before what was touched; `floors`, the last list that is not read. No list is at -1. `is_continued`
+ * says whether the stored matches of the list before are gone on with.
+ */
+
+const continued = `
+  WITH
+    1 AS is_continued,
+    (SELECT groupArray((toString(b.title_id), ${ms('b.ts')})) FROM (${newestBefore('{keys}', RECENTLY)}) AS b) AS befores,
+    arrayPushBack(arrayMap(b -> b.1, befores), '') AS titles,
+    arrayPushBack(arrayMap(b -> b.2, befores), ${FAR_MS}) AS before,
+    before AS floors,
+    arrayMin(floors) AS floor_ms`
+
+/**
+ * Where the lists of a title are cut that is folded again: at the newest list that has no host of the list before the
+ * touched ones, for no match that stands in that one can have begun earlier.
+ */
+const cuts = (titles: string, fromMs: string) => `
+  SELECT toString(m.title_id) AS title_id, max(${ms('m.ts')}) AS cut_ms
+  FROM match_list AS m FINAL
+  INNER JOIN (SELECT b.1 AS title_id, b.2 AS before_ms, b.3 AS hosts FROM (SELECT arrayJoin(befores) AS b)) AS w
+    ON w.title_id = toString(m.title_id)
+  WHERE m.title_id IN {keys} AND has(${titles}, toString(m.title_id)) AND m.ts >= ${time(fromMs)}
+    AND m.ts < ${time('arrayMax({since_ms})')} AND ${ms('m.ts')} <= w.before_ms AND NOT hasAny(m.hosts, w.hosts)
+  GROUP BY title_id`
+
+const refolded = `
+  WITH
+    0 AS is_continued,
+    (SELECT groupArray((toString(m.title_id), ${ms('m.ts')}, m.hosts)) FROM match_list AS m FINAL
+      WHERE (m.title_id, m.ts) IN (${newestBefore('{keys}', '-1')})) AS befores,
+    arrayPushBack(arrayMap(b -> b.1, befores), '') AS titles,
+    arrayPushBack(arrayMap(b -> b.2, befores), ${FAR_MS}) AS before,
+    (SELECT groupArray((c.title_id, c.cut_ms))
+      FROM (${cuts('titles', `arrayMin(before) - ${NEAR_MS}`)}) AS c) AS near_cuts,
+    arrayFilter(title -> title != '' AND NOT has(arrayMap(c -> c.1, near_cuts), title), titles) AS uncut,
+    (SELECT groupArray((c.title_id, c.cut_ms)) FROM (${cuts('uncut', '-1')}) AS c) AS far_cuts,
+    arrayConcat(near_cuts, far_cuts, [('', ${FAR_MS})]) AS cuts,
+    arrayMap(title -> if(has(arrayMap(c -> c.1, cuts), title),
+      cuts[indexOf(arrayMap(c -> c.1, cuts), title)].2, toInt64(-1)), titles) AS floors,
+    if(length(befores) < length({keys}), toInt64(-1), arrayMin(floors)) AS floor_ms`
+
+/** Lobbies by title and hour, which bounds what is grouped together, each as the runs in which it stands in the lists. */
+const listsFrom = (bounds: string) => `${bounds}
+  SELECT h.title_id AS title_id, transform(h.title_id, titles, before, toInt64(-1)) AS before_ms,
+    is_continued, h.newest AS newest, h.instants AS instants,
+    arrayMap(l -> (l.1, l.2, arrayMap(
+      run -> (run[1].1, run[-1].1, arrayMax(s -> s.2, run), arrayMax(s -> s.3, run), toFloat64(arraySum(s -> s.2, run)),
+        toUInt32(length(run))),
+      arraySplit((s, at, before) -> at != before + 1, l.3, arrayMap(s -> indexOf(h.instants, s.1), l.3),
+        arrayPopBack(arrayPushFront(arrayMap(s -> indexOf(h.instants, s.1), l.3), 0))))), h.lobbies) AS lobbies
+  FROM (
+    SELECT g.title_id AS title_id, g.hour AS hour, max(g.newest) AS newest,
+      anyIf(arrayMap(s -> s.1, g.sights), g.nth = 0) AS instants,
+      groupArrayIf((g.host, g.nth, g.sights), g.nth > 0) AS lobbies
+    FROM (
+      SELECT toString(m.title_id) AS title_id, toStartOfHour(m.ts) AS hour, lobby.1 AS host, lobby.2 AS nth,
+        max(m.position) AS newest, arraySort(groupArray((toFloat64(${ms('m.ts')}), lobby.3, lobby.4))) AS sights
+      FROM match_list AS m FINAL
+      ARRAY JOIN arrayPushFront(arrayZip(m.hosts, arrayEnumerateUniq(m.hosts), m.players, m.max_players),
+        ('', toUInt32(0), toUInt32(0), toUInt32(0))) AS lobby
+      WHERE m.title_id IN {keys} AND m.ts > ${time('floor_ms')}
+        AND ${ms('m.ts')} > ${of('m', 'titles', 'floors')}
+      GROUP BY title_id, hour, host, nth) AS g
+    GROUP BY g.title_id, g.hour) AS h
+  ORDER BY h.title_id, h.hour`
+
+/** Rows that the matches of these lists could replace. */
+const storedFrom = (bounds: string) => `${bounds}
+  SELECT s.title_id AS title_id, s.host AS host, s.nth AS nth, s.is_void AS is_void,
+    toFloat64(${ms('s.first_seen')}) AS first_ms, toFloat64(${ms('s.last_seen')}) AS last_ms,
+    s.peak_players AS peak_players, s.max_players AS max_players, toFloat64(s.players_sum) AS players_sum,
+    s.sightings AS sightings, s.version AS version
+  FROM match_session AS s FINAL
+  WHERE s.title_id IN {keys} AND s.last_seen >= ${time('floor_ms')}
+    AND ${ms('s.last_seen')} >= ${of('s', 'titles', 'floors')}`
+
+/**
+ * Matches of the touched titles. Lists that come in order continue what is stored, one list at a time; a late, replaced or
+ * repeated one folds the title again from the cut before it on.
+ */
+export const matchSession: FoldProjection = {
+  name: 'match-session',
+  form: 'fold',
+  from: matchListTopic,
+  after: matchList.name,
+  key: { title_id: 'String' },
+  into: {
+    match_session: [
+      'title_id',
+      'first_seen',
+      'host',
+      'nth',
+      'is_void',
+      'last_seen',
+      'peak_players',
+      'max_players',
+      'players_sum',
+      'sightings',
+      'version'
+    ]
+  },
+  weigh,
+  reads: { lists: listsFrom(continued), stored: storedFrom(continued) },
+  readsApart: { lists: listsFrom(refolded), stored: storedFrom(refolded) },
+  touches: { key: 'e.title_id', bucketMs: INSTANT_MS, isLasting: true }
+}

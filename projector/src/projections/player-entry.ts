@@ -1,0 +1,23 @@
+import { leaderboardEntryTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+import { leaderboardEntry } from './leaderboard-entry.js'
+import { BOARD_KEY } from './leaderboard-history.js'
+
+/** The entries of the touched boards, all of them, for any may have another rank now. */
+export const playerEntry: Projection = {
+  name: 'player-entry',
+  from: leaderboardEntryTopic,
+  into: 'player_entry',
+  columns: [
+    ...['player_key', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_gone', 'rank', 'place', 'rating'],
+    ...['time_ms', 'details', 'ts', 'version']
+  ],
+  after: leaderboardEntry.name,
+  select: `
+    SELECT l.player_key, l.title_id, l.leaderboard_id, l.player, l.occurrence, l.is_gone, l.rank, l.place, l.rating,
+      l.time_ms, l.details, l.ts, l.version
+    FROM leaderboard_entry AS l FINAL
+    WHERE (l.title_id, l.leaderboard_id) IN (
+      SELECT DISTINCT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range})`,
+  touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
+}

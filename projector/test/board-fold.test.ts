@@ -1,0 +1,200 @@
+import { deepStrictEqual } from 'node:assert/strict'
+import { instantOf, type LeaderboardEntryChanged } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { type FoldedBoard, foldBoard } from '../src/folds/board-fold.js'
+import { compareStates, type Entry, type State } from '../src/folds/board-history.js'
+import type { Reign } from '../src/folds/board-records.js'
+import { BoardEvent } from './board-events.js'
+import { type PlacedEntry, plainBoard } from './board-model.js'
+
+const RUNS = 600
+
+/** Events in their order of arrival, cut into steps. */
+const Arrival = fc.record({
+  steps: fc.array(fc.array(BoardEvent, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 6 }),
+  again: fc.array(fc.nat(30), { maxLength: 4 })
+})
+
+/** A board's tables as a projector fills them, with whole histories. */
+class SteppedBoard {
+  readonly events: PlacedEntry[] = []
+  readonly told = new Map<string, string>()
+  readonly #current = new Map<string, string>()
+  #reigns: readonly Reign[] = []
+
+  step(events: readonly LeaderboardEntryChanged[]): void {
+    if (events.length === 0) return
+    for (const event of events) {
+      this.events.push({ event, position: BigInt(this.events.length), partition: 0 })
+    }
+    const sinceMs = Math.min(...events.map(({ changedAt }) => Date.parse(changedAt)))
+    const folded = foldBoard(entriesOf(this.events, sinceMs), sinceMs, this.#reigns)
+    this.#reigns = folded.reigns
+    for (const [key, line] of changeLines(folded.changes)) this.told.set(key, line)
+    for (const [key, line] of entryLines(folded)) this.#current.set(key, line)
+  }
+
+  tables() {
+    return tablesOf(this.told, this.#current, this.#reigns)
+  }
+}
+
+function plainTables(events: readonly PlacedEntry[]) {
+  const { changes, standing, gone, reigns } = plainBoard(events)
+  const positioned = <Each extends { position: bigint }>(each: Each) => ({
+    ...each,
+    epoch: 0,
+    offset: Number(each.position)
+  })
+  const told = changeLines(
+    changes.map(({ state, previous, recorded, ...rest }) => ({
+      ...rest,
+      state: positioned(state),
+      before: previous,
+      recorded: positioned(recorded)
+    }))
+  )
+  const named = reigns.map(({ who, ...reign }) => {
+    const [playerName, occurrence] = JSON.parse(who) as [string, number]
+    return { playerName, occurrence, ...reign }
+  })
+  return tablesOf(new Map(told), new Map(entryLines({ standing, gone })), named)
+}
+
+function tablesOf(told: ReadonlyMap<string, string>, current: ReadonlyMap<string, string>, reigns: readonly Reign[]) {
+  return {
+    told: [...told.values()].sort(),
+    current: [...current.values()].sort(),
+    reigns: reigns.map((reign) => [
+      ...[reign.playerName, reign.occurrence, reign.rating, reign.timeMs],
+      ...[reign.setAt, reign.fromAt, reign.toAt]
+    ])
+  }
+}
+
+type Told = {
+  readonly state: { readonly playerName: string; readonly ms: number; readonly offset: number }
+  readonly before: { readonly rating: string } | undefined
+  readonly change: string | undefined
+  readonly recorded: { readonly offset: number }
+  readonly previousRank: number | null
+  readonly newRank: number | null
+}
+
+function changeLines(changes: readonly Told[]): [string, string][] {
+  return changes.map(({ state, before, change, recorded, previousRank, newRank }) => [
+    String(state.offset),
+    JSON.stringify([
+      ...[state.offset, recorded.offset, state.ms, state.playerName, change ?? '-'],
+      ...(change === undefined ? [] : [before?.rating ?? '-', previousRank, newRank])
+    ])
+  ])
+}
+
+type Shown = Pick<State, 'playerName' | 'occurrence' | 'rating' | 'timeMs' | 'ms' | 'details' | 'isGone'>
+
+function entryLines({
+  standing,
+  gone
+}: {
+  readonly standing: readonly { readonly entry: Shown; readonly rank: number }[]
+  readonly gone: readonly Shown[]
+}): [string, string][] {
+  const line = ({ playerName, occurrence, ...shown }: Shown, rank: number, place: number): [string, string] => [
+    `${playerName}/${occurrence}`,
+    JSON.stringify([
+      playerName,
+      occurrence,
+      rank,
+      place,
+      shown.rating,
+      shown.timeMs,
+      shown.ms,
+      shown.details,
+      shown.isGone
+    ])
+  ]
+  return [
+    ...standing.map(({ entry, rank }, place) => line(entry, rank, place)),
+    ...gone.map((entry) => line(entry, 0, 0))
+  ]
+}
+
+/** The entries with their histories, as the projection's statement gives them. */
+function entriesOf(events: readonly PlacedEntry[], sinceMs: number): Entry[] {
+  const byWho = new Map<string, State[]>()
+  for (const { who, position, ...state } of plainBoard(events).states) {
+    const of = byWho.get(who) ?? []
+    byWho.set(who, of)
+    const entry = [...byWho.keys()].indexOf(who)
+    of.push({ ...state, entry, epoch: 0, offset: Number(position) })
+  }
+  return [...byWho.values()].map((states) => {
+    const sorted = states.sort(compareStates)
+    const first = sorted.findIndex(({ ms }) => ms >= sinceMs)
+    const { playerName = '', occurrence = 1 } = sorted[0] ?? {}
+    return { playerName, occurrence, playerKey: '', states: sorted, first: first < 0 ? sorted.length : first }
+  })
+}
+
+test('a board folded step by step, whatever comes late, twice or at once, equals its events folded plainly', (t) => {
+  fc.assert(
+    fc.property(Arrival, ({ steps, again }) => {
+      const all = steps.flat()
+      const repeated = again.flatMap((n) => all[n] ?? [])
+      const board = new SteppedBoard()
+      for (const step of [...steps, repeated, repeated]) {
+        board.step(step)
+        deepStrictEqual(board.tables(), plainTables(board.events))
+      }
+    }),
+    { numRuns: RUNS }
+  )
+  t.end()
+})
+
+test('where a change was recorded never moves as events arrive', (t) => {
+  fc.assert(
+    fc.property(Arrival, ({ steps }) => {
+      const board = new SteppedBoard()
+      const recorded = new Map<string, bigint>()
+      for (const [n, event] of steps.flat().entries()) {
+        board.step([event])
+        for (const { state, recorded: at } of plainBoard(board.events).changes) {
+          const key = String(state.position)
+          if ((recorded.get(key) ?? at.position) !== at.position) throw new Error(`${key} moved to ${at.position}`)
+          if (!recorded.has(key) && at.position !== BigInt(n)) throw new Error(`${key} was recorded before its time`)
+          recorded.set(key, at.position)
+        }
+        for (const key of recorded.keys()) {
+          if (!board.told.has(key)) throw new Error(`the record of ${key} is gone`)
+        }
+      }
+    }),
+    { numRuns: RUNS }
+  )
+  t.end()
+})
+
+test('a board of 100,000 entries with 40,000 changes at as many instants folds in linear steps', (t) => {
+  const at = (n: number) => 1_000_000_000_000 + n
+  const states = Array.from({ length: 100_000 }, (_, entry): State[] => {
+    const state = {
+      ...{ entry, playerName: `p${entry}`, occurrence: 1, epoch: 0, partition: 0, isGone: false, details: '' },
+      ...{ rating: '1', timeMs: null, statedRank: null, order: entry * 8, step: 1 }
+    }
+    const first = { ...state, ms: at(0), offset: entry }
+    return entry >= 40_000 ? [first] : [first, { ...first, ms: at(1 + entry), offset: 100_000 + entry, rating: '2' }]
+  })
+  const entries = states.map((of, entry) => ({
+    ...{ playerName: `p${entry}`, occurrence: 1, playerKey: '', states: of, first: 1 }
+  }))
+  const folded: FoldedBoard = foldBoard(entries, at(1), [])
+  t.equal(folded.standing.length, 100_000)
+  t.equal(folded.changes.length, 40_000)
+  t.match(folded.changes[39_999], { change: 'updated', previousRank: 40_000, newRank: 40_000 })
+  t.equal(folded.standing[99_999]?.rank, 100_000)
+  t.equal(instantOf(at(0)).length, 20)
+  t.end()
+})

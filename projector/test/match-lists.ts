@@ -1,0 +1,158 @@
+import { decodeEvent, type MatchesListed, matchListTopic, millisecondsOf } from '@gamenet/schemas'
+import type { Tables } from '../src/index.js'
+import type { MemoryLog } from './memory-log.js'
+
+/*
+ * What the tables of matches must hold, computed from the events of a log with loops and maps.
+ */
+
+const HOUR = 3_600_000
+
+export type PlainList = { readonly ms: number; readonly event: MatchesListed; readonly position: bigint }
+
+export type PlainMatch = {
+  readonly host: string
+  readonly nth: number
+  readonly firstMs: number
+  readonly lastMs: number
+  readonly peakPlayers: number
+  readonly maxPlayers: number
+  readonly playersSum: number
+  readonly sightings: number
+}
+
+/** Rows of one table as text, in order. */
+export type Lines = readonly string[]
+
+/** The lists of a title that count, oldest first: of one instant that with the highest position. */
+function listsOf(lists: readonly PlainList[]): PlainList[] {
+  const newest = new Map<number, PlainList>()
+  for (const list of lists) {
+    const before = newest.get(list.ms)
+    if (before === undefined || before.position < list.position) newest.set(list.ms, list)
+  }
+  return [...newest.values()].sort((a, b) => a.ms - b.ms)
+}
+
+/** Every match of successive lists: it begins where the list before has no n-th lobby of its host, and ends where one lacks it. */
+export function matchesOf(
+  lists: readonly (readonly { host: string; players: number; max: number }[])[],
+  ms: readonly number[]
+) {
+  const nthLobby = (at: number, host: string, nth: number) => lists[at]?.filter((lobby) => lobby.host === host)[nth - 1]
+  return lists.flatMap((list, at) =>
+    list.flatMap(({ host }, place): PlainMatch[] => {
+      const nth = list.slice(0, place + 1).filter((lobby) => lobby.host === host).length
+      if (nthLobby(at - 1, host, nth) !== undefined) return []
+      const sights = []
+      for (let n = at; ; n += 1) {
+        const lobby = nthLobby(n, host, nth)
+        if (lobby === undefined) break
+        sights.push(lobby)
+      }
+      const players = sights.map((sight) => sight.players)
+      return [
+        {
+          host,
+          nth,
+          firstMs: ms[at] ?? 0,
+          lastMs: ms[at + sights.length - 1] ?? 0,
+          peakPlayers: Math.max(...players),
+          maxPlayers: Math.max(...sights.map((sight) => sight.max)),
+          playersSum: players.reduce((sum, each) => sum + each, 0),
+          sightings: sights.length
+        }
+      ]
+    })
+  )
+}
+
+const SELECTS = {
+  match_list: `SELECT [toString(t.title_id), toString(toUnixTimestamp64Milli(t.ts)), toString(t.hosts), toString(t.players),
+      toString(t.max_players), toString(t.position)] AS line FROM match_list AS t FINAL`,
+  match_latest: `SELECT [toString(t.title_id), toString(toUnixTimestamp64Milli(t.ts)), toString(t.hosts), toString(t.players),
+      toString(t.max_players)] AS line FROM match_latest AS t FINAL`,
+  match_list_hour: `SELECT [toString(t.title_id), toString(toUnixTimestamp(t.hour) * 1000), toString(t.lists), toString(t.lobbies),
+      toString(t.players), toString(t.lobbies_max), toString(toUnixTimestamp64Milli(t.lobbies_max_at)), toString(t.position)] AS line
+    FROM match_list_hour AS t FINAL`,
+  match_session: `SELECT [toString(t.title_id), toString(toUnixTimestamp64Milli(t.first_seen)), t.host, toString(t.nth),
+      toString(toUnixTimestamp64Milli(t.last_seen)), toString(t.peak_players), toString(t.max_players), toString(t.players_sum),
+      toString(t.sightings)] AS line FROM match_session AS t FINAL WHERE NOT t.is_void`
+} as const
+
+export type MatchTable = keyof typeof SELECTS
+
+/** What the tables of matches hold. */
+export async function matchTables(tables: Tables): Promise<Record<MatchTable, Lines>> {
+  const found: Record<string, Lines> = {}
+  for (const [table, sql] of Object.entries(SELECTS)) {
+    found[table] = (await tables.rows(sql)).map(({ line }) => (line as string[]).join('|')).sort()
+  }
+  return found as Record<MatchTable, Lines>
+}
+
+/** What they must hold after the events of a log. */
+export function expectedTables(log: MemoryLog): Record<MatchTable, Lines> {
+  const byTitle = new Map<string, PlainList[]>()
+  for (const { topic, epoch, records } of log.partitions) {
+    if (topic !== matchListTopic.name) continue
+    for (const record of records) {
+      const decoded = decodeEvent(matchListTopic, record)
+      if (!decoded.ok) continue
+      const event = decoded.event as MatchesListed
+      const position = (BigInt(epoch) << 48n) | BigInt(record.offset)
+      byTitle.set(event.titleId, [
+        ...(byTitle.get(event.titleId) ?? []),
+        { ms: millisecondsOf(event.observedAt), event, position }
+      ])
+    }
+  }
+  const lines: Record<MatchTable, string[]> = {
+    match_list: [],
+    match_latest: [],
+    match_list_hour: [],
+    match_session: []
+  }
+  for (const [titleId, all] of byTitle) addTitle(lines, titleId, listsOf(all))
+  for (const table of Object.values(lines)) table.sort()
+  return lines
+}
+
+function addTitle(lines: Record<MatchTable, string[]>, titleId: string, lists: readonly PlainList[]) {
+  for (const list of lists) lines.match_list.push([titleId, list.ms, ...columns(list), list.position].join('|'))
+  const newest = lists.at(-1)
+  if (newest !== undefined) lines.match_latest.push([titleId, newest.ms, ...columns(newest)].join('|'))
+  for (const hour of new Set(lists.map(({ ms }) => Math.floor(ms / HOUR) * HOUR))) {
+    const of = lists.filter(({ ms }) => ms >= hour && ms < hour + HOUR)
+    const lobbies = of.flatMap(({ event }) => event.matches)
+    const most = Math.max(...of.map(({ event }) => event.matches.length))
+    const mostAt = of.find(({ event }) => event.matches.length === most)?.ms
+    const players = lobbies.reduce((sum, { currentPlayers }) => sum + currentPlayers, 0)
+    const position = of
+      .map((list) => list.position)
+      .sort((a, b) => (a < b ? -1 : 1))
+      .at(-1)
+    lines.match_list_hour.push([titleId, hour, of.length, lobbies.length, players, most, mostAt, position].join('|'))
+  }
+  const plain = lists.map(({ event }) =>
+    event.matches.map(({ hostName, currentPlayers, maxPlayers }) => ({
+      host: hostName,
+      players: currentPlayers,
+      max: maxPlayers
+    }))
+  )
+  for (const m of matchesOf(
+    plain,
+    lists.map(({ ms }) => ms)
+  )) {
+    const values = [m.firstMs, m.host, m.nth, m.lastMs, m.peakPlayers, m.maxPlayers, m.playersSum, m.sightings]
+    lines.match_session.push([titleId, ...values].join('|'))
+  }
+}
+
+function columns({ event }: PlainList): string[] {
+  const hosts = event.matches.map(({ hostName }) => `'${hostName}'`)
+  const players = event.matches.map(({ currentPlayers }) => currentPlayers)
+  const most = event.matches.map(({ maxPlayers }) => maxPlayers)
+  return [`[${hosts}]`, `[${players}]`, `[${most}]`]
+}

@@ -1,0 +1,173 @@
+import { type MatchesListed, matchListTopic } from '@gamenet/schemas'
+import { test } from 'tap'
+import type { Tables } from '../src/index.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, message, openTables, runToHead } from './pipeline.js'
+
+const TITLE = '4d530064'
+/** A list at a time of one evening: `ann 3/8` is a lobby of ann with 3 of 8 players. */
+const list = (time: string, ...lobbies: string[]) => {
+  const matches: MatchesListed['matches'] = lobbies.map((lobby) => {
+    const [hostName = '', players] = lobby.split(' ')
+    const [currentPlayers = 0, maxPlayers = 0] = (players ?? '1/8').split('/').map(Number)
+    return { hostName, currentPlayers, maxPlayers }
+  })
+  return message(matchListTopic, { titleId: TITLE, observedAt: `2026-03-14T${time}Z`, matches })
+}
+
+const MATCHES = `
+  SELECT s.host, formatDateTime(s.first_seen, '%T', 'UTC') AS first, formatDateTime(s.last_seen, '%T', 'UTC') AS last,
+    s.peak_players, s.max_players, toUInt32(s.players_sum) AS players, s.sightings
+  FROM match_session AS s FINAL WHERE NOT s.is_void ORDER BY s.first_seen, s.host, s.nth`
+
+test('projections of matches', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+  t.beforeEach(() => emptyTables(control))
+
+  /** Given what was projected before, step by step, the rows that the table holds in the end. */
+  const rowsAfter = async (sql: string, ...steps: ReturnType<typeof list>[][]) => {
+    const log = new MemoryLog()
+    for (const messages of steps) {
+      log.append('match-list', messages)
+      await runToHead(engine, log)
+    }
+    return (await control.rows(sql)).map((row) => Object.values(row))
+  }
+
+  await t.test('a lobby in successive lists is one match, with its first and last sight and its peaks', async (t) => {
+    const steps = [
+      [list('20:00:00', 'ann 3/8', 'bob 1/0')],
+      [list('20:01:00', 'ann 7/16')],
+      [list('20:05:00', 'ann 2/8')]
+    ]
+    t.same(await rowsAfter(MATCHES, ...steps, [list('20:06:00')]), [
+      ['ann', '20:00:00', '20:05:00', 7, 16, 12, 3],
+      ['bob', '20:00:00', '20:00:00', 1, 0, 1, 1]
+    ])
+  })
+
+  await t.test(
+    'two lobbies of one host are told apart by their order, and one that comes back is a new match',
+    async (t) => {
+      const steps = [
+        [list('20:00:00', 'ann 1/8', 'bob', 'ann 5/8')],
+        [list('20:01:00', 'ann 2/8')],
+        [list('20:02:00', 'ann 3/8', 'ann 6/8')]
+      ]
+      t.same(await rowsAfter(MATCHES, ...steps), [
+        ['ann', '20:00:00', '20:02:00', 3, 8, 6, 3],
+        ['ann', '20:00:00', '20:00:00', 5, 8, 5, 1],
+        ['bob', '20:00:00', '20:00:00', 1, 8, 1, 1],
+        ['ann', '20:02:00', '20:02:00', 6, 8, 6, 1]
+      ])
+    }
+  )
+
+  await t.test('time without a list neither ends nor extends a match', async (t) => {
+    const later = message(matchListTopic, {
+      titleId: TITLE,
+      observedAt: '2026-03-20T20:00:00Z',
+      matches: [{ hostName: 'ann', currentPlayers: 4, maxPlayers: 8 }]
+    })
+    t.same(await rowsAfter(MATCHES, [list('20:00:00', 'ann 3/8')], [later]), [
+      ['ann', '20:00:00', '20:00:00', 4, 8, 7, 2]
+    ])
+    const [row] = await control.rows('SELECT toDate(s.last_seen) AS day FROM match_session AS s FINAL')
+    t.same(row, { day: '2026-03-20' })
+  })
+
+  await t.test('a late list without a lobby splits its match, a late one with it joins two', async (t) => {
+    const split = [
+      [list('20:00:00', 'ann', 'bob')],
+      [list('20:02:00', 'ann', 'bob'), list('20:03:00', 'ann', 'bob')],
+      [list('20:01:00', 'bob')]
+    ]
+    t.same(await rowsAfter(MATCHES, ...split), [
+      ['ann', '20:00:00', '20:00:00', 1, 8, 1, 1],
+      ['bob', '20:00:00', '20:03:00', 1, 8, 4, 4],
+      ['ann', '20:02:00', '20:03:00', 1, 8, 2, 2]
+    ])
+    await emptyTables(control)
+    t.same(await rowsAfter(MATCHES, ...split, [list('20:01:00', 'bob', 'ann 8/8')]), [
+      ['ann', '20:00:00', '20:03:00', 8, 8, 11, 4],
+      ['bob', '20:00:00', '20:03:00', 1, 8, 4, 4]
+    ])
+  })
+
+  await t.test(
+    'a match begins earlier when an earlier list has it, and the row of its old begin is void',
+    async (t) => {
+      const steps = [[list('20:01:00', 'ann 2/8')], [list('20:00:00', 'ann 3/8')]]
+      t.same(await rowsAfter(MATCHES, ...steps), [['ann', '20:00:00', '20:01:00', 3, 8, 5, 2]])
+      const rows = await control.rows('SELECT s.is_void AS is_void FROM match_session AS s FINAL ORDER BY s.first_seen')
+      t.same(rows, [{ is_void: false }, { is_void: true }])
+    }
+  )
+
+  await t.test('a list that comes again for the same instant replaces the whole list', async (t) => {
+    const steps = [[list('20:00:00', 'ann 2/8'), list('20:01:00', 'ann 9/16', 'bob')], [list('20:01:00', 'ann 1/8')]]
+    t.same(await rowsAfter(MATCHES, ...steps), [['ann', '20:00:00', '20:01:00', 2, 8, 3, 2]])
+    t.same(await rowsAfter('SELECT l.hosts, l.players FROM match_latest AS l FINAL'), [[['ann'], [1]]])
+    t.same(
+      await rowsAfter(
+        'SELECT h.lists, toUInt32(h.lobbies) AS lobbies, toUInt32(h.players) AS players FROM match_list_hour AS h FINAL'
+      ),
+      [[2, 2, 3]]
+    )
+  })
+
+  await t.test('a list that comes in order is read alone, a late one from the list without its hosts on', async (t) => {
+    const read: number[][] = []
+    const watched: Tables = {
+      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+      json: async (sql, parameters) => {
+        const bytes = await engine.projections.json(sql, parameters)
+        const rows: { instants?: number[] }[] = JSON.parse(Buffer.from(bytes).toString())
+        const instants = rows.flatMap((row) => row.instants ?? [])
+        if (instants.length > 0) read.push(instants)
+        return bytes
+      }
+    }
+    const log = new MemoryLog()
+    const at = (time: string) => Date.parse(`2026-03-14T${time}Z`)
+    const readFor = async (...messages: ReturnType<typeof list>[]) => {
+      read.length = 0
+      log.append('match-list', messages)
+      await runToHead({ loader: engine.loader, projections: watched }, log)
+      return read.flat()
+    }
+    await readFor(list('19:00:00', 'old'), list('19:30:00', 'zoe'), list('20:00:00', 'ann'))
+    t.same(await readFor(list('20:01:00', 'ann')), [at('20:01:00')])
+    t.same(await readFor(list('21:02:00', 'bob'), list('21:03:00', 'bob')), [at('21:02:00'), at('21:03:00')])
+    t.same(await readFor(list('21:04:00')), [at('21:04:00')])
+    t.same(await readFor(list('21:05:00', 'ann')), [at('21:05:00')], 'nothing is open, and nothing goes on')
+    const late = [at('20:00:00'), at('20:01:00'), at('20:02:00'), at('21:02:00'), at('21:03:00'), at('21:04:00')]
+    t.same(await readFor(list('20:02:00', 'bob')), [...late, at('21:05:00')])
+  })
+
+  await t.test('what is right already is not written again', async (t) => {
+    const written: string[] = []
+    const watched: Tables = {
+      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      insert: async (table, columns, body) => {
+        if (table === 'match_session') written.push(...Buffer.from(body).toString().trim().split('\n'))
+        await engine.projections.insert(table, columns, body)
+      }
+    }
+    const log = new MemoryLog()
+    log.append('match-list', [list('20:00:00', 'ann', 'bob'), list('20:01:00', 'ann')])
+    await runToHead({ loader: engine.loader, projections: watched }, log)
+    t.equal(written.length, 2)
+    await control.execute('TRUNCATE TABLE checkpoint')
+    await runToHead({ loader: engine.loader, projections: watched }, log)
+    t.equal(written.length, 2, 'the step once more')
+    log.append('match-list', [list('20:02:00', 'ann')])
+    await runToHead({ loader: engine.loader, projections: watched }, log)
+    t.equal(written.length, 3, 'only the match that goes on')
+  })
+})

@@ -1,0 +1,189 @@
+import { deepStrictEqual } from 'node:assert'
+import { instantOf, type MatchesListed, matchListTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { joinRuns, type Match, type Stretch } from '../src/folds/match-session.js'
+import type { Tables } from '../src/index.js'
+import { expectedTables, matchesOf, matchTables, type PlainMatch } from './match-lists.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+
+const T0 = Date.UTC(2026, 2, 14, 22)
+const MINUTE = 60_000
+const RUNS = 30
+
+const Sight = fc.record({
+  host: fc.constantFrom('a', 'a', 'b', 'ä/ß'),
+  players: fc.integer({ min: 0, max: 9 }),
+  max: fc.constantFrom(0, 8, 16)
+})
+
+const byKey = (a: Match, b: Match) => a.firstMs - b.firstMs || (a.host < b.host ? -1 : 1) || a.nth - b.nth
+const sorted = (matches: readonly Match[]) =>
+  [...matches].sort((a, b) => (a.host === b.host ? a.firstMs - b.firstMs || a.nth - b.nth : byKey(a, b)))
+
+test('runs of stretches, wherever the lists are cut, join to the matches of the lists', async (t) => {
+  const Lists = fc.array(fc.array(Sight, { maxLength: 4 }), { maxLength: 12 })
+  fc.assert(
+    fc.property(Lists, fc.array(fc.nat(12), { maxLength: 5 }), fc.nat(12), (lists, cuts, from) => {
+      const ms = lists.map((_, n) => T0 + n * MINUTE)
+      const expected = matchesOf(lists, ms)
+      const stretches = stretchesOf(lists, ms, cuts)
+      deepStrictEqual(sorted(joinRuns(stretches, [])), sorted(expected))
+      // Continued: what stood at the list before is given, nothing else of the past.
+      const before = matchesOf(lists.slice(0, from), ms.slice(0, from))
+      const open = before.filter(({ lastMs }) => lastMs === ms[from - 1])
+      const rest = stretchesOf(lists.slice(from), ms.slice(from), cuts)
+      const ended = before.filter((match) => !open.includes(match))
+      deepStrictEqual(sorted([...ended, ...joinRuns(rest, open)]), sorted(expected))
+    }),
+    { numRuns: 500 }
+  )
+  t.pass()
+})
+
+/** Lists cut into stretches, each with the runs that the plain computation finds in it alone. */
+function stretchesOf(
+  lists: readonly (typeof Sight extends fc.Arbitrary<infer S> ? S : never)[][],
+  ms: readonly number[],
+  cuts: readonly number[]
+): Stretch[] {
+  const at = [...new Set([0, ...cuts.filter((cut) => cut < lists.length), lists.length])].sort((a, b) => a - b)
+  return at.slice(1).map((end, n) => {
+    const begin = at[n] ?? 0
+    const runs: PlainMatch[] = matchesOf(lists.slice(begin, end), ms.slice(begin, end))
+    return { instants: ms.slice(begin, end), runs }
+  })
+}
+
+/** Few instants, some hours and days apart, so that lists come late, again, and after long silence. */
+const Minute = fc.oneof(
+  { arbitrary: fc.integer({ min: 0, max: 14 }), weight: 6 },
+  fc.constantFrom(-5000, -4999, 58, 59, 60, 61, 3 * 24 * 60)
+)
+const Listed = fc.record({
+  titleId: fc.constantFrom('4d530064', '4d530064', '00000001'),
+  minute: Minute,
+  lobbies: fc.array(Sight, { maxLength: 4 })
+})
+type Listed = typeof Listed extends fc.Arbitrary<infer L> ? L : never
+
+/** Lists as sources publish them, minute by minute, or in any order and several times; now and then to an older epoch. */
+const Appended = fc.record({
+  epoch: fc.constantFrom(0, 1, 1),
+  lists: fc.array(Listed, { maxLength: 8 }),
+  isInOrder: fc.boolean(),
+  again: fc.array(fc.nat(7), { maxLength: 2 })
+})
+const Death = fc.record({ afterCalls: fc.integer({ min: 1, max: 40 }), isDone: fc.boolean() })
+const Scenario = fc.record({
+  rounds: fc.array(
+    fc.record({ appended: fc.array(Appended, { minLength: 1, maxLength: 2 }), death: fc.option(Death) }),
+    {
+      minLength: 2,
+      maxLength: 4
+    }
+  ),
+  isForgotten: fc.boolean()
+})
+
+test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', {
+  timeout: 180_000
+}, async (t) => {
+  const engine = await openTables(t)
+  let deaths = 0
+  const property = fc.asyncProperty(Scenario, async ({ rounds, isForgotten }) => {
+    await emptyTables(engine.control)
+    const log = new MemoryLog(() => 3)
+    for (const { appended, death } of rounds) {
+      for (const each of appended) append(log, each)
+      const before = (await matchTables(engine.control)).match_session
+      const version = await newestVersion(engine.control)
+      if (death === null) {
+        await runToHead(engine, log)
+        deepStrictEqual(await matchTables(engine.control), expectedTables(log))
+        await everyTitleIsTold(engine.control, before, version)
+      } else if (await liveUntilDeath(engine, log, death)) deaths += 1
+    }
+    if (isForgotten) await engine.control.execute('TRUNCATE TABLE checkpoint')
+    await runToHead(engine, log)
+    deepStrictEqual(await matchTables(engine.control), expectedTables(log))
+  })
+  await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
+  t.ok(deaths > RUNS / 4, `${deaths} deaths`)
+})
+
+function append(
+  log: MemoryLog,
+  { epoch, lists, isInOrder, again }: typeof Appended extends fc.Arbitrary<infer A> ? A : never
+) {
+  const all = [...lists, ...again.flatMap((n) => lists[n] ?? [])]
+  if (isInOrder) all.sort((a, b) => a.minute - b.minute)
+  for (const each of all) {
+    const partition = Number.parseInt(each.titleId, 16) % (2 + epoch)
+    log.append(matchListTopic.name, [message(matchListTopic, eventOf(each))], { epoch, partition })
+  }
+}
+
+function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
+  const matches = lobbies.map(({ host, players, max }) => ({
+    hostName: host,
+    currentPlayers: players,
+    maxPlayers: max
+  }))
+  return { titleId, observedAt: instantOf(T0 + minute * MINUTE), matches }
+}
+
+/** Runs a projector until all is read or the n-th call dies, before or after it took effect; true when it died. */
+async function liveUntilDeath(
+  tables: { loader: Tables; projections: Tables },
+  log: MemoryLog,
+  { afterCalls, isDone }: { afterCalls: number; isDone: boolean }
+): Promise<boolean> {
+  let calls = 0
+  let die = () => {}
+  const died = new Promise<'died'>((resolve) => {
+    die = () => resolve('died')
+  })
+  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    calls += 1
+    if (calls === afterCalls && isDone) await work()
+    if (calls >= afterCalls) {
+      die()
+      throw new Error('the process died')
+    }
+    return await work()
+  }
+  const mortal = (of: Tables): Tables => ({
+    execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
+    rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
+    json: (sql, parameters) => call(() => of.json(sql, parameters)),
+    insert: (table, columns, body) => call(() => of.insert(table, columns, body))
+  })
+  const projector = projectorOn({ loader: tables.loader, projections: mortal(tables.projections) }, log)
+  projector.start()
+  try {
+    return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'
+  } finally {
+    await projector.stop()
+  }
+}
+
+/** A reader who knew the matches `before` at `version` must hear of every title whose matches are different now. */
+async function everyTitleIsTold(tables: Tables, before: readonly string[], version: number) {
+  const now = (await matchTables(tables)).match_session
+  const changed = [...now.filter((line) => !before.includes(line)), ...before.filter((line) => !now.includes(line))]
+  const told = await tables.rows(
+    "SELECT d.key AS key FROM data_change AS d WHERE d.version > {version: UInt64} AND d.projection = 'match-session'",
+    { version }
+  )
+  for (const line of changed) {
+    const titleId = line.split('|')[0]
+    if (!told.some(({ key }) => key === '*' || key === titleId)) throw new Error(`nobody was told of ${line}`)
+  }
+}
+
+async function newestVersion(tables: Tables): Promise<number> {
+  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
+  return Number(row?.version)
+}

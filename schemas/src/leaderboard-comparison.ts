@@ -1,0 +1,36 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+
+/** An entry at both instants; null where it was not on the board. */
+export const ComparedEntry = z.object({
+  name: z.string(),
+  previousRank: z.int().nullable(),
+  newRank: z.int().nullable(),
+  previousRating: z.string().nullable(),
+  newRating: z.string().nullable(),
+  previousTimeMs: Count.nullable(),
+  newTimeMs: Count.nullable(),
+  isTime: z.boolean()
+})
+export type ComparedEntry = z.infer<typeof ComparedEntry>
+
+/** The answer of `compareLeaderboard`. An entry that rose and improved is in both lists. */
+export const LeaderboardComparison = z
+  .object({
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: z.string(),
+    name: z.string().meta({ description: 'As of the later instant; "" when only entries of the board were known.' }),
+    from: z.iso.datetime(),
+    to: z.iso.datetime().nullable().meta({ description: 'null: now.' }),
+    counts: z
+      .object({ came: Count, left: Count, rose: Count, fell: Count, improved: Count })
+      .meta({ description: 'Entries of the whole lists.' }),
+    came: z.array(ComparedEntry),
+    left: z.array(ComparedEntry),
+    rose: z.array(ComparedEntry).meta({ description: 'Has a better rank.' }),
+    fell: z.array(ComparedEntry).meta({ description: 'Has a worse rank.' }),
+    improved: z.array(ComparedEntry).meta({ description: 'Has a better time or score.' })
+  })
+  .meta({ description: 'What changed on the board, in the order of the later board; who left, of the earlier one.' })
+export type LeaderboardComparison = z.infer<typeof LeaderboardComparison>

@@ -1,0 +1,125 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+import { Instant } from './instant.js'
+import { boardKey, LeaderboardId } from './leaderboard.js'
+import { TitleId } from './title-id.js'
+import { topic } from './topic.js'
+
+/** `moved`: only its place, or what stands beside its rating, is another; its rating stayed. */
+export const ENTRY_CHANGES = ['new', 'updated', 'removed', 'moved'] as const
+export type EntryChange = (typeof ENTRY_CHANGES)[number]
+
+const Rank = z.int().min(-2_147_483_648).max(2_147_483_647)
+
+/**
+ * What became of one entry of a board at one instant, the whole state after it. An entry is known by its exact name and,
+ * where a name stands twice on a board, by its number among these.
+ */
+export const LeaderboardEntryChanged = z
+  .object({
+    titleId: TitleId,
+    leaderboardId: LeaderboardId,
+    playerName: z.string().min(1).max(500),
+    /** 2 for the second entry of exactly this name, and so on; absent means 1. */
+    occurrence: z.int().min(2).max(65_535).optional(),
+    changeType: z.enum(ENTRY_CHANGES),
+    changedAt: Instant,
+    /** The rank that the source showed. Where there is an `order` it follows from that. */
+    rank: Rank.optional(),
+    /** The score or time as the source showed it. */
+    rating: z.string().max(200).optional(),
+    /** Milliseconds; absent for a score. Decided once, when the event is made. */
+    timeMs: Count.optional(),
+    /** Place among the scraped entries of the board: lower stands higher. */
+    order: z.int().optional(),
+    /** Shown rank minus the shown rank of the entry above; of the first, its rank. */
+    step: z.int().min(-4_294_967_296).max(4_294_967_296).optional(),
+    /** What else the board shows of the entry (date, location, car, races …), by name. */
+    details: z.record(z.string().max(40), z.string().max(500)).optional()
+  })
+  .refine(
+    ({ changeType, rating, timeMs }) => changeType === 'removed' || rating !== undefined || timeMs !== undefined,
+    'an entry that is on the board has a rating or a timeMs'
+  )
+export type LeaderboardEntryChanged = z.infer<typeof LeaderboardEntryChanged>
+
+export const leaderboardEntryTopic = topic({
+  name: 'leaderboard-entry',
+  event: LeaderboardEntryChanged,
+  key: (event) => boardKey(event),
+  instant: (event) => event.changedAt,
+  // Many entries of a board change at one instant, and files have two states of one entry in one second.
+  identity: (event) => {
+    const numbered = event.occurrence === undefined ? '' : `#${event.occurrence}`
+    return `${boardKey(event)}/${event.playerName}${numbered}=${event.rating ?? event.timeMs ?? event.changeType}`
+  }
+})
+
+/** One entry of the answer of `getLeaderboard`. */
+export const LeaderboardRow = z.object({
+  rank: z.string(),
+  name: z.string(),
+  rating: z.string().meta({ description: 'The raw text that the board shows.' }),
+  timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
+  timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
+  isTime: z.boolean(),
+  details: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'What else the board shows of the entry, where it has more columns.' })
+})
+
+/** The answer of `getLeaderboard`. */
+export const Leaderboard = z
+  .object({
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: z.string(),
+    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
+    listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
+    asOf: z.iso.datetime().optional().meta({ description: 'The instant that was asked for; absent: now.' }),
+    total: Count.meta({ description: 'Entries of the whole board.' }),
+    entries: z.array(LeaderboardRow)
+  })
+  .meta({ description: 'The board.' })
+export type Leaderboard = z.infer<typeof Leaderboard>
+
+/** One change of an entry: it came, left, or its rating changed. */
+export const LeaderboardChange = z.object({
+  id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
+  titleId: z.string(),
+  gameName: z.string(),
+  leaderboardId: LeaderboardId,
+  leaderboardName: z.string(),
+  playerName: z.string(),
+  changeType: z.enum(['new', 'updated', 'removed']),
+  previousRank: z.int().nullable(),
+  newRank: z.int().nullable(),
+  previousRating: z.string().nullable(),
+  newRating: z.string().nullable(),
+  previousTimeMs: Count.nullable(),
+  newTimeMs: Count.nullable(),
+  isTime: z.boolean(),
+  changedAt: z.iso.datetime()
+})
+export type LeaderboardChange = z.infer<typeof LeaderboardChange>
+
+/** The answer of `getLeaderboardChanges`. */
+export const LeaderboardChanges = z.array(LeaderboardChange).meta({ description: 'Changes of entries.' })
+export type LeaderboardChanges = z.infer<typeof LeaderboardChanges>
+
+/** One entry that a search found. */
+export const FoundEntry = z.object({
+  id: z.string().meta({ description: 'Opaque; the same entry of the same board has the same id.' }),
+  leaderboard_id: LeaderboardId,
+  leaderboard_name: z.string(),
+  title_id: z.string(),
+  game_name: z.string(),
+  player_name: z.string(),
+  rank: z.int(),
+  rating: z.string(),
+  time_ms: Count,
+  time_formatted: z.string(),
+  is_time: z.boolean()
+})
+export type FoundEntry = z.infer<typeof FoundEntry>

@@ -1,0 +1,128 @@
+/*
+ * How the entries of a board stand to one another. Three kinds of entry can meet on one board:
+ *
+ * ordered   scraped: its place is an order key, its rank the running sum of the steps of all ordered entries above it
+ *           (0 a tie, 1 the usual, more a gap), so that an entry that comes at the top shifts all others by one event
+ * stated    imported with a rank, which stays as it was stated
+ * measured  imported without a rank: 1 + the number of entries of the board that are better; equal ones share a rank
+ */
+
+/** What decides about an entry's place. */
+export type Standing = {
+  readonly playerName: string
+  /** 1 for the first entry of exactly this name on the board, 2 for the second. */
+  readonly occurrence: number
+  /** Text as upstream shows it. */
+  readonly rating: string
+  /** Milliseconds; null for a score. */
+  readonly timeMs: number | null
+  readonly statedRank: number | null
+  readonly order: number | null
+  readonly step: number | null
+}
+
+/** The entries in the order in which the board shows them, each with the rank that it shows. */
+export function ranked<Entry extends Standing>(
+  entries: readonly Entry[]
+): { readonly entry: Entry; readonly rank: number }[] {
+  const ordered = entries.filter(({ order }) => order !== null).sort(byOrder)
+  let sum = 0
+  const standing = ordered.map((entry) => {
+    sum += entry.step ?? 0
+    return { entry, rank: sum }
+  })
+  if (ordered.length === entries.length) return standing
+  const measured = measuredRanks(entries)
+  for (const entry of entries) {
+    if (entry.order === null) standing.push({ entry, rank: entry.statedRank ?? measured.get(entry) ?? 0 })
+  }
+  return standing.sort(
+    (a, b) =>
+      a.rank - b.rank ||
+      (a.entry.order ?? Number.MAX_SAFE_INTEGER) - (b.entry.order ?? Number.MAX_SAFE_INTEGER) ||
+      compareText(a.entry.playerName, b.entry.playerName) ||
+      a.entry.occurrence - b.entry.occurrence
+  )
+}
+
+/** Below 0 when `a` is the better: times before scores, the shorter time, the higher number; texts are all equal, last. */
+export function compareMeasures(
+  a: Pick<Standing, 'rating' | 'timeMs'>,
+  b: Pick<Standing, 'rating' | 'timeMs'>
+): number {
+  return compareRead(readMeasure(a), readMeasure(b))
+}
+
+/** A measure read once, for comparing it many times. */
+export type ReadMeasure = {
+  readonly timeMs: number | null
+  /** Of a score that is a number, in units of 10^-9. */
+  readonly score: bigint | undefined
+}
+
+/** Reads a measure. */
+export function readMeasure({ rating, timeMs }: Pick<Standing, 'rating' | 'timeMs'>): ReadMeasure {
+  return { timeMs, score: timeMs === null ? scaled(rating) : undefined }
+}
+
+/** The same as {@link compareMeasures}. */
+export function compareRead(a: ReadMeasure, b: ReadMeasure): number {
+  if (a.timeMs !== null && b.timeMs !== null) return a.timeMs - b.timeMs
+  if (a.timeMs !== null || b.timeMs !== null) return a.timeMs !== null ? -1 : 1
+  const left = a.score
+  const right = b.score
+  if (left === undefined || right === undefined) return Number(left === undefined) - Number(right === undefined)
+  return left === right ? 0 : left > right ? -1 : 1
+}
+
+/** How far two measures lie apart: milliseconds of times, points of scores; null where one of them is no number. */
+export function measureGap(
+  a: Pick<Standing, 'rating' | 'timeMs'>,
+  b: Pick<Standing, 'rating' | 'timeMs'>
+): number | null {
+  if (a.timeMs !== null && b.timeMs !== null) return Math.abs(a.timeMs - b.timeMs)
+  if (a.timeMs !== null || b.timeMs !== null) return null
+  const left = scaled(a.rating)
+  const right = scaled(b.rating)
+  if (left === undefined || right === undefined) return null
+  const apart = left > right ? left - right : right - left
+  return Number(apart / UNITS) + Number(apart % UNITS) / Number(UNITS)
+}
+
+/** Rank of each entry by its measure alone: 1 + how many are better. */
+function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<Entry, number> {
+  const ranks = new Map<Entry, number>()
+  const read = entries.map((entry) => ({ entry, measure: readMeasure(entry) }))
+  read.sort((a, b) => compareRead(a.measure, b.measure))
+  let last: ReadMeasure | undefined
+  let rank = 0
+  for (const [n, { entry, measure }] of read.entries()) {
+    if (last === undefined || compareRead(last, measure) !== 0) rank = n + 1
+    ranks.set(entry, rank)
+    last = measure
+  }
+  return ranks
+}
+
+const NUMBER = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/
+const FRACTION_DIGITS = 9
+const UNITS = 10n ** BigInt(FRACTION_DIGITS)
+
+/** A score's number, exact beyond 2^53, in units of 10^-9; undefined when the text is no number. */
+function scaled(rating: string): bigint | undefined {
+  const match = NUMBER.exec(rating)
+  if (match === null) return undefined
+  const whole = (match[2] ?? '').replaceAll(',', '')
+  const fraction = (match[3] ?? '').slice(0, FRACTION_DIGITS).padEnd(FRACTION_DIGITS, '0')
+  const value = BigInt(whole + fraction)
+  return match[1] === '-' ? -value : value
+}
+
+function byOrder(a: Standing, b: Standing): number {
+  return (a.order ?? 0) - (b.order ?? 0) || compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
+}
+
+/** By UTF-16 code units; no locale has a say in a board's order. */
+function compareText(a: string, b: string): number {
+  return a < b ? -1 : Number(a > b)
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+import { LeaderboardId } from './leaderboard.js'
+
+const measure = {
+  rating: z.string().meta({ description: 'The raw text that the board showed.' }),
+  timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
+  timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
+  isTime: z.boolean()
+}
+
+/** One reign of a board's record: who was the best, from when to when. */
+export const RecordReign = z.object({
+  playerName: z.string(),
+  ...measure,
+  setAt: z.iso.datetime().meta({ description: 'When it was set.' }),
+  fromAt: z.iso.datetime().meta({ description: 'When it became the best: later than set where another was removed.' }),
+  toAt: z.iso.datetime().nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
+})
+
+/** The answer of `getLeaderboardRecords`. */
+export const LeaderboardRecords = z
+  .object({
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: z.string(),
+    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
+    listed: z.boolean(),
+    total: Count.meta({ description: 'Reigns of the whole board.' }),
+    records: z.array(RecordReign)
+  })
+  .meta({ description: 'The record and how it came about, oldest first.' })
+export type LeaderboardRecords = z.infer<typeof LeaderboardRecords>
+
+/** The answer of `getRecentRecords`. */
+export const RecentRecords = z
+  .array(
+    z.object({
+      titleId: z.string(),
+      gameName: z.string(),
+      leaderboardId: LeaderboardId,
+      leaderboardName: z.string(),
+      playerName: z.string(),
+      ...measure,
+      setAt: z.iso.datetime(),
+      previousPlayerName: z
+        .string()
+        .nullable()
+        .meta({ description: 'Who held it until then; null for a first record.' }),
+      previousRating: z.string().nullable(),
+      previousTimeMs: Count.nullable(),
+      isCurrent: z.boolean().meta({ description: 'Whether it is still the best.' })
+    })
+  )
+  .meta({ description: 'Records as they were set, newest first.' })
+export type RecentRecords = z.infer<typeof RecentRecords>

@@ -1,0 +1,18 @@
+import type { FoundTimes } from '@gamenet/schemas'
+import type { CallOptions, Get } from './request.js'
+
+/** Methods about times on boards. */
+export function entryTimeMethods(get: Get) {
+  return {
+    /** Entries with a time, `M:SS.mmm` or `SS.mmm`, give or take `tolerance` (0) ms; `limit` 1 to 500 (100). */
+    searchByTime: (
+      parameters: {
+        readonly time: string
+        readonly tolerance?: number | undefined
+        readonly titleId?: string | undefined
+        readonly limit?: number | undefined
+      },
+      call?: CallOptions
+    ) => get<FoundTimes>('/api/datasearch/time', parameters, call)
+  }
+}

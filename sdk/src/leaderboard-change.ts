@@ -1,0 +1,26 @@
+import type { LeaderboardChange, LeaderboardChanges } from '@gamenet/schemas'
+import type { CallOptions, Get } from './request.js'
+
+/** Methods about the changes of boards. */
+export function leaderboardChangeMethods(get: Get) {
+  return {
+    /**
+     * Changes of entries, newest first, `limit` 1 to 500 (50), `offset` 0 to 10000; or with `after` (`start`, or a cursor
+     * out of the answer's `Link` header) in the order in which they were recorded. `leaderboardId` needs `game`.
+     */
+    getLeaderboardChanges: (
+      parameters: {
+        readonly limit?: number | undefined
+        readonly offset?: number | undefined
+        readonly after?: string | undefined
+        readonly game?: string | undefined
+        readonly leaderboardId?: number | undefined
+        readonly player?: string | undefined
+        readonly changeType?: LeaderboardChange['changeType'] | undefined
+        readonly since?: Date | string | undefined
+        readonly until?: Date | string | undefined
+      } = {},
+      call?: CallOptions
+    ) => get<LeaderboardChanges>('/api/leaderboard-changes', parameters, call)
+  }
+}

@@ -1,0 +1,28 @@
+import type { Leaderboard, LeaderboardComparison } from '@gamenet/schemas'
+import type { OfBoard } from './leaderboard.js'
+import type { CallOptions, Get } from './request.js'
+
+/** Methods about the entries of a board. */
+export function leaderboardEntryMethods(get: Get) {
+  return {
+    /** A board now, or as it stood `asOf` an instant; `limit` 1 to 10000 (all), `offset` from 0. */
+    getLeaderboard: (
+      parameters: OfBoard & {
+        readonly limit?: number | undefined
+        readonly offset?: number | undefined
+        readonly asOf?: Date | string | undefined
+      },
+      call?: CallOptions
+    ) => get<Leaderboard>('/api/game/:game/leaderboards/:leaderboardId', parameters, call),
+
+    /** Who came, left, rose, fell, improved between `from` and `to` (now); `limit` 1 to 10000 (1000) a list. */
+    compareLeaderboard: (
+      parameters: OfBoard & {
+        readonly from: Date | string
+        readonly to?: Date | string | undefined
+        readonly limit?: number | undefined
+      },
+      call?: CallOptions
+    ) => get<LeaderboardComparison>('/api/game/:game/leaderboards/:leaderboardId/compare', parameters, call)
+  }
+}

@@ -1,0 +1,20 @@
+import type { LeaderboardSummary, Leaderboards } from '@gamenet/schemas'
+import type { CallOptions, Get } from './request.js'
+
+/** A game by title id or by name, as it is written. */
+export type OfGame = { readonly game: string }
+/** A board of a game by its number. */
+export type OfBoard = OfGame & { readonly leaderboardId: number }
+
+/** Methods about the boards of a game. */
+export function leaderboardMethods(get: Get) {
+  return {
+    /** How many boards a game lists and how many entries stand on them. */
+    getLeaderboardSummary: (parameters: OfGame, call?: CallOptions) =>
+      get<LeaderboardSummary>('/api/game/:game/leaderboard-summary', parameters, call),
+
+    /** The boards that a game lists now, by id. */
+    getLeaderboards: (parameters: OfGame, call?: CallOptions) =>
+      get<Leaderboards>('/api/game/:game/leaderboards', parameters, call)
+  }
+}

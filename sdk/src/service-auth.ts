@@ -1,0 +1,481 @@
+/*
+ * ServiceAuth signs people in at the network's auth service, from any page:
+ *
+ *   const auth = new ServiceAuth()
+ *   auth.on('error', ({ status, message }) => console.warn(status, message))
+ *   await auth.login(email, password)
+ *   const { friends } = await auth.getFriends()
+ *
+ * As `/service-auth.js` it is a script that sets `globalThis.ServiceAuth` and, where there is one, `module.exports`; as
+ * `/service-auth.mjs` a module. It loads nothing and touches nothing of the page but one entry of its local storage.
+ *
+ * session   the key that the auth service gave at login, with the user's name
+ * kept      an answer of the auth service that is given again for a minute, or until a refresh
+ */
+
+/** Filled in by the service that gives this file away: `{auth_url}/api`. */
+const DEFAULT_API_URL: string = ''
+
+const DEFAULT_STORAGE_KEY = 'service_auth'
+const TIMEOUT_MS = 20_000
+const VERIFY_INTERVAL_MS = 300_000
+/** The auth service answers from its own copy as well, which only a refresh renews; asking more often shows nothing new. */
+const KEEP_MS = 60_000
+/** Nothing of an answer stays in the browser's cache; and a redirect would carry the session key along, wherever it leads. */
+const PRIVATELY = { cache: 'no-store', credentials: 'omit', redirect: 'error' } as const
+/** Timers that are set later than that go off at once. */
+const TIMER_MS_MAX = 2_147_483_647
+
+export type ServiceAuthOptions = {
+  /** Address of the auth service's API; by default the one that the server of this file is configured with. */
+  readonly apiUrl?: string | undefined
+  /** Name of the entry in local storage; `service_auth` by default. */
+  readonly storageKey?: string | undefined
+  /** Milliseconds until a request is given up; 20,000 by default. */
+  readonly timeoutMs?: number | undefined
+}
+
+export type ServiceAuthUser = { username: string; email: string }
+
+export type ServiceAuthLogin = { success: true; user: ServiceAuthUser; sessionKey: string }
+
+export type ServiceAuthFriend = {
+  gamertag: string
+  status: string
+  isOnline: boolean
+  /** Of those who are online. */
+  game?: string
+  /** Of those who are online: how long, as text. */
+  duration?: string
+  /** Of those who are offline: relative text. */
+  lastSeen?: string
+}
+
+/** `lastPlayed` is relative text, such as `3 hours ago`. */
+export type ServiceAuthGame = { title: string; lastPlayed: string; iconUrl: string }
+
+/** When the auth service looked at the network, milliseconds since 1970, and how long the list is. */
+type Listed = { lastUpdated: number; count: number }
+
+export type ServiceAuthFriends = Listed & { friends: ServiceAuthFriend[] }
+
+export type ServiceAuthGames = Listed & { games: ServiceAuthGame[] }
+
+export type ServiceAuthProfile = Listed & {
+  isOnline: boolean
+  status: string
+  game?: string
+  timeOnline?: string
+  gamesPlayed: ServiceAuthGame[]
+}
+
+export type ServiceAuthEvents = {
+  login: (user: ServiceAuthUser) => void
+  logout: () => void
+  error: (error: ServiceAuthError) => void
+}
+
+/** What every failing method rejects with. */
+export class ServiceAuthError extends Error {
+  /** HTTP status; 0 when no answer came or nothing was sent, 401 also when nobody is logged in. */
+  readonly status: number
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'ServiceAuthError'
+    this.status = status
+  }
+}
+
+/**
+ * One person's session with the auth service. It is kept in local storage, or in memory where the browser refuses that,
+ * and is read from there at every call: what another tab does holds here at once.
+ *
+ * All methods but `isLoggedIn`, `on` and `startAutoVerify` are async. A method that fails emits `error` and rejects with
+ * a {@link ServiceAuthError}; only `verifySession` never rejects.
+ */
+export class ServiceAuth {
+  readonly apiUrl: string
+  readonly storageKey: string
+  readonly #timeoutMs: number
+  readonly #store: SessionStore
+  readonly #listeners: { readonly [Name in keyof ServiceAuthEvents]: Set<ServiceAuthEvents[Name]> } = {
+    login: new Set(),
+    logout: new Set(),
+    error: new Set()
+  }
+  readonly #kept = new Map<Noun, Kept>()
+  #stopAutoVerify: () => void = () => undefined
+
+  constructor({ apiUrl, storageKey, timeoutMs = TIMEOUT_MS }: ServiceAuthOptions = {}) {
+    this.apiUrl = (apiUrl || DEFAULT_API_URL).replace(/\/+$/, '')
+    this.storageKey = storageKey || DEFAULT_STORAGE_KEY
+    this.#timeoutMs = timerMs('timeoutMs', timeoutMs)
+    this.#store = new SessionStore(this.storageKey)
+  }
+
+  /** Begins a session, in place of one that there may be. Emits `login` with the user. */
+  login(email: string, password: string): Promise<ServiceAuthLogin> {
+    return this.#telling(async () => {
+      const answer = await this.#ask('/auth/login', { body: { email, password } })
+      const { username, sessionKey } = answer
+      if (typeof username !== 'string' || typeof sessionKey !== 'string' || sessionKey === '') {
+        throw new ServiceAuthError(200, 'The auth service answered the login without a user name or a session key.')
+      }
+      const user = { username, email: typeof answer.email === 'string' ? answer.email : email }
+      this.#hold({ sessionKey, user })
+      this.#emit('login', { ...user })
+      return { success: true, user, sessionKey }
+    })
+  }
+
+  /**
+   * Ends the session here whatever happens, emits `logout`, and ends it at the auth service. Rejects when the auth
+   * service could not be told: the session then lives there until it expires.
+   */
+  logout(): Promise<void> {
+    return this.#telling(async () => {
+      const session = this.#store.read()
+      this.#hold(undefined)
+      const told = session === undefined ? undefined : this.#tellLogout(session.sessionKey)
+      this.#emit('logout')
+      await told
+    })
+  }
+
+  /** Who is logged in, as local storage has it; null when nobody is. */
+  async getUser(): Promise<ServiceAuthUser | null> {
+    return this.#store.read()?.user ?? null
+  }
+
+  /** Whether there is a session key; the auth service is not asked. */
+  isLoggedIn(): boolean {
+    return this.#store.read() !== undefined
+  }
+
+  /**
+   * Asks the auth service whether the session is valid. False when it is not, and the session is forgotten; false when
+   * that cannot be found out, and the session is kept and `error` emitted. Never rejects.
+   */
+  async verifySession(): Promise<boolean> {
+    const session = this.#store.read()
+    if (session === undefined) return false
+    const verdict = await this.#verdictOn(session.sessionKey)
+    // Somebody logged out or in meanwhile, here or in another tab: the verdict is about a session that is gone.
+    if (this.#store.read()?.sessionKey !== session.sessionKey) return this.verifySession()
+    if (verdict === 'invalid') this.#hold(undefined)
+    return verdict === 'valid'
+  }
+
+  /** Friends, those online with `game` and `duration`, the others with `lastSeen`. Kept for a minute. */
+  getFriends(): Promise<ServiceAuthFriends> {
+    return this.#get('friends')
+  }
+
+  /** Games played. Kept for a minute. */
+  getGames(): Promise<ServiceAuthGames> {
+    return this.#get('games')
+  }
+
+  /** What the user does on the network, and the games played. Kept for a minute. */
+  getProfile(): Promise<ServiceAuthProfile> {
+    return this.#get('profile')
+  }
+
+  /** Has the auth service look at the network again, and gives what it found; so do the next two. */
+  refreshFriends(): Promise<ServiceAuthFriends> {
+    return this.#refresh('friends')
+  }
+
+  refreshGames(): Promise<ServiceAuthGames> {
+    return this.#refresh('games')
+  }
+
+  refreshProfile(): Promise<ServiceAuthProfile> {
+    return this.#refresh('profile')
+  }
+
+  /** @deprecated Mutes are no longer available; the list is always empty. */
+  async getMutes(): Promise<never[]> {
+    return []
+  }
+
+  /**
+   * Calls `listener` at every `login` (with the user), `logout` or `error` (with the error) from now on, until the
+   * returned function is called. Throws a TypeError for any other event.
+   */
+  on<Name extends keyof ServiceAuthEvents>(name: Name, listener: ServiceAuthEvents[Name]): () => void {
+    if (!Object.hasOwn(this.#listeners, name) || typeof listener !== 'function') {
+      throw new TypeError(`on(${String(name)}) takes login, logout or error, and a function.`)
+    }
+    const listeners = this.#listeners[name]
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+    }
+  }
+
+  /**
+   * Verifies the session again and again, `intervalMs` after the last check had its answer, and tells `onVerified` what
+   * came of it. Gives a function that stops it; a second start replaces the first.
+   */
+  startAutoVerify(intervalMs: number = VERIFY_INTERVAL_MS, onVerified?: (isValid: boolean) => void): () => void {
+    const waitMs = timerMs('intervalMs', intervalMs)
+    this.#stopAutoVerify()
+    let isStopped = false
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const check = async () => {
+      const isValid = await this.verifySession()
+      if (isStopped) return
+      if (onVerified !== undefined) callSafely(() => onVerified(isValid))
+      wait()
+    }
+    const wait = () => {
+      if (!isStopped) timer = setTimeout(check, waitMs)
+    }
+    const stop = () => {
+      isStopped = true
+      clearTimeout(timer)
+    }
+    this.#stopAutoVerify = stop
+    wait()
+    return stop
+  }
+
+  async #tellLogout(sessionKey: string): Promise<void> {
+    try {
+      // A page that is left at `logout` does not take the request with it.
+      await this.#ask('/auth/logout', { body: { sessionKey }, sessionKey, keepalive: true })
+    } catch (error) {
+      // The auth service does not know the session any more: that is what was wanted.
+      if (!(error instanceof ServiceAuthError && error.status === 401)) throw error
+    }
+  }
+
+  async #verdictOn(sessionKey: string): Promise<'valid' | 'invalid' | 'unknown'> {
+    try {
+      const { valid } = await this.#ask('/auth/verify', { body: { sessionKey } })
+      if (typeof valid === 'boolean') return valid ? 'valid' : 'invalid'
+      throw new ServiceAuthError(200, 'The auth service did not say whether the session is valid.')
+    } catch (cause) {
+      const error = asServiceAuthError(cause)
+      if (error.status === 401) return 'invalid'
+      this.#emit('error', error)
+      return 'unknown'
+    }
+  }
+
+  #get<Answer>(noun: Noun): Promise<Answer> {
+    return this.#telling(async () => {
+      const sessionKey = this.#sessionKey()
+      const kept = this.#kept.get(noun)
+      if (kept?.sessionKey === sessionKey && performance.now() < kept.untilMs) return JSON.parse(await kept.text)
+      const asked = this.#ask(`/auth/${noun}`, { sessionKey })
+      const text = asked.then((answer) => JSON.stringify(listed(noun, answer)))
+      const keeping = { sessionKey, untilMs: performance.now() + KEEP_MS, text }
+      this.#kept.set(noun, keeping)
+      try {
+        return JSON.parse(await text)
+      } catch (error) {
+        if (this.#kept.get(noun) === keeping) this.#kept.delete(noun)
+        throw error
+      }
+    })
+  }
+
+  #refresh<Answer>(noun: Noun): Promise<Answer> {
+    return this.#telling(async () => {
+      const sessionKey = this.#sessionKey()
+      const answer = listed(noun, await this.#ask(`/auth/refresh/${noun}`, { sessionKey, method: 'POST' }))
+      const { success: _, ...fresh } = answer
+      // Games come from the profile: what was kept of the other nouns may be older than this.
+      this.#kept.clear()
+      const text = Promise.resolve(JSON.stringify(fresh))
+      this.#kept.set(noun, { sessionKey, untilMs: performance.now() + KEEP_MS, text })
+      return answer as Answer
+    })
+  }
+
+  #sessionKey(): string {
+    const session = this.#store.read()
+    if (session === undefined) throw new ServiceAuthError(401, 'Nobody is logged in; call login() first.')
+    return session.sessionKey
+  }
+
+  #hold(session: Session | undefined): void {
+    this.#kept.clear()
+    this.#store.write(session)
+  }
+
+  async #ask(path: string, { method, body, sessionKey, keepalive = false }: Request): Promise<Answer> {
+    if (this.apiUrl === '') {
+      throw new ServiceAuthError(0, 'No auth service is configured; give its address: new ServiceAuth({ apiUrl }).')
+    }
+    const url = this.apiUrl + path
+    const deadline = AbortSignal.timeout(this.#timeoutMs)
+    const { response, text } = await exchange(url, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      headers: {
+        ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+        ...(sessionKey === undefined ? {} : { 'X-Session-Key': sessionKey })
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+      ...PRIVATELY,
+      keepalive,
+      signal: deadline
+    }).catch((cause: unknown) => {
+      const reason = deadline.aborted ? `did not answer within ${this.#timeoutMs} ms` : 'cannot be reached'
+      throw new ServiceAuthError(0, `The auth service at ${this.apiUrl} ${reason}.`, { cause })
+    })
+    const answer = parsed(text)
+    if (!response.ok || answer?.success === false) {
+      const sentence = answer?.error
+      const message = typeof sentence === 'string' ? sentence : `${url} answered HTTP status ${response.status}.`
+      throw new ServiceAuthError(response.status, message)
+    }
+    if (answer !== undefined) return answer
+    throw new ServiceAuthError(response.status, `${url} answered no JSON object; check apiUrl.`)
+  }
+
+  /** Runs what a method does; a failure is told to those who listen before the method rejects. */
+  async #telling<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (cause) {
+      const error = asServiceAuthError(cause)
+      this.#emit('error', error)
+      throw error
+    }
+  }
+
+  #emit<Name extends keyof ServiceAuthEvents>(name: Name, ...values: Parameters<ServiceAuthEvents[Name]>): void {
+    for (const listener of [...this.#listeners[name]]) {
+      callSafely(() => (listener as (...values: unknown[]) => void)(...values))
+    }
+  }
+}
+
+export default ServiceAuth
+
+type Session = { readonly sessionKey: string; readonly user: ServiceAuthUser }
+
+type Noun = 'friends' | 'games' | 'profile'
+
+/** The field of each noun's answer that is a list. */
+const LIST_OF = { friends: 'friends', games: 'games', profile: 'gamesPlayed' } as const satisfies Record<Noun, string>
+
+type Answer = Record<string, unknown>
+
+/** An answer of one session as text, so that nobody can change what others are given. */
+type Kept = { readonly sessionKey: string; readonly untilMs: number; readonly text: Promise<string> }
+
+type Request = {
+  readonly method?: 'POST'
+  readonly body?: Record<string, unknown>
+  readonly sessionKey?: string
+  readonly keepalive?: boolean
+}
+
+/** What is used of the browser's own storage. */
+type BrowserStorage = {
+  getItem(key: string): string | null
+  setItem(key: string, value: string): void
+  removeItem(key: string): void
+}
+
+/** The session in local storage. Browsers can refuse to read or write there, at any time: it is then held in memory. */
+class SessionStore {
+  readonly #key: string
+  /** What could not be written; it holds until something can. */
+  #unwritten: { readonly session: Session | undefined } | undefined
+
+  constructor(key: string) {
+    this.#key = key
+  }
+
+  read(): Session | undefined {
+    if (this.#unwritten !== undefined) return this.#unwritten.session
+    try {
+      return sessionOf(browserStorage().getItem(this.#key))
+    } catch {
+      return undefined
+    }
+  }
+
+  write(session: Session | undefined): void {
+    try {
+      if (session === undefined) browserStorage().removeItem(this.#key)
+      else browserStorage().setItem(this.#key, JSON.stringify(session))
+      this.#unwritten = undefined
+    } catch {
+      this.#unwritten = { session }
+      if (session !== undefined) removeEntry(this.#key)
+    }
+  }
+}
+
+/** Where a new session did not fit, the old one must not come back with the next page. */
+function removeEntry(key: string): void {
+  try {
+    browserStorage().removeItem(key)
+  } catch {
+    // Nothing can be removed where nothing can be written.
+  }
+}
+
+/** Throws where the browser forbids it and where there is none. */
+function browserStorage(): BrowserStorage {
+  const { localStorage } = globalThis as { localStorage?: BrowserStorage }
+  if (localStorage === undefined) throw new Error('There is no local storage here.')
+  return localStorage
+}
+
+/** What else may stand in the entry, of another program or by hand, is no session. */
+function sessionOf(text: string | null): Session | undefined {
+  const { sessionKey, user } = (text === null ? undefined : parsed(text)) ?? {}
+  if (typeof sessionKey !== 'string' || sessionKey === '' || typeof user !== 'object' || user === null) return undefined
+  const { username, email } = user as Answer
+  if (typeof username !== 'string' || typeof email !== 'string') return undefined
+  return { sessionKey, user: { username, email } }
+}
+
+async function exchange(url: string, init: RequestInit): Promise<{ response: Response; text: string }> {
+  const response = await fetch(url, init)
+  return { response, text: await response.text() }
+}
+
+/** The object that a text is in JSON; undefined when it is none. */
+function parsed(text: string): Answer | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Answer) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function listed(noun: Noun, answer: Answer): Answer {
+  if (Array.isArray(answer[LIST_OF[noun]])) return answer
+  throw new ServiceAuthError(200, `The auth service answered ${noun} without a list ${LIST_OF[noun]}; check apiUrl.`)
+}
+
+function asServiceAuthError(cause: unknown): ServiceAuthError {
+  if (cause instanceof ServiceAuthError) return cause
+  return new ServiceAuthError(0, cause instanceof Error ? cause.message : String(cause), { cause })
+}
+
+function timerMs(name: string, ms: number): number {
+  if (Number.isFinite(ms) && ms >= 1) return Math.min(ms, TIMER_MS_MAX)
+  throw new RangeError(`${name} is ${ms}; expected a number of milliseconds from 1.`)
+}
+
+/** A page's function that throws must not change what the session does; the browser reports it like any other error. */
+function callSafely(call: () => void): void {
+  try {
+    call()
+  } catch (error) {
+    const { reportError } = globalThis as { reportError?: (error: unknown) => void }
+    if (reportError === undefined) console.error(error)
+    else reportError(error)
+  }
+}

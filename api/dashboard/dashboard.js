@@ -1,6 +1,8 @@
 import { ask, serverNow } from './ask.js'
+import { BoardsSection } from './boards.js'
 import { count, instant, length } from './format.js'
 import { HistorySection, setText } from './history.js'
+import { PlayersSection } from './players.js'
 import { poll } from './poll.js'
 import { showSummary, showTopGames } from './summary.js'
 import { TitlesTable } from './titles.js'
@@ -14,6 +16,16 @@ const element = (id) => document.getElementById(id)
 
 const titles = new TitlesTable({ currentId: () => section.titleId })
 const section = new HistorySection({ nameOf: (titleId) => titles.nameOf(titleId) })
+const players = new PlayersSection()
+const boards = new BoardsSection({
+  onPlayer: (name) => {
+    players.show(name)
+    element('player').focus()
+  }
+})
+// Whoever looks at a game will look at its boards.
+addEventListener('hashchange', pickGame)
+pickGame()
 let newestMs
 let round = 0
 let hasSlow = false
@@ -25,14 +37,18 @@ poll(refresh, {
 
 /** One round of questions. What comes is shown even when something else fails; then the first failure is thrown. */
 async function refresh() {
-  const jobs = [showNow(), showTitles(), section.refresh()]
-  if (round % SLOW_ROUNDS === 0 || !hasSlow) jobs.push(showSlow())
+  const jobs = [showNow(), showTitles(), section.refresh(), boards.refresh()]
+  if (round % SLOW_ROUNDS === 0 || !hasSlow) jobs.push(showSlow(), players.refresh())
   round += 1
   const failure = (await Promise.allSettled(jobs)).find(({ status }) => status === 'rejected')
   if (failure !== undefined) {
     showAge()
     throw failure.reason
   }
+}
+
+function pickGame() {
+  if (section.titleId !== undefined) boards.pick(section.titleId)
 }
 
 async function showNow() {
@@ -48,7 +64,9 @@ async function showNow() {
 }
 
 async function showTitles() {
-  titles.show((await ask('api/online-users')).body)
+  const { body } = await ask('api/online-users')
+  titles.show(body)
+  boards.offer(body)
   setText(element('now-titles'), count(titles.playedCount))
   section.showHeading()
 }

@@ -104,5 +104,10 @@ function edited(page: Page): Page {
 }
 
 function shuffled(page: Page): Page {
-  return reranked(page.map((entry) => ({ entry, at: random() })).sort((a, b) => a.at - b.at).map(({ entry }) => entry))
+  return reranked(
+    page
+      .map((entry) => ({ entry, at: random() }))
+      .sort((a, b) => a.at - b.at)
+      .map(({ entry }) => entry)
+  )
 }

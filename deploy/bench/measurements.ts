@@ -1,4 +1,5 @@
 import { boards } from './boards.js'
+import { diffSpeed } from './diff-board.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
@@ -18,6 +19,7 @@ export const measurements: readonly Measurement[] = [
   importSpeed,
   importQuietApi,
   loaderKafka,
+  diffSpeed,
   logSize,
   titleCountSize,
   titleHistory,

@@ -130,6 +130,10 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     await text(page, '#chart-heading', /^Network$/)
   })
 
+  await t.test('a board is shown now and as it stood, with its changes, and players are found by name', (t) =>
+    looksAtBoards(t, page, client)
+  )
+
   t.same(faults, [], 'no error on the console, no violation of the policy, no dialog')
 
   await t.test('a game that is not known is refused in words, and the rest of the page goes on', async (t) => {
@@ -155,6 +159,73 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     await text(page, '#status', /^Live$|^Stale/)
   })
 })
+
+async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<void> {
+  const board = { titleId: evil.titleId, leaderboardId: 7 }
+  const evilName = '<b onclick=alert(2)>x</b>'
+  const rtlName = '\u05d0\u05d1\u05d2 \u202eabc'
+  const entry = (day: number, playerName: string, timeMs: number, changeType = 'new') => ({
+    ...board,
+    playerName,
+    timeMs,
+    changeType,
+    changedAt: `2024-05-0${day}T12:00:00Z`
+  })
+  const entries = [
+    entry(1, 'Ann', 62_345),
+    entry(1, evilName, 61_000),
+    entry(3, 'ann', 60_000),
+    entry(4, rtlName, 90_000)
+  ]
+  await importLines(t, client, 'leaderboard', [
+    { ...board, name: '<i>Best</i> laps', observedAt: '2024-05-01T12:00:00Z' }
+  ])
+  await importLines(t, client, 'leaderboard-entry', entries)
+  await gamenetJson(client, ['status', '--wait', '60'])
+
+  await page.selectOption('#board-game', board.titleId)
+  await page.selectOption('#board-id', { label: '<i>Best</i> laps' })
+  await text(page, '#board-facts', /^4 entries, now$/)
+  t.same(await boardRows(page), ['1 ann 1:00.000', `2 ${evilName} 1:01.000`, '3 Ann 1:02.345', `4 ${rtlName} 1:30.000`])
+  await text(page, '#board-changes li:first-child', /abc came .*Best.* laps · 2024-05-04 12:00 UTC$/)
+  t.equal(await page.locator('#board-changes li').count(), 4)
+
+  await page.fill('#board-as-of', '2024-05-02T00:00')
+  await text(page, '#board-facts', /^2 entries, as of 2024-05-02 00:00 UTC$/)
+  t.same(await boardRows(page), [`1 ${evilName} 1:01.000`, '2 Ann 1:02.345'])
+  await page.click('#board-now')
+  await text(page, '#board-facts', /^4 entries, now$/)
+
+  await page.fill('#player', 'AN')
+  await page.waitForSelector('#player-names option[value=Ann], #player-names option[value=ann]', { state: 'attached' })
+  t.equal(await page.locator('#player-names option').count(), 1, 'one spelling of the name')
+  await page.fill('#player', 'ANN')
+  await page.press('#player', 'Enter')
+  await text(page, '#player-facts', /^Ann, ann: on 2 boards$/)
+  t.same(await page.locator('#player-boards td').allTextContents(), [
+    '1 of 4',
+    '1:00.000',
+    'leads',
+    '3 of 4',
+    '1:02.345',
+    '1.345 s'
+  ])
+  await page.click(`#board-entries button >> text=${evilName}`)
+  await text(page, '#player-facts', /^<b onclick=alert\(2\)>x<\/b>: on 1 board$/)
+  t.equal(await page.locator('.boards b, .boards i').count(), 0, 'names are text')
+}
+
+async function importLines(t: Test, client: Environment, topic: string, lines: readonly object[]): Promise<void> {
+  const file = join(t.testdir(), `${topic}.ndjson`)
+  await writeFile(file, lines.map((line) => JSON.stringify(line)).join('\n'))
+  await gamenetJson(client, ['import', topic, file])
+}
+
+/** The entries of the board that is shown, as plain text. */
+async function boardRows(page: Page): Promise<string[]> {
+  const found = await page.locator('#board-entries tr').all()
+  return await Promise.all(found.map(async (row) => (await row.locator('th, td').allTextContents()).join(' ')))
+}
 
 async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string): Promise<void> {
   const page = await browser.newPage()

@@ -6,6 +6,7 @@
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
+export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
@@ -54,6 +55,26 @@ export {
 } from './network-count.js'
 export { Player, SuggestedPlayers } from './player.js'
 export { FoundEntries, FoundRosters } from './player-entry.js'
+export { PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
+export {
+  BIO_LENGTH_MAX,
+  EditedProfile,
+  Profile,
+  ProfileChanged,
+  profileTopic,
+  SOCIAL_LINKS_MAX,
+  SocialLink
+} from './profile.js'
+export {
+  averageOf,
+  COMMENT_LENGTH_MAX,
+  PRIOR_VOTES,
+  ProfileRated,
+  RatingGiven,
+  Reputation,
+  ReputationTotals,
+  ratingTopic
+} from './rating.js'
 export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
@@ -62,3 +83,4 @@ export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopi
 export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'
+export { USERNAME_LENGTH_MAX, Username } from './username.js'

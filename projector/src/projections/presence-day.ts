@@ -1,0 +1,57 @@
+import { presenceTopic } from '@gamenet/schemas'
+import { DAY_MS, type Projection } from '../projection.js'
+import { presence } from './presence.js'
+
+/** An interval counts up to three periods, and a period has a day at most: so far does a sighting reach. */
+const REACH_DAYS = 3
+/** A touched day lies within reach of a touched sighting, and what counts in it within reach of the day. */
+const READ_DAYS = 2 * REACH_DAYS + 1
+const REACH_S = REACH_DAYS * 86_400
+
+const dayNumber = (instant: string) => `toUInt32(toDate(${instant}))`
+const days = (from: string, to: string) => `range(${dayNumber(from)}, ${dayNumber(to)} + 1)`
+/** Whole seconds of the interval from the sighting before `s` to `s` that lie in day number `d`. */
+const SECONDS = `toUInt32(greatest(0,
+  least(toInt64(toUnixTimestamp(s.ts)), toInt64(d + 1) * 86400) -
+  greatest(toInt64(toUnixTimestamp(s.before.1)), toInt64(d) * 86400)))`
+
+/**
+ * The (user, day) buckets whose play time may be another since these sightings: from the day of the sighting before each
+ * to the day of the one behind it. Two sightings that follow one another in one game are an interval of play when they lie
+ * no further apart than three periods of the later one; it is cut at midnight, UTC.
+ */
+export const presenceDay: Projection = {
+  name: 'presence-day',
+  from: presenceTopic,
+  into: 'presence_day',
+  columns: ['user_key', 'day', 'sightings', 'online_sightings', 'seconds', 'position'],
+  after: presence.name,
+  select: `
+    SELECT s.user_key, toDate(d.1), sum(d.2), sum(d.3),
+      CAST(sumMapIf(map(d.4, d.5), d.5 > 0), 'Map(String, UInt32)'), max(s.position)
+    FROM (
+      SELECT p.user_key AS user_key, p.ts AS ts, p.is_online AS is_online, toString(p.game) AS game,
+        p.period_s AS period_s, p.position AS position,
+        lagInFrame((p.ts, p.is_online, toString(p.game)), 1, (p.ts, false, '')) OVER around AS before,
+        leadInFrame(p.ts, 1, p.ts) OVER around AS behind,
+        (p.user_key, p.ts) IN (SELECT e.user_key, e.observed_at FROM event_presence AS e WHERE {range}) AS is_touched
+      FROM presence AS p FINAL
+      WHERE p.user_key IN (SELECT e.user_key FROM event_presence AS e WHERE {range})
+        AND p.ts >= (SELECT min(e.observed_at) FROM event_presence AS e WHERE {range}) - INTERVAL ${READ_DAYS} DAY
+        AND p.ts <= (SELECT max(e.observed_at) FROM event_presence AS e WHERE {range}) + INTERVAL ${READ_DAYS} DAY
+      WINDOW around AS (PARTITION BY p.user_key ORDER BY p.ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+    ) AS s
+    ARRAY JOIN arrayConcat(
+      [(${dayNumber('s.ts')}, 1, toUInt8(s.is_online), '', toUInt32(0), false)],
+      if(s.is_online AND s.before.2 AND s.game != '' AND s.game = s.before.3
+          AND dateDiff('millisecond', s.before.1, s.ts) <= 3000 * toInt64(s.period_s),
+        arrayMap(d -> (d, 0, 0, s.game, ${SECONDS}, false), ${days('s.before.1', 's.ts')}), []),
+      if(s.is_touched,
+        arrayMap(d -> (d, 0, 0, '', toUInt32(0), true), ${days(
+          `greatest(s.before.1, s.ts - INTERVAL ${REACH_S} SECOND)`,
+          `least(s.behind, s.ts + INTERVAL ${REACH_S} SECOND)`
+        )}), [])) AS d
+    GROUP BY s.user_key, d.1
+    HAVING max(d.6)`,
+  touches: { key: 'e.user_key', bucketMs: DAY_MS }
+}

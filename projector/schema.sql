@@ -595,6 +595,7 @@ CREATE TABLE presence_day
     `day` Date,
     `sightings` UInt32,
     `online_sightings` UInt32,
+    `last_at` DateTime64(3, 'UTC'),
     `seconds` Map(String, UInt32),
     `position` UInt64
 )
@@ -774,3 +775,20 @@ CREATE TABLE user_gamertag
 ENGINE = ReplacingMergeTree
 ORDER BY (gamertag_key, user_key)
 SETTINGS index_granularity = 1024;
+
+CREATE VIEW default.user_player
+(
+    `user_key` String,
+    `player_key` String
+)
+AS SELECT
+    u.user_key AS user_key,
+    u.gamertag_key AS player_key
+FROM default.user_gamertag AS u
+UNION DISTINCT
+SELECT
+    p.user_key AS user_key,
+    p.gamertag_key AS player_key
+FROM default.profile AS p
+FINAL
+WHERE p.console_verified AND (p.gamertag_key != '');

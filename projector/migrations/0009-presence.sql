@@ -50,13 +50,15 @@ CREATE TABLE IF NOT EXISTS user_gamertag (
 ) ENGINE = ReplacingMergeTree ORDER BY (gamertag_key, user_key)
 SETTINGS index_granularity = 1024;
 
--- One row a user and UTC day that holds a sighting: how often seen, and the whole seconds played by game. Recomputed whole
--- from `presence`, so that a late sighting leaves no orphan; a day that has nothing left gets an empty row.
+-- One row a user and UTC day that holds a sighting: how often seen, when last, and the whole seconds played by game.
+-- Recomputed whole from `presence`, so that a late sighting leaves no orphan; a day that has nothing left gets an empty row.
+-- `last_at` of a day that was only played through is its end.
 CREATE TABLE IF NOT EXISTS presence_day (
   user_key String,
   day Date,
   sightings UInt32,
   online_sightings UInt32,
+  last_at DateTime64(3, 'UTC'),
   seconds Map(String, UInt32),
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (user_key, day);

@@ -42,3 +42,10 @@ CREATE TABLE IF NOT EXISTS achievement_score (
   achievements UInt32,
   version UInt64
 ) ENGINE = ReplacingMergeTree(version) ORDER BY user_key;
+
+-- By which names on boards a user is known for certain: gamertags that presence saw, and one that is linked and verified.
+CREATE VIEW IF NOT EXISTS user_player AS
+SELECT u.user_key AS user_key, u.gamertag_key AS player_key FROM user_gamertag AS u
+UNION DISTINCT
+SELECT p.user_key AS user_key, p.gamertag_key AS player_key FROM profile AS p FINAL
+WHERE p.console_verified AND p.gamertag_key != '';

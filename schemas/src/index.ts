@@ -6,8 +6,15 @@
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
+export {
+  type Achievement,
+  type AchievementGroup,
+  achievementById,
+  achievementGroups,
+  achievements
+} from './achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
-export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
+export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
@@ -78,6 +85,7 @@ export {
 export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
+export { readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'
 export { TitleId } from './title-id.js'

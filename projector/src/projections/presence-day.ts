@@ -24,10 +24,10 @@ export const presenceDay: Projection = {
   name: 'presence-day',
   from: presenceTopic,
   into: 'presence_day',
-  columns: ['user_key', 'day', 'sightings', 'online_sightings', 'seconds', 'position'],
+  columns: ['user_key', 'day', 'sightings', 'online_sightings', 'last_at', 'seconds', 'position'],
   after: presence.name,
   select: `
-    SELECT s.user_key, toDate(d.1), sum(d.2), sum(d.3),
+    SELECT s.user_key, toDate(d.1), sum(d.2), sum(d.3), if(sum(d.2) > 0, maxIf(s.ts, d.2 > 0), toDateTime64(toDate(d.1) + 1, 3, 'UTC')),
       CAST(sumMapIf(map(d.4, d.5), d.5 > 0), 'Map(String, UInt32)'), max(s.position)
     FROM (
       SELECT p.user_key AS user_key, p.ts AS ts, p.is_online AS is_online, toString(p.game) AS game,

@@ -5,6 +5,7 @@ import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import type { Log, LogExtents } from './log.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
+import type { People } from './people/people.js'
 import { countingLog, publish } from './publish.js'
 import type { ReadTables } from './read-tables.js'
 import { type BoardsSource, boardsSource } from './scrape/boards.js'
@@ -43,6 +44,8 @@ export type IngestOptions = {
   readonly tables: ReadTables
   /** Opens the write side, at its newest schema; called when the first board is to be visited. */
   readonly writes: () => Promise<WriteSide>
+  /** Seals what is published about people. */
+  readonly people: People
   /** Base address of the network's pages; the home page is this address exactly. */
   readonly upstreamUrl: string
   /** Seconds between runs of each source, whole; of boards, between visits of one. 0: only when asked. */
@@ -85,7 +88,7 @@ export type Ingest = {
 /** Puts the scrapers together. Nothing runs before `start` or `runNow`. Throws on options that cannot work. */
 export function createIngest(options: IngestOptions): Ingest {
   for (const source of SCRAPE_SOURCES) checkPeriod(source, options.periods[source])
-  const { logger, registry, now = Date.now } = options
+  const { logger, people, registry, now = Date.now } = options
   const scheduled = SCRAPE_SOURCES.filter((source) => options.periods[source] > 0)
   const fetcher = createPageFetcher({ ...options, now })
   const parsing = createPageParsing()
@@ -93,7 +96,7 @@ export function createIngest(options: IngestOptions): Ingest {
   const log = countingLog(options.log, metrics.published)
   const stopping = new AbortController()
   const runOne = async (source: Source) => {
-    const needs = { log, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(source.name) }
+    const needs = { log, people, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(source.name) }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
     if (ran === undefined) return undefined
@@ -124,7 +127,7 @@ export function createIngest(options: IngestOptions): Ingest {
         lastRun: runners[source].last() ?? null,
         nextRunAtMs: schedules.get(source)?.nextAtMs() ?? null
       })),
-    publish: (topic, events, provenance) => publish(log, topic, events, provenance),
+    publish: (topic, events, provenance) => publish(log, topic, events, provenance, people),
     async stop() {
       for (const planned of schedules.values()) planned.stop()
       stopping.abort()

@@ -1,5 +1,12 @@
 import { mkdir } from 'node:fs/promises'
-import { ImportCutOff, ImportRefused, type Ingest, importInWorker, type KnownImport } from '@gamenet/ingest'
+import {
+  ImportCutOff,
+  ImportRefused,
+  type Ingest,
+  importInWorker,
+  type KnownImport,
+  type People
+} from '@gamenet/ingest'
 import { migrate, type Projector, readProgress, type Target, waitForProgress } from '@gamenet/projector'
 import { importRunTopic, instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
 import { z } from 'zod'
@@ -21,6 +28,7 @@ type Needs = {
   readonly engines: Engines
   readonly projector: Projector | undefined
   readonly ingest: Ingest | undefined
+  readonly people: People
   readonly demo: Demo | undefined
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
   readonly applied: readonly string[]
@@ -212,7 +220,13 @@ async function runImport(
   try {
     const result = await importInWorker(
       { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
-      { log: needs.engines.log, known: (importId) => knownImport(needs, importId), onProgress, signal: needs.signal }
+      {
+        log: needs.engines.log,
+        people: needs.people,
+        known: (importId) => knownImport(needs, importId),
+        onProgress,
+        signal: needs.signal
+      }
     )
     return { ...result, published: result.alreadyDone ? 0 : result.published }
   } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import { createIngest, type Ingest } from '@gamenet/ingest'
+import { createIngest, createPeople, createRelay, type Ingest, type People } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -85,11 +85,13 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     hasIngest(role) && config.UPSTREAM_URL === undefined
       ? parts.add(await startDemo(logger), (demo) => demo.close())
       : undefined
-  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, demo, parts }) : undefined
+  const people = createPeople({ writes: () => engines.writes(), registry })
+  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
   const { operations, stop } = serviceOperations({
     engines,
     projector,
     ingest,
+    people,
     demo,
     applied: role === 'offline' ? applied : []
   })
@@ -103,7 +105,10 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   // Ended first, while the parts that they use are still there.
   parts.add(stop, (stop) => stop())
   if (operatorUrl !== null) await engines.directory?.announce(operatorUrl)
-  if (role === 'all' || role === 'ingest') ingest?.start()
+  if (role === 'all' || role === 'ingest') {
+    ingest?.start()
+    startRelay({ engines, registry, logger, people, parts })
+  }
   if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, projector)
   return {
     operations,
@@ -178,11 +183,20 @@ function startProjector({
   return parts.add(projector, () => projector.stop())
 }
 
-function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & { demo: Demo | undefined }): Ingest {
+function makeIngest({
+  config,
+  engines,
+  registry,
+  logger,
+  people,
+  demo,
+  parts
+}: Needs & { people: People; demo: Demo | undefined }): Ingest {
   const ingest = createIngest({
     log: engines.log,
     tables: engines.clickhouse.readers,
     writes: () => engines.writes(),
+    people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
     periods: {
       network: config.SCRAPE_NETWORK_SECONDS,
@@ -197,6 +211,12 @@ function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & 
     logger
   })
   return parts.add(ingest, () => ingest.stop())
+}
+
+function startRelay({ engines, registry, logger, people, parts }: Omit<Needs, 'config'> & { people: People }): void {
+  const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
+  relay.start()
+  parts.add(relay, () => relay.stop())
 }
 
 async function startApi({

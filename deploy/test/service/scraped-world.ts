@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { createIngest, type Ingest } from '@gamenet/ingest'
+import { createIngest, createPeople, type Ingest } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -85,6 +85,7 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
           rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read))
         },
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
+        people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: upstream.url,
         periods: { network: 0, games: 0, matches: 0, boards: boardSeconds },
         requestsPerSecond: 1000,

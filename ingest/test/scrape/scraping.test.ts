@@ -68,6 +68,7 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
     // Of what the tables say of matches and boards, other tests speak.
     tables: { rows: async () => [] },
     writes: async () => ({ query: async () => [] }),
+    people: { seals: async () => new Map(), passedOver() {} },
     upstreamUrl: server.url,
     periods: WHEN_ASKED,
     requestsPerSecond: 1000,

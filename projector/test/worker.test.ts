@@ -34,6 +34,7 @@ test('a reading thread on the embedded log loads everything', { timeout: 60_000 
     }
   }
   const projector = createProjector({
+    sealKeys: async () => new Map(),
     tables: engine,
     startReading,
     registry: new Registry(),

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import { createIngest, createPeople, createRelay, type Ingest, type People } from '@gamenet/ingest'
+import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -174,6 +174,7 @@ function startProjector({
       }
       return { port: worker, ended, close }
     },
+    sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,
     // A refresh that fails is told by DataVersions itself.

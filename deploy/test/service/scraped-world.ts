@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { createIngest, createPeople, type Ingest } from '@gamenet/ingest'
+import { createIngest, createPeople, type Ingest, sealKeys } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -62,6 +62,7 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
   const projector = createProjector({
     tables: { loader: tables.loader, projections: tables.projections },
     startReading: readBeside(log, topics, AT_ONCE),
+    sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),
     logger: QUIET,
     onChange: () => {},

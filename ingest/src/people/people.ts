@@ -62,7 +62,7 @@ export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promi
     'SELECT p.id, p.seal_key FROM person AS p WHERE p.id = ANY ($1::bigint[])',
     [ids.map(String)]
   )
-  return new Map(rows.map((row) => [Number(row.id), row.seal_key]))
+  return new Map(rows.map((row) => [Number(row.id), new Uint8Array(row.seal_key)]))
 }
 
 /**
@@ -94,5 +94,5 @@ async function knownSeals(side: WriteSide, userKeys: readonly string[]): Promise
     'SELECT p.id, p.user_key, p.seal_key FROM person AS p WHERE p.user_key = ANY ($1::text[])',
     [userKeys]
   )
-  return new Map(rows.map((row) => [row.user_key, { id: Number(row.id), key: row.seal_key }]))
+  return new Map(rows.map((row) => [row.user_key, { id: Number(row.id), key: new Uint8Array(row.seal_key) }]))
 }

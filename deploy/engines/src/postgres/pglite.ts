@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { PGlite } from '@electric-sql/pglite'
+import { channelName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
 
 const INT8 = 20
@@ -21,6 +22,15 @@ export const openPglite = async (options: { readonly dir: string }): Promise<Pos
   return {
     ...queries(database),
     transaction: (work) => database.transaction((transaction) => work(queries(transaction))),
+    listen: (channel, onPayload, onListening) => {
+      const listening = database.listen(channelName(channel), onPayload)
+      // It fails only in a database that is being closed, which tells nothing any more.
+      listening.then(onListening, () => undefined)
+      return async () => {
+        const unlisten = await listening.catch(() => undefined)
+        if (!database.closed) await unlisten?.()
+      }
+    },
     check: async () => {
       await database.query('SELECT 1')
     },

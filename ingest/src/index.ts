@@ -21,7 +21,7 @@ export {
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
 export type { Log, LogExtents } from './log.js'
-export { createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
+export { CHANGED_CHANNEL, createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
 export { createPeople, nameHashSql, PEOPLE_LOCK, type People, type Seals, sealKeys } from './people/people.js'
 export { publish } from './publish.js'
 export type { ReadTables } from './read-tables.js'

@@ -1,7 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
+import {
+  CHANGED_CHANNEL,
+  createIngest,
+  createPeople,
+  createRelay,
+  type Ingest,
+  type People,
+  sealKeys
+} from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -64,7 +72,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
       config,
       role,
       // A command opens it only when it needs it: a first start takes PGlite seven seconds.
-      withPostgres: role === 'all' || (role !== 'offline' && config.POSTGRES_URL !== undefined),
+      withPostgres: role !== 'offline',
       withDirectory: role === 'all',
       warn: (sentence) => logger.warn(sentence),
       threadPoolSize
@@ -124,11 +132,12 @@ function requireRealEngines(config: Config, role: Role): void {
   if (role === 'all' || role === 'offline') return
   const missing = [
     ...(config.KAFKA_BROKERS === undefined && role !== 'api' ? ['KAFKA_BROKERS'] : []),
-    ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : [])
+    ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : []),
+    ...(config.POSTGRES_URL === undefined ? ['POSTGRES_URL'] : [])
   ]
   if (missing.length === 0) return
   throw new UsageError(
-    `gamenet ${role} shares its engines with other processes and needs ${missing.join(' and ')}; embedded engines belong to one process: gamenet start.`
+    `gamenet ${role} shares its engines with other processes and needs ${missing.join(', ')}; embedded engines belong to one process: gamenet start.`
   )
 }
 
@@ -217,7 +226,11 @@ function makeIngest({
 function startRelay({ engines, registry, logger, people, parts }: Omit<Needs, 'config'> & { people: People }): void {
   const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
   relay.start()
-  parts.add(relay, () => relay.stop())
+  const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
+  parts.add(relay, async () => {
+    await unlisten?.()
+    await relay.stop()
+  })
 }
 
 async function startApi({

@@ -7,6 +7,7 @@
  * outbox       changes of the write side that the log may not have yet; the relay brings them there
  * turn         when a board is visited next, and who visits it; one visit reads its page once
  */
+export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK } from '@gamenet/schemas'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
 export { createIngest, type Ingest, type IngestOptions, type SourceStatus } from './create-ingest.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
@@ -21,8 +22,8 @@ export {
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
 export type { Log, LogExtents } from './log.js'
-export { CHANGED_CHANNEL, createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
-export { createPeople, nameHashSql, PEOPLE_LOCK, type People, type Seals, sealKeys } from './people/people.js'
+export { createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
+export { createPeople, type People, type Seals, sealKeys } from './people/people.js'
 export { publish } from './publish.js'
 export type { ReadTables } from './read-tables.js'
 export type { Logger } from './scrape/run-source.js'

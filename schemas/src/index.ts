@@ -62,7 +62,7 @@ export {
 } from './network-count.js'
 export { Player, SuggestedPlayers } from './player.js'
 export { FoundEntries, FoundRosters } from './player-entry.js'
-export { PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
+export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
 export {
   BIO_LENGTH_MAX,
   EditedProfile,
@@ -92,3 +92,4 @@ export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'
 export { USERNAME_LENGTH_MAX, Username } from './username.js'
+export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WriteChange } from './write-side.js'

@@ -5,8 +5,6 @@ import type { Logger } from '../scrape/run-source.js'
 import type { WriteTransactions } from '../write-side.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 
-/** The channel on which the write side tells of each change, as JSON: `["profile","<user_key>"]`. */
-export const CHANGED_CHANNEL = 'gamenet_changed'
 /** How often the outbox is looked at when nobody tells of a change. */
 const POLL_MS = 250
 /** From a change that is told to the round that relays it: changes that come together go together. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { nameKey, SEAL_KEY_BYTES, type Seal } from '@gamenet/schemas'
+import { nameHashSql, nameKey, PEOPLE_LOCK, SEAL_KEY_BYTES, type Seal } from '@gamenet/schemas'
 import { Counter, type Registry } from 'prom-client'
 import type { WriteSide, WriteTransactions } from '../write-side.js'
 
@@ -16,12 +16,6 @@ export type People = {
   /** Told of events that were not published, because somebody whom they are about was forgotten. */
   passedOver(topic: string, events: number): void
 }
-
-/**
- * Held, shared, while persons are made, and alone by who forgets one: else a person could be made by a statement that
- * began before the forgetting ended, and would be known again.
- */
-export const PEOPLE_LOCK = 7_203_115
 
 /**
  * People of the write side. Nothing is remembered here: one statement finds all people of a batch, and a key that was
@@ -63,13 +57,6 @@ export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promi
     [ids.map(String)]
   )
   return new Map(rows.map((row) => [Number(row.id), new Uint8Array(row.seal_key)]))
-}
-
-/**
- * The hash by which a forgotten name is known, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.
- */
-export function nameHashSql(userKey: string, salt: string): string {
-  return `sha256(${salt} || convert_to(${userKey}, 'UTF8'))`
 }
 
 async function makePersons(transaction: WriteSide, userKeys: readonly string[]): Promise<Seals> {

@@ -12,6 +12,7 @@ import { type BoardsSource, boardsSource } from './scrape/boards.js'
 import { gamesSource } from './scrape/games.js'
 import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
+import { playersSource } from './scrape/players.js'
 import type { Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
@@ -24,7 +25,8 @@ const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
   network: [],
   games: [],
   matches: ['network'],
-  boards: ['network', 'games']
+  boards: ['network', 'games'],
+  players: []
 }
 
 /** A day and a half would do; a week leaves room. Timers of Node end at 24 days. */
@@ -33,6 +35,8 @@ const PERIOD_MAX_SECONDS = 604_800
 const BOARDS_LOOK_MS = 2_000
 /** Period of a board that moves when boards are visited only when asked for. */
 const BOARD_PERIOD_S = 300
+/** What sightings say of how often the players page is read, when it is read only when asked for. */
+const PLAYERS_PERIOD_S = 60
 /** Longer than a batch of visits ever takes; so long nobody visits the boards that a killed process was at. */
 const BOARD_LEASE_S = 300
 /** Longest wait for an append that is under way when the service stops. */
@@ -143,10 +147,12 @@ type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { rea
 function createSources(options: IngestOptions, parsing: PageParsing): Sources {
   const { tables, log, registry } = options
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
+  const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
     network: networkSource(parsing),
     games: gamesSource(parsing),
     matches: matchesSource({ parsing, tables, log }),
+    players: playersSource({ parsing, tables, log, periodSeconds }),
     boards: boardsSource({
       parsing,
       tables,
@@ -174,6 +180,7 @@ function createRunners(
     network: whole(sources.network),
     games: whole(sources.games),
     matches: whole(sources.matches),
+    players: whole(sources.players),
     boards: partRunner({
       runDue: () => runOne(sources.boards),
       everything: () => {

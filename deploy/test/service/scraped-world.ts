@@ -88,7 +88,7 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
         people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: upstream.url,
-        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds },
+        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: 0 },
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',
         registry,

@@ -15,7 +15,7 @@ import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
 
-const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0 }
+const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0, players: 0 }
 
 /** A log that is an array, and can refuse topics. */
 function arrayLog() {

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Refusal } from '@gamenet/schemas'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -21,6 +22,7 @@ import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
+import type { WriteSide } from './write-side.js'
 
 /** What bounds the API. Times in milliseconds. */
 export type ApiLimits = {
@@ -55,6 +57,8 @@ export const API_LIMITS: ApiLimits = {
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
   readonly tables: ReadTables
+  /** PostgreSQL; without it nothing is told of users. */
+  readonly writes?: WriteSide
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
   /** The titles and boards: a `CatalogKeeper`. */
@@ -87,8 +91,8 @@ export async function buildApp(
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
-  const { tables, catalog, dataVersions: versions, endpoints } = needs
-  addEndpoints(app, endpoints, { tables, catalog, versions, memory, metrics, now, logger: app.log })
+  const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints } = needs
+  addEndpoints(app, endpoints, { tables, writes, catalog, versions, memory, metrics, now, logger: app.log })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
@@ -96,6 +100,12 @@ export async function buildApp(
   addOtherMethods(app, paths)
   await app.ready()
   return app
+}
+
+const NO_WRITES: WriteSide = {
+  query: async () => {
+    throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+  }
 }
 
 function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {

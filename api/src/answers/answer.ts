@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Boards } from '../queries/board-keeper.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
+import type { WriteSide } from '../write-side.js'
 
 /*
  * endpoint     one route that reads, as a value: what it takes, what its answer is made of, how it is asked for
@@ -31,6 +32,8 @@ export type ResolveContext = {
 /** What making an answer may look at. The tables' queries end when every caller has gone. */
 export type AnswerContext = {
   readonly tables: ReadTables
+  /** What users say of themselves and of one another. */
+  readonly writes: Pick<WriteSide, 'query'>
   readonly signal: AbortSignal
   /** The titles, as the newest known change left them. */
   catalog(): Promise<Catalog>

@@ -5,6 +5,7 @@ import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
 import type { CatalogKeeper } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
+import type { WriteSide } from '../write-side.js'
 import { codingFor } from './accept-encoding.js'
 import { readBody } from './body.js'
 import { admit } from './errors.js'
@@ -17,6 +18,7 @@ import { readQuery } from './query-string.js'
 /** What answering needs. */
 export type EndpointNeeds = {
   readonly tables: ReadTables
+  readonly writes: WriteSide
   readonly versions: Versions
   readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   readonly memory: AnswerMemory
@@ -115,9 +117,10 @@ class Answering {
   }
 
   async #make({ resolved, identity, dataVersion, headers }: KnownUrl, signal: AbortSignal): Promise<Answer> {
-    const { tables, catalog, metrics, now } = this.#needs
+    const { tables, writes, catalog, metrics, now } = this.#needs
     const context: AnswerContext = {
       tables,
+      writes,
       catalog: () => catalog.newest(),
       boards: () => catalog.boards(),
       signal

@@ -7,6 +7,19 @@
  * name key    a name as it is compared "without case"
  */
 export {
+  AchievementCatalog,
+  AchievementLeaderboard,
+  NewUnlock,
+  newUnlock,
+  RecentUnlocks,
+  revealedOf,
+  type ShownGroup,
+  shownGroups,
+  UserAchievements,
+  VeiledAchievement,
+  veiled
+} from './achievement.js'
+export {
   type Achievement,
   type AchievementGroup,
   achievementById,
@@ -92,4 +105,4 @@ export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'
 export { USERNAME_LENGTH_MAX, Username } from './username.js'
-export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WriteChange } from './write-side.js'
+export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS, WriteChange } from './write-side.js'

@@ -20,6 +20,7 @@ export const refusals = {
     status: 400,
     message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.'
   },
+  user_unknown: { status: 404, message: 'No user %s is known.' },
   game_unknown: { status: 404, message: 'No game %s is known.' },
   path_unknown: { status: 404, message: 'There is nothing at %s; /docs lists what there is.' },
   method_not_allowed: { status: 405, message: '%s is not answered here; allowed: %s.' },

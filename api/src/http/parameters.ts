@@ -1,4 +1,4 @@
-import { millisecondsOfTime, nameKey, Refusal } from '@gamenet/schemas'
+import { millisecondsOfTime, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -58,6 +58,14 @@ export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
   const allowed = `1 to ${max} characters without control characters`
   return parameter(allowed, { type: 'string', minLength: 1, maxLength: max }, (given) =>
     isPlainText(given, max) ? given : undefined
+  )
+}
+
+/** The name of a user. */
+export function username() {
+  const allowed = `1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
+  return parameter(allowed, { type: 'string', minLength: 1, maxLength: USERNAME_LENGTH_MAX }, (given) =>
+    Username.safeParse(given).success ? given : undefined
   )
 }
 

@@ -13,8 +13,8 @@ export async function runUntilStopped(
 ): Promise<void> {
   const stopped = signalled()
   const service = await openService(terminal.config(), role, terminal.threadPoolSize)
-  const { apiUrl, operatorUrl, demoUrl, engines } = service
-  print(terminal, options.json, { apiUrl, operatorUrl, demoUrl, engines }, linesOf(service))
+  const { close: _, operations: __, ...facts } = service
+  print(terminal, options.json, facts, linesOf(service))
   await stopped
   const overdue = setTimeout(() => {
     terminal.errors.write(

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import {
   CHANGED_CHANNEL,
   createIngest,
@@ -20,6 +20,7 @@ import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
 import { addEngineMetrics, readiness } from './health.js'
+import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
 import { serviceOperations } from './service-operations.js'
 import { VERSION } from './version.js'
@@ -36,6 +37,10 @@ export type Service = {
   readonly engines: Readonly<Record<string, string>>
   /** The demo network's address; null where a real network is scraped. */
   readonly demoUrl: string | null
+  /** Where users sign in; null where nobody can. */
+  readonly authUrl: string | null
+  /** Somebody of the demo network to sign in as; null where there is no demo auth service. */
+  readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
   /** Finishes what is in flight and releases everything. */
   close(): Promise<void>
 }
@@ -91,8 +96,9 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     : undefined
   const demo =
     hasIngest(role) && config.UPSTREAM_URL === undefined
-      ? parts.add(await startDemo(logger), (demo) => demo.close())
+      ? parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
       : undefined
+  const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
   const { operations, stop } = serviceOperations({
@@ -106,7 +112,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
   const api =
     role === 'all' || role === 'api'
-      ? await startApi({ config, engines, registry, logger, dataVersions, ready, parts })
+      ? await startApi({ config, engines, registry, logger, dataVersions, ready, authUrl, parts })
       : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
@@ -117,13 +123,15 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     ingest?.start()
     startRelay({ engines, registry, logger, people, parts })
   }
-  if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, projector)
+  if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, people, projector)
   return {
     operations,
     apiUrl: api,
     operatorUrl,
     engines: engines.names,
     demoUrl: demo?.url ?? null,
+    authUrl: authUrl ?? null,
+    demoUser: demo?.person ?? null,
     close: () => parts.close()
   }
 }
@@ -148,6 +156,12 @@ function hasProjector(role: Role, config: Config): boolean {
 
 function hasIngest(role: Role): boolean {
   return role === 'all' || role === 'ingest' || role === 'offline'
+}
+
+/** The API alone has sessions and looks at chat accounts. */
+function demoParts(role: Role, config: Config): Parameters<typeof startDemo>[1] {
+  const hasApi = role === 'all'
+  return { withAuth: hasApi && config.AUTH_URL === undefined, withChat: hasApi && config.CHAT_API_URL === undefined }
 }
 
 type Needs = {
@@ -212,7 +226,8 @@ function makeIngest({
       network: config.SCRAPE_NETWORK_SECONDS,
       games: config.SCRAPE_GAMES_SECONDS,
       matches: config.SCRAPE_MATCHES_SECONDS,
-      boards: config.SCRAPE_BOARDS_SECONDS
+      boards: config.SCRAPE_BOARDS_SECONDS,
+      players: config.SCRAPE_PLAYERS_SECONDS
     },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
@@ -240,8 +255,13 @@ async function startApi({
   logger,
   dataVersions,
   ready,
+  authUrl,
   parts
-}: Needs & { dataVersions: DataVersions; ready: ReturnType<typeof readiness> }): Promise<string> {
+}: Needs & {
+  dataVersions: DataVersions
+  ready: ReturnType<typeof readiness>
+  authUrl: string | undefined
+}): Promise<string> {
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
@@ -254,12 +274,13 @@ async function startApi({
       dataVersions,
       catalog,
       publicUrl: publicUrl(config),
+      serviceAuth: await serviceAuthFile(authUrl),
       version: VERSION,
       registry,
       logger,
       ready
     },
-    addDashboard
+    (app) => addPages(app, authUrl)
   )
   parts.add(app, () => app.close())
   return listen(app, config.HOST, config.PORT, 'PORT')
@@ -295,8 +316,8 @@ function publicUrl(config: Config): string {
   return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
 }
 
-function fillDemo(demo: Demo, engines: Engines, projector: Projector): void {
+function fillDemo(demo: Demo, engines: Engines, people: People, projector: Projector): void {
   const journalFile = engines.directory?.part('demo-history.json')
   if (journalFile === undefined) return
-  demo.fill({ log: engines.log, journalFile, beforeEachPart: () => projector.settled() })
+  demo.fill({ log: engines.log, people, journalFile, beforeEachPart: () => projector.settled() })
 }

@@ -22,7 +22,7 @@ import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
-import type { WriteSide } from './write-side.js'
+import type { WriteTransactions } from './write-side.js'
 
 /** What bounds the API. Times in milliseconds. */
 export type ApiLimits = {
@@ -58,7 +58,7 @@ export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
   readonly tables: ReadTables
   /** PostgreSQL; without it nothing is told of users. */
-  readonly writes?: WriteSide
+  readonly writes?: WriteTransactions
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
   /** The titles and boards: a `CatalogKeeper`. */
@@ -102,11 +102,10 @@ export async function buildApp(
   return app
 }
 
-const NO_WRITES: WriteSide = {
-  query: async () => {
-    throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
-  }
+const writesAway = async (): Promise<never> => {
+  throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
 }
+const NO_WRITES: WriteTransactions = { query: writesAway, transaction: writesAway }
 
 function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
   const observeUnread = metrics.durations('(no request)')

@@ -7,8 +7,9 @@ import { z } from 'zod'
 /** The channel on which PostgreSQL tells of each change of the write side, when it is committed. */
 export const CHANGED_CHANNEL = 'gamenet_changed'
 
-/** What is told: which kind of row has changed, and whose profile it belongs to; `["rating","luckybadger"]`. */
-export const WriteChange = z.tuple([z.enum(['profile', 'rating']), z.string()])
+/** What is told of: which kind of row has changed, and whose profile it belongs to; `["rating","luckybadger"]`. */
+export const WRITE_NOUNS = ['profile', 'rating'] as const
+export const WriteChange = z.tuple([z.enum(WRITE_NOUNS), z.string()])
 export type WriteChange = z.infer<typeof WriteChange>
 
 /**

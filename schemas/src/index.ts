@@ -73,7 +73,9 @@ export {
   OnlineHistory,
   RegisteredUsers
 } from './network-count.js'
+export { DailyPlayTime, PlayTime } from './play-time.js'
 export { Player, SuggestedPlayers } from './player.js'
+export { PlayerComparison } from './player-comparison.js'
 export { FoundEntries, FoundRosters } from './player-entry.js'
 export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
 export {
@@ -81,6 +83,7 @@ export {
   EditedProfile,
   Profile,
   ProfileChanged,
+  ProfileSummary,
   profileTopic,
   SOCIAL_LINKS_MAX,
   SocialLink
@@ -99,10 +102,13 @@ export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
 export { readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
+export { Timeline } from './timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'
 export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'
+export { UserGames } from './user-game.js'
+export { UserScores } from './user-score.js'
 export { USERNAME_LENGTH_MAX, Username } from './username.js'
 export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS, WriteChange } from './write-side.js'

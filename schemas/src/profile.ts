@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { NewUnlock } from './achievement.js'
+import { Count } from './count.js'
 import { Instant } from './instant.js'
+import { PlayTime } from './play-time.js'
 import { topic } from './topic.js'
 import { Username } from './username.js'
 
@@ -25,6 +28,27 @@ export const Profile = z.object({
   social_links: z.array(SocialLink)
 })
 export type Profile = z.infer<typeof Profile>
+
+/** The answer of `getProfile`. */
+export const ProfileSummary = z
+  .object({
+    username: z.string(),
+    profile: Profile,
+    playTime: PlayTime,
+    achievementScore: Count,
+    achievementCount: Count,
+    newUnlocks: z.array(NewUnlock).meta({ description: 'Of the last 7 days, newest first.' }),
+    leaderboardPlayerName: z
+      .string()
+      .meta({ description: 'The linked gamertag, else the newest that presence saw, else the username.' }),
+    leaderboardStats: z.object({
+      leaderboardsOn: Count,
+      top10Count: Count.meta({ description: 'Boards on which the player stands among the first 10.' })
+    }),
+    usesExplicitConsoleGamertag: z.boolean().meta({ description: 'Whether a gamertag is linked.' })
+  })
+  .meta({ description: 'What is known of the user.' })
+export type ProfileSummary = z.infer<typeof ProfileSummary>
 
 /** A profile as its owner sees it after an edit. */
 export const EditedProfile = Profile.extend({

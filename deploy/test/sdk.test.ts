@@ -94,6 +94,10 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   searchRoster: (client) =>
     client.searchRoster({ players: [{ playerName: 'x', rank: 1 }], tolerance: 2, titleId: 'x' }),
   suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
+  getProfile: (client) => client.getProfile({ username: 'x' }),
+  getUserGames: (client) => client.getUserGames({ username: 'x' }),
+  getUserScores: (client) => client.getUserScores({ username: 'x', limit: 2 }),
+  getPlayTime: (client) => client.getPlayTime({ username: 'x', days: 2 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }

@@ -5,12 +5,16 @@ import { leaderboardChangeMethods } from './leaderboard-change.js'
 import { leaderboardEntryMethods } from './leaderboard-entry.js'
 import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
+import { playTimeMethods } from './play-time.js'
 import { playerMethods } from './player.js'
 import { playerEntryMethods } from './player-entry.js'
+import { profileMethods } from './profile.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
+import { userGameMethods } from './user-game.js'
+import { userScoreMethods } from './user-score.js'
 
 /** One method for each operation of the service, by its `operationId`. */
 export type GamenetClient = ReturnType<typeof gamenetClient>
@@ -33,6 +37,10 @@ export function gamenetClient(options: ClientOptions) {
     ...playerEntryMethods(get, post),
     ...entryTimeMethods(get),
     ...playerMethods(get),
+    ...profileMethods(get),
+    ...userGameMethods(get),
+    ...userScoreMethods(get),
+    ...playTimeMethods(get),
     ...healthMethods(get)
   }
 }

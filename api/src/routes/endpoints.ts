@@ -5,11 +5,15 @@ import { leaderboardChanges } from './leaderboard-change.js'
 import { leaderboard, leaderboardComparison } from './leaderboard-entry.js'
 import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, matchStats } from './match-list.js'
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
+import { playTime } from './play-time.js'
 import { player, playerHistory, suggestPlayers } from './player.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
+import { profile } from './profile.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
+import { userGames } from './user-game.js'
+import { userScores } from './user-score.js'
 
 /** Every endpoint there is, in the order in which they are described. */
 export const endpoints: readonly Endpoint[] = [
@@ -43,5 +47,9 @@ export const endpoints: readonly Endpoint[] = [
   searchPlayer,
   searchPlayers,
   searchRoster,
-  suggestPlayers
+  suggestPlayers,
+  profile,
+  userGames,
+  userScores,
+  playTime
 ]

@@ -271,6 +271,7 @@ async function startApi({
     {
       endpoints,
       tables,
+      ...(engines.postgres === undefined ? {} : { writes: engines.postgres }),
       dataVersions,
       catalog,
       publicUrl: publicUrl(config),

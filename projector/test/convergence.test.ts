@@ -18,11 +18,12 @@ import {
 } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { LogReader, Tables } from '../src/index.js'
+import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
 import { ANY_KEY, foldOf, type ReadModel, readModel, tellerOf, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, imported, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { liveUntilDeath } from './mortal-projector.js'
+import { emptyTables, imported, message, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8 }
 const T0 = Date.UTC(2026, 2, 14, 22)
@@ -225,46 +226,6 @@ function append(log: MemoryLog, { epoch, events, again, isSpoilt }: Scenario['ro
 /** A number for a key, the same every time. */
 function numberOf(key: string): number {
   return [...key].reduce((sum, character) => sum + character.charCodeAt(0), 0)
-}
-
-/** Runs a projector until all is read or the process dies; true when it died. */
-async function liveUntilDeath(
-  tables: { loader: Tables; projections: Tables },
-  log: MemoryLog,
-  { afterCalls, isDone }: { afterCalls: number; isDone: boolean }
-): Promise<boolean> {
-  let calls = 0
-  let die = () => {}
-  const died = new Promise<'died'>((resolve) => {
-    die = () => resolve('died')
-  })
-  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    calls += 1
-    if (calls === afterCalls && isDone) await work()
-    if (calls >= afterCalls) {
-      die()
-      throw new Error('the process died')
-    }
-    return await work()
-  }
-  const mortal = (of: Tables): Tables => ({
-    execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
-    rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
-    json: (sql, parameters) => call(() => of.json(sql, parameters)),
-    insert: (table, columns, body) => call(() => of.insert(table, columns, body))
-  })
-  const reader: LogReader = {
-    extents: (topic) => log.extents(topic),
-    commit: (topic, position) => call(() => log.commit(topic, position)),
-    consume: (options) => log.consume({ ...options, deliver: (batch) => call(() => options.deliver(batch)) })
-  }
-  const projector = projectorOn({ loader: mortal(tables.loader), projections: mortal(tables.projections) }, reader)
-  projector.start()
-  try {
-    return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'
-  } finally {
-    await projector.stop()
-  }
 }
 
 /**

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log } from '../log.js'
 import type { People } from '../people/people.js'
@@ -9,6 +10,7 @@ import { type Round, relayOnce } from './relay-outbox.js'
 const POLL_MS = 250
 /** From a change that is told to the round that relays it: changes that come together go together. */
 const GATHER_MS = 20
+const STOP_MS = 3000
 const FAILED_FIRST_MS = 250
 const FAILED_MOST_MS = 5000
 /** Rows that are no events: so many are remembered as such. */
@@ -29,7 +31,7 @@ export type Relay = {
   start(): void
   /** Tells of a change, so that it need not wait until the outbox is looked at. Of a relay at rest nothing is said. */
   wake(): void
-  /** Ends after the round under way, which loses nothing if it is not waited for. */
+  /** Begins no more rounds, and waits (3 s at most) for the one under way, which loses nothing if it is not waited for. */
   stop(): Promise<void>
 }
 
@@ -79,7 +81,9 @@ export function createRelay(options: RelayOptions): Relay {
     async stop() {
       isStopping = true
       bell.end()
-      await running
+      const late = new AbortController()
+      await Promise.race([running, wait(STOP_MS, undefined, { signal: late.signal }).catch(() => undefined)])
+      late.abort()
     }
   }
 }
@@ -89,7 +93,7 @@ function createBell() {
   let wasRung = false
   let hasEnded = false
   let wakeUp = (): void => undefined
-  const wait = async (ms: number, isOver: () => boolean): Promise<void> => {
+  const until = async (ms: number, isOver: () => boolean): Promise<void> => {
     if (isOver()) return
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms)
@@ -112,11 +116,11 @@ function createBell() {
     },
     /** Resolves when it rings, or has rung since the last time, and at the latest after so long. */
     async rung(ms: number) {
-      await wait(ms, () => wasRung || hasEnded)
+      await until(ms, () => wasRung || hasEnded)
       wasRung = false
     },
     /** Resolves after so long, whoever rings. */
-    passed: (ms: number) => wait(ms, () => hasEnded)
+    passed: (ms: number) => until(ms, () => hasEnded)
   }
 }
 

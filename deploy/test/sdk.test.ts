@@ -98,6 +98,8 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   getUserGames: (client) => client.getUserGames({ username: 'x' }),
   getUserScores: (client) => client.getUserScores({ username: 'x', limit: 2 }),
   getPlayTime: (client) => client.getPlayTime({ username: 'x', days: 2 }),
+  getTimeline: (client) => client.getTimeline({ username: 'x', limit: 2, after: 'x' }),
+  comparePlayers: (client) => client.comparePlayers({ names: 'x,y', limit: 2, offset: 3 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }

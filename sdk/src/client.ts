@@ -7,10 +7,12 @@ import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
 import { playTimeMethods } from './play-time.js'
 import { playerMethods } from './player.js'
+import { playerComparisonMethods } from './player-comparison.js'
 import { playerEntryMethods } from './player-entry.js'
 import { profileMethods } from './profile.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
+import { timelineMethods } from './timeline.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
 import { userGameMethods } from './user-game.js'
@@ -41,6 +43,8 @@ export function gamenetClient(options: ClientOptions) {
     ...userGameMethods(get),
     ...userScoreMethods(get),
     ...playTimeMethods(get),
+    ...timelineMethods(get),
+    ...playerComparisonMethods(get),
     ...healthMethods(get)
   }
 }

@@ -85,6 +85,16 @@ export function nameKeys({ max }: { max: number }) {
   })
 }
 
+/** Two names, separated by a comma, that are not the same without case. */
+export function twoNames() {
+  const allowed = 'two different names separated by a comma, neither of them blank, without control characters'
+  return parameter(allowed, { type: 'string', minLength: 3 }, (given): readonly [string, string] | undefined => {
+    const [first = '', second = '', ...more] = given.split(',').map((name) => name.trim())
+    const isGood = [first, second].every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
+    return isGood && more.length === 0 && nameKey(first) !== nameKey(second) ? [first, second] : undefined
+  })
+}
+
 /** A time, `M:SS.mmm`, or with seconds alone, which may be above 59, `SS.mmm`; milliseconds come out. */
 export function time() {
   const pattern = '^([0-9]{1,4}:[0-5][0-9]|[0-9]{1,6})\\.[0-9]{3}$'

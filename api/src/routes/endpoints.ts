@@ -7,9 +7,11 @@ import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, m
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
 import { playTime } from './play-time.js'
 import { player, playerHistory, suggestPlayers } from './player.js'
+import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
 import { profile } from './profile.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
+import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
 import { userGames } from './user-game.js'
@@ -51,5 +53,7 @@ export const endpoints: readonly Endpoint[] = [
   profile,
   userGames,
   userScores,
-  playTime
+  playTime,
+  timeline,
+  playerComparison
 ]

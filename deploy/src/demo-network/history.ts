@@ -250,7 +250,7 @@ type Look = Pick<Stretch, 'username' | 'gamertag'> & { readonly ms: number; read
 /** What looking at all users at each step would have told: who was online, each time; who no longer was, once. */
 function* looksBetween(world: World, { fromMs, toMs, stepMs }: Range): Generator<Look> {
   const stepFrom = (ms: number) => Math.ceil(ms / stepMs) * stepMs
-  const stretches = stretchesBetween(world.seed, world.titles, fromMs - stepMs, toMs)
+  const stretches = stretchesBetween(world.seed, world.titles, world.users, fromMs - stepMs, toMs)
   for (const [index, { username, gamertag, title, ...stretch }] of stretches.entries()) {
     for (let ms = stepFrom(Math.max(fromMs, stretch.fromMs)); ms < Math.min(toMs, stretch.toMs); ms += stepMs) {
       yield { username, gamertag, ms, game: title.name }

@@ -152,9 +152,9 @@ const BLOCK_MS = 6 * 60 * MINUTE_MS
 /** How many blocks are looked through for the last evening of play: 30 days. */
 const BLOCKS_MAX = 120
 
-/** All users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
-export function sightingsAt(seed: number, titles: readonly DemoTitle[], ms: number): Sighting[] {
-  return Array.from({ length: USER_COUNT }, (_, user) => sighting(seed, titles, user, ms))
+/** The first `users` users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
+export function sightingsAt(seed: number, titles: readonly DemoTitle[], users: number, ms: number): Sighting[] {
+  return Array.from({ length: users }, (_, user) => sighting(seed, titles, user, ms))
 }
 
 /**
@@ -185,15 +185,16 @@ export type Stretch = {
   readonly toMs: number
 }
 
-/** What all users played between two instants, user by user, oldest first. Stretches reach beyond both ends. */
+/** What the same users played between two instants, user by user, oldest first. Stretches reach beyond both ends. */
 export function stretchesBetween(
   seed: number,
   titles: readonly DemoTitle[],
+  users: number,
   fromMs: number,
   toMs: number
 ): readonly Stretch[] {
   const stretches: Stretch[] = []
-  for (let user = 0; user < USER_COUNT; user += 1) {
+  for (let user = 0; user < users; user += 1) {
     const names = { gamertag: gamertagOf(seed, user), username: usernameOf(seed, user) }
     const offsetMs = offsetOf(seed, user)
     const newest = Math.floor((toMs + offsetMs) / BLOCK_MS)

@@ -10,7 +10,7 @@ export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
-export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
+export { INSTANTS_END_MS, Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export {
   boardKey,
   LeaderboardDescribed,

@@ -1,3 +1,5 @@
+import { INSTANTS_END_MS } from '@gamenet/schemas'
+
 /*
  * track    what changed when, and which data version it has since: buckets of a minute for the newest 48 hours, of an
  *          hour, and of 1,024 hours (42 days 16 hours)
@@ -14,8 +16,6 @@ const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
 export const HOURS_HELD_BY_MINUTE = 48
 /** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them for ever. */
 export const KEYED_BLOCKS_HELD_BY_HOUR = 3
-/** Instants from here on are not stored ({@link Instant} of the schemas): the first of 2106. */
-export const END_MS = Date.UTC(2106, 0, 1)
 
 /** The newest minute (since 1970) in which a change begins. Shared by all tracks of a process. */
 export type Horizon = { newestMinute: number }
@@ -56,7 +56,7 @@ export class ChangeTrack {
     if (range === undefined) return false
     let isNews = version > this.#newest
     this.#newest = Math.max(this.#newest, version)
-    if (stretch.fromMs <= 0 && stretch.toMs >= END_MS) {
+    if (stretch.fromMs <= 0 && stretch.toMs >= INSTANTS_END_MS) {
       isNews = version > this.#whole
       this.#whole = Math.max(this.#whole, version)
       return isNews
@@ -146,7 +146,7 @@ export class ChangeTrack {
 /** The whole minutes that a stretch touches; none for an empty one. */
 function minutesOf({ fromMs, toMs }: Stretch): { first: number; last: number } | undefined {
   const first = Math.floor(Math.max(fromMs, 0) / MINUTE_MS)
-  const last = Math.ceil(Math.min(toMs, END_MS) / MINUTE_MS) - 1
+  const last = Math.ceil(Math.min(toMs, INSTANTS_END_MS) / MINUTE_MS) - 1
   return first <= last ? { first, last } : undefined
 }
 

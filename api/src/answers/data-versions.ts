@@ -1,8 +1,8 @@
+import { INSTANTS_END_MS } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import type { Dependency } from './answer.js'
 import {
   ChangeTrack,
-  END_MS,
   type Horizon,
   KEYED_BLOCKS_HELD_BY_HOUR,
   minutesHeldFromMs,
@@ -63,7 +63,7 @@ export class DataVersions {
     const tracks = this.#projections.get(projection)
     if (tracks === undefined) return 0
     const isWhole = fromMs === undefined && toMs === undefined
-    const stretch = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? END_MS }
+    const stretch = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? INSTANTS_END_MS }
     if (key === undefined) return tracks.all.versionOf(stretch)
     return Math.max(tracks.many.versionOf(stretch), tracks.byKey.get(key)?.versionOf(stretch) ?? 0)
   }
@@ -117,7 +117,7 @@ export class DataVersions {
       const rows = await this.#tables.rows(CHANGES_SINCE, {
         after: String(Math.max(0, this.#newest - OVERLAP)),
         minutes_from: String(minutesHeldFromMs(this.#horizon)),
-        end: String(END_MS)
+        end: String(INSTANTS_END_MS)
       })
       this.#take(rows.map(changeOf))
       this.#isCurrent = true
@@ -137,7 +137,7 @@ export class DataVersions {
 
   /** Before the first load: the horizon decides how coarsely older changes may be read. */
   async #findHorizon(): Promise<void> {
-    const [row] = await this.#tables.rows(NEWEST_BEGIN, { end: String(END_MS) })
+    const [row] = await this.#tables.rows(NEWEST_BEGIN, { end: String(INSTANTS_END_MS) })
     const newestMs = wholeNumber(row, 'newest_from_ms')
     this.#horizon.newestMinute = Math.max(this.#horizon.newestMinute, Math.floor(newestMs / MINUTE_MS))
   }

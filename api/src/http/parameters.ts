@@ -1,4 +1,4 @@
-import { millisecondsOfTime, nameKey, Refusal } from '@gamenet/schemas'
+import { isStorableMs, millisecondsOfTime, nameKey, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -140,7 +140,7 @@ function millisecondsOfIso(given: string): number | undefined {
   const offset = zone === 'Z' ? 0 : offsetMinutes(zone)
   if (offset === undefined) return undefined
   const ms = localMs - offset * 60_000
-  return ms >= 0 && ms < Date.UTC(2106, 0, 1) ? ms : undefined
+  return isStorableMs(ms) ? ms : undefined
 }
 
 function offsetMinutes(zone: string): number | undefined {

@@ -7,9 +7,6 @@ import { rowsOf } from '../queries/query.js'
 /** A board as paths name it. */
 export type AskedBoard = { readonly titleId: string; readonly leaderboardId: number }
 
-/** After every instant that can be stored, milliseconds since 1970. */
-export const END_OF_TIME_MS = Date.UTC(2106, 0, 1)
-
 /** The path parameter `:game`. */
 export const gameParameter = text().describe('A title id, or a game’s name, percent-encoded.')
 

@@ -2,6 +2,7 @@ import {
   boardKey,
   type ComparedEntry,
   compareMeasures,
+  INSTANTS_END_MS,
   instantOf,
   Leaderboard,
   LeaderboardComparison,
@@ -17,7 +18,6 @@ import { rowsOf } from '../queries/query.js'
 import {
   type AskedBoard,
   boardParameter,
-  END_OF_TIME_MS,
   gameParameter,
   knownBoard,
   knownGame,
@@ -125,12 +125,12 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
     window({ from, to }, { days: 1 }, context.nowMs)
     return { titleId: await knownGame(game, context), leaderboardId, fromMs: from, toMs: to ?? null, limit }
   },
-  reads: (asked) => readsOfBoard(asked, asked.toMs ?? END_OF_TIME_MS),
+  reads: (asked) => readsOfBoard(asked, asked.toMs ?? INSTANTS_END_MS),
   answer: async ({ titleId, leaderboardId, fromMs, toMs, limit }, context) => {
     const board = { titleId, leaderboardId }
     const [before, after] = [
       standingsAsOf(board, fromMs, context),
-      standingsAsOf(board, toMs ?? END_OF_TIME_MS, context)
+      standingsAsOf(board, toMs ?? INSTANTS_END_MS, context)
     ]
     const [{ gameName }, { name }, lists] = await Promise.all([
       knownBoard(board, fromMs, context, async () => (await before).length > 0),
@@ -184,7 +184,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
 /** Another board's change touches none of these; nor does a later one, where the board is asked for as of an instant. */
 function readsOfBoard({ titleId, leaderboardId }: AskedBoard, asOfMs: number | null): Dependency[] {
   const key = boardKey({ titleId, leaderboardId })
-  const until = asOfMs === null || asOfMs >= END_OF_TIME_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
+  const until = asOfMs === null || asOfMs >= INSTANTS_END_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
   return [
     { projection: asOfMs === null ? 'leaderboard-entry' : 'leaderboard-history', key, ...until },
     { projection: 'leaderboard', key: titleId, ...until },

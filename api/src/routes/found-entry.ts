@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { type FoundEntry, timeText } from '@gamenet/schemas'
 import type { AnswerContext, Dependency } from '../answers/answer.js'
 import type { FoundRow } from '../queries/player-entry.js'
-import { boardNames } from './board-names.js'
 
 /** What every search reads beside the entries: the names of boards and titles. */
 export function readsNames(titleId: string): Dependency[] {
@@ -15,11 +14,11 @@ export function readsNames(titleId: string): Dependency[] {
 
 /** The entries that were found, with the names of their boards and titles. */
 export async function foundEntries(rows: readonly FoundRow[], context: AnswerContext): Promise<FoundEntry[]> {
-  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
+  const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
     id: idOf(row),
     leaderboard_id: row.leaderboardId,
-    leaderboard_name: nameOf(row),
+    leaderboard_name: boards.nameOf(row),
     title_id: row.titleId,
     game_name: titles.named(row.titleId).name,
     player_name: row.playerName,

@@ -1,11 +1,9 @@
 import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/answer.js'
 import { integer, shown, text } from '../http/parameters.js'
+import type { BoardId } from '../queries/board-keeper.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
-
-/** A board as paths name it. */
-export type AskedBoard = { readonly titleId: string; readonly leaderboardId: number }
 
 /** The path parameter `:game`. */
 export const gameParameter = text().describe('A title id, or a game’s name, percent-encoded.')
@@ -22,7 +20,7 @@ export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 
 
 /** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */
 export async function knownBoard(
-  board: AskedBoard,
+  board: BoardId,
   asOfMs: number | null,
   context: AnswerContext,
   hasEntries: () => Promise<boolean>
@@ -45,7 +43,7 @@ export async function knownBoard(
 
 /** What lists said of a board. Only for an instant between its first and its newest description the table is asked. */
 async function describedBoard(
-  board: AskedBoard,
+  board: BoardId,
   asOfMs: number | null,
   { tables, signal, boards }: AnswerContext
 ): Promise<{ name: string; listed: boolean } | undefined> {
@@ -59,14 +57,4 @@ async function describedBoard(
 /** Refuses an instant that has not been. */
 export function requirePast(name: string, ms: number, nowMs: number): void {
   if (ms > nowMs) throw new Refusal('instant_in_future', [name, new Date(ms).toISOString()])
-}
-
-/** A header `Link` to the next page, relative to the service. Parameters that are null are left out. */
-export function nextLink(
-  path: string,
-  parameters: Readonly<Record<string, string | number | null>>
-): { readonly Link: string } {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(parameters)) if (value !== null) query.set(name, String(value))
-  return { Link: `<${path}?${query}>; rel="next"` }
 }

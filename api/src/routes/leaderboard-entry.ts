@@ -11,19 +11,13 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { instant, integer } from '../http/parameters.js'
 import { window } from '../http/window.js'
+import type { BoardId } from '../queries/board-keeper.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
-import {
-  type AskedBoard,
-  boardParameter,
-  gameParameter,
-  knownBoard,
-  knownGame,
-  nextLink,
-  requirePast
-} from './known-game.js'
+import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
 
 const TAGS = ['Leaderboards']
 const ENTRIES_MAX = 10_000
@@ -37,7 +31,7 @@ type BoardInput = {
   offset: number
   asOf?: number | undefined
 }
-type AskedPage = AskedBoard & { limit: number | null; offset: number; asOfMs: number | null }
+type AskedPage = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
 type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
 
 /** Row 20: a board, now or as of any instant. */
@@ -102,7 +96,7 @@ export const leaderboard: Endpoint<BoardInput, AskedPage> = {
 }
 
 type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
-type AskedComparison = AskedBoard & { fromMs: number; toMs: number | null; limit: number }
+type AskedComparison = BoardId & { fromMs: number; toMs: number | null; limit: number }
 
 /** A board at two instants: who came, left, rose, fell, improved. */
 export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> = {
@@ -182,7 +176,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
 }
 
 /** Another board's change touches none of these; nor does a later one, where the board is asked for as of an instant. */
-function readsOfBoard({ titleId, leaderboardId }: AskedBoard, asOfMs: number | null): Dependency[] {
+function readsOfBoard({ titleId, leaderboardId }: BoardId, asOfMs: number | null): Dependency[] {
   const key = boardKey({ titleId, leaderboardId })
   const until = asOfMs === null || asOfMs >= INSTANTS_END_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
   return [
@@ -217,7 +211,7 @@ async function pageAsOf(asked: AskedPage, asOfMs: number, context: AnswerContext
   return { total: standings.length, entries }
 }
 
-async function standingsAsOf(board: AskedBoard, at: number, { tables, signal }: AnswerContext) {
+async function standingsAsOf(board: BoardId, at: number, { tables, signal }: AnswerContext) {
   const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
   return ranked(
     rows.map(({ playerName, occurrence, state: [, rating, timeMs, statedRank, order, step, details] }) => ({

@@ -10,14 +10,13 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { integer, text } from '../http/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
 import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
-import { boardNames } from './board-names.js'
 import { readsNames } from './found-entry.js'
-import { nextLink } from './known-game.js'
 import { changesOf } from './leaderboard-change.js'
 import { SEARCH_TAGS } from './player-entry.js'
 
@@ -168,14 +167,14 @@ async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<M
   const { playerName, limit, offset } = asked
   const all = await rowsOf(tables, entriesOfPlayers, { keys: [nameKey(playerName)], titleId: '' }, { signal })
   const page = all.slice(offset, offset + limit)
-  const [standingOf, nameOf, titles] = await Promise.all([
+  const [standingOf, names, titles] = await Promise.all([
     standingsOf(page, context),
-    boardNames(context),
+    context.boards(),
     context.catalog()
   ])
   const boards = page.map((row) => ({
     leaderboardId: row.leaderboardId,
-    leaderboardName: nameOf(row),
+    leaderboardName: names.nameOf(row),
     titleId: row.titleId,
     gameName: titles.named(row.titleId).name,
     playerName: row.playerName,

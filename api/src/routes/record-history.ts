@@ -1,17 +1,18 @@
 import { boardKey, instantOf, LeaderboardRecords, RecentRecords, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { integer } from '../http/parameters.js'
+import type { BoardId } from '../queries/board-keeper.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
-import { boardNames } from './board-names.js'
-import { type AskedBoard, boardParameter, gameParameter, knownBoard, knownGame, nextLink } from './known-game.js'
+import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
 
 const TAGS = ['Leaderboards']
 const RECORDS_MAX = 10_000
 
 type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
-type AskedRecords = AskedBoard & { limit: number | null; offset: number }
+type AskedRecords = BoardId & { limit: number | null; offset: number }
 
 /** Who held a board's record from when to when. */
 export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
@@ -118,12 +119,12 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
     const { tables, signal, catalog } = context
     const asked = { titleId: titleId ?? '', limit, offset }
     const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, asked, { signal }), catalog()])
-    const nameOf = await boardNames(context)
+    const boards = await context.boards()
     const body = rows.map((row) => ({
       titleId: row.titleId,
       gameName: titles.named(row.titleId).name,
       leaderboardId: row.leaderboardId,
-      leaderboardName: nameOf(row),
+      leaderboardName: boards.nameOf(row),
       playerName: row.player,
       ...measure(row.rating, row.timeMs),
       setAt: instantOf(row.setMs),

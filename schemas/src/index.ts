@@ -9,6 +9,7 @@
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
+export { FoundEntry } from './found-entry.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
 export { INSTANTS_END_MS, Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export {
@@ -19,14 +20,13 @@ export {
   Leaderboards,
   leaderboardTopic
 } from './leaderboard.js'
+export { LeaderboardChange, LeaderboardChanges } from './leaderboard-change.js'
 export { ComparedEntry, LeaderboardComparison } from './leaderboard-comparison.js'
 export {
+  BOARD_CHANGES,
   ENTRY_CHANGES,
   type EntryChange,
-  FoundEntry,
   Leaderboard,
-  LeaderboardChange,
-  LeaderboardChanges,
   LeaderboardEntryChanged,
   leaderboardEntryTopic
 } from './leaderboard-entry.js'

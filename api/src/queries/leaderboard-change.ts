@@ -1,4 +1,4 @@
-import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import { BOARD_CHANGES, Count, LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { type Query, query } from './query.js'
 
@@ -15,7 +15,7 @@ export const ChangeFilter = z.object({
   titleId: TitleId.nullable(),
   leaderboardId: LeaderboardId.nullable(),
   playerKey: z.string().nullable(),
-  changeType: z.enum(['new', 'updated', 'removed']).nullable(),
+  changeType: z.enum(BOARD_CHANGES).nullable(),
   sinceMs: Ms.nullable(),
   untilMs: Ms.nullable()
 })
@@ -47,7 +47,7 @@ export const ChangeRow = z.object({
   atMs: Ms,
   titleId: TitleId,
   leaderboardId: LeaderboardId,
-  changeType: z.enum(['new', 'updated', 'removed']),
+  changeType: z.enum(BOARD_CHANGES),
   playerName: z.string(),
   previousRank: z.int().nullable(),
   newRank: z.int().nullable(),

@@ -1,4 +1,12 @@
-import { boardKey, instantOf, LeaderboardChanges, nameKey, Refusal } from '@gamenet/schemas'
+import {
+  BOARD_CHANGES,
+  boardKey,
+  instantOf,
+  type LeaderboardChange,
+  LeaderboardChanges,
+  nameKey,
+  Refusal
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from '../answers/answer.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/feed-cursor.js'
@@ -22,7 +30,7 @@ type ChangesInput = {
   game?: string | undefined
   leaderboardId?: number | undefined
   player?: string | undefined
-  changeType?: 'new' | 'updated' | 'removed' | undefined
+  changeType?: LeaderboardChange['changeType'] | undefined
   since?: number | undefined
   until?: number | undefined
 }
@@ -50,7 +58,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
     player: text().optional().describe('Only of players of this name, compared without case.'),
-    changeType: oneOf(['new', 'updated', 'removed']).optional().describe('Only such changes.'),
+    changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
     since: instant().optional().describe('Only changes of this instant or later.'),
     until: instant().optional().describe('Only changes before this instant.')
   }),

@@ -2,6 +2,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/answer.js'
 import { integer, shown, text } from '../http/parameters.js'
 import type { BoardId } from '../queries/board-keeper.js'
+import type { Title } from '../queries/catalog.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
 
@@ -16,6 +17,13 @@ export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 
   const title = (await catalog()).byGame(game)
   if (title === undefined) throw new Refusal('game_unknown', [shown(game)])
   return title.titleId
+}
+
+/** The title of an id. Refuses one that nothing is known of. */
+export async function knownTitle(titleId: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<Title> {
+  const title = (await catalog()).byId(titleId)
+  if (title === undefined) throw new Refusal('title_unknown', [titleId])
+  return title
 }
 
 /** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */

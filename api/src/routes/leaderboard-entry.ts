@@ -6,8 +6,7 @@ import {
   instantOf,
   Leaderboard,
   LeaderboardComparison,
-  ranked,
-  timeText
+  ranked
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
@@ -18,6 +17,7 @@ import type { BoardId } from '../queries/board-keeper.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
+import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const ENTRIES_MAX = 10_000
@@ -267,14 +267,11 @@ function comparedEntry(before: Standings[number] | undefined, after: Standings[n
   }
 }
 
-function shownEntry({ rank, name, rating, timeMs, details }: BoardEntry) {
+function shownEntry({ rank, name, details, ...measure }: BoardEntry) {
   return {
     rank,
     name,
-    rating,
-    timeMs: timeMs ?? 0,
-    timeFormatted: timeMs === null ? '' : timeText(timeMs),
-    isTime: timeMs !== null,
+    ...measureShown(measure),
     ...(details === '' ? {} : { details: JSON.parse(details) as Record<string, string> })
   }
 }

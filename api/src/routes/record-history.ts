@@ -1,4 +1,4 @@
-import { boardKey, instantOf, LeaderboardRecords, RecentRecords, timeText } from '@gamenet/schemas'
+import { boardKey, instantOf, LeaderboardRecords, RecentRecords } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { nextLink } from '../http/next-link.js'
@@ -7,6 +7,7 @@ import type { BoardId } from '../queries/board-keeper.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
 import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
+import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const RECORDS_MAX = 10_000
@@ -53,7 +54,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
       const toMs = row.toMs[n] ?? null
       records.push({
         playerName: row.players[n] ?? '',
-        ...measure(row.ratings[n] ?? '', row.timesMs[n] ?? null),
+        ...measureShown({ rating: row.ratings[n] ?? '', timeMs: row.timesMs[n] ?? null }),
         setAt: instantOf(row.setMs[n] ?? 0),
         fromAt: instantOf(row.fromMs[n] ?? 0),
         toAt: toMs === null ? null : instantOf(toMs)
@@ -126,7 +127,7 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
       leaderboardId: row.leaderboardId,
       leaderboardName: boards.nameOf(row),
       playerName: row.player,
-      ...measure(row.rating, row.timeMs),
+      ...measureShown(row),
       setAt: instantOf(row.setMs),
       previousPlayerName: row.hasPrevious ? row.previousPlayer : null,
       previousRating: row.hasPrevious ? row.previousRating : null,
@@ -158,13 +159,4 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
   refuses: { 404: 'No game of this id or name is known.' }
-}
-
-function measure(rating: string, timeMs: number | null) {
-  return {
-    rating,
-    timeMs: timeMs ?? 0,
-    timeFormatted: timeMs === null ? '' : timeText(timeMs),
-    isTime: timeMs !== null
-  }
 }

@@ -11,7 +11,7 @@ import { type Heads, headsOf, type Reached } from '../caught-up.js'
 import type { FetchedPage } from '../fetch/page-fetcher.js'
 import type { LogExtents } from '../log.js'
 import type { ListedBoard } from '../pages/board-list.js'
-import type { GamePage } from '../pages/game-page.js'
+import type { GamePage, ShownBoard } from '../pages/game-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { PagePart } from '../pages/parsed-page.js'
 import { publication } from '../publish.js'
@@ -150,10 +150,8 @@ async function newsOf(
   if (leaderboardId === null || isVanished) return { ...news, entries: { ok: true, value: [] } }
   const { board } = page
   if (!board.ok) return { ...news, entries: board }
-  if (board.value.leaderboardId !== leaderboardId) {
-    const shown = board.value.leaderboardId === undefined ? 'none' : `board ${board.value.leaderboardId}`
-    return { ...news, entries: { ok: false, reason: `asked for board ${leaderboardId}, the page shows ${shown}` } }
-  }
+  const fault = otherBoardIn(board.value, leaderboardId, list.ok ? fetched.address : undefined)
+  if (fault !== undefined) return { ...news, entries: { ok: false, reason: fault } }
   // A tenth of the work of reading the board back and comparing, and most visits find nothing new.
   const content = createHash('sha256').update(JSON.stringify(board.value.entries)).digest('base64')
   if (content === equal?.content) return { ...news, content, entries: { ok: true, value: [] } }
@@ -166,6 +164,20 @@ async function newsOf(
     page: board.value.entries
   })
   return { ...news, content, entries: { ok: true, value: entries } }
+}
+
+/**
+ * Why a page is not known to show the board that was asked for; undefined when it does. One whose list, all readable,
+ * selects nothing shows what its address says, which is another one when it was redirected.
+ */
+function otherBoardIn(shown: ShownBoard, asked: number, address: string | undefined): string | undefined {
+  if (shown.leaderboardId === asked) return undefined
+  if (shown.leaderboardId === undefined && address !== undefined) {
+    if (new URL(address).searchParams.get('leaderboard') === `${asked}`) return undefined
+    return `asked for board ${asked}, and was led to a page that does not say which one it shows`
+  }
+  const named = typeof shown.leaderboardId === 'number' ? `board ${shown.leaderboardId}` : 'none'
+  return `asked for board ${asked}, the page shows ${named}`
 }
 
 /** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */

@@ -1,6 +1,6 @@
-import { INSTANTS_END_MS } from '@gamenet/schemas'
+import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from './backoff.js'
-import { Checkpoints, loadCheckpoint, projectionCheckpoint, storeCheckpoints } from './checkpoint.js'
+import { Checkpoints, storeCheckpoints } from './checkpoint.js'
 import type { Folding } from './folding/folding.js'
 import { runFold } from './folding/run-fold.js'
 import type { Logger } from './logger.js'

@@ -6,6 +6,7 @@
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
+export { loadCheckpoint, projectionCheckpoint } from './checkpoint-name.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'

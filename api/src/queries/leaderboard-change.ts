@@ -1,4 +1,12 @@
-import { BOARD_CHANGES, Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import {
+  BOARD_CHANGES,
+  Count,
+  LeaderboardId,
+  leaderboardEntryTopic,
+  loadCheckpoint,
+  projectionCheckpoint,
+  TitleId
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import { type Query, query } from './query.js'
 
@@ -149,6 +157,9 @@ export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, Cha
   })
 }
 
+const FOLDED = projectionCheckpoint('leaderboard-entry')
+const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
+
 /**
  * How far each partition of the feed has come: everything before `readable` can be read, everything before `loaded` was
  * taken from the log. The feed of a step becomes visible board by board; its checkpoint is stored after all of them.
@@ -160,10 +171,10 @@ export const feedExtents = query({
     SELECT
       k.epoch AS epoch,
       k.partition AS partition,
-      toFloat64(maxIf(k.next, k.name = 'project:leaderboard-entry')) AS readable,
-      toFloat64(maxIf(k.next, k.name = 'load:leaderboard-entry')) AS loaded
+      toFloat64(maxIf(k.next, k.name = '${FOLDED}')) AS readable,
+      toFloat64(maxIf(k.next, k.name = '${LOADED}')) AS loaded
     FROM checkpoint AS k
-    WHERE k.name IN ('project:leaderboard-entry', 'load:leaderboard-entry')
+    WHERE k.name IN ('${FOLDED}', '${LOADED}')
     GROUP BY k.epoch, k.partition
     ORDER BY k.epoch, k.partition`
 })

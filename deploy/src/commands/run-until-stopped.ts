@@ -1,4 +1,4 @@
-import { openService, type Role, type Service } from '../service/service.js'
+import type { Role, Service } from '../service/service.js'
 import { print, type Terminal } from './terminal.js'
 
 /** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
@@ -12,6 +12,7 @@ export async function runUntilStopped(
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
   const stopped = signalled()
+  const { openService } = await import('../service/service.js')
   const service = await openService(terminal.config(), role, terminal.threadPoolSize)
   const { apiUrl, operatorUrl, demoUrl, engines } = service
   print(terminal, options.json, { apiUrl, operatorUrl, demoUrl, engines }, linesOf(service))

@@ -169,6 +169,11 @@ export async function provesTheWholeWay(
     await settle()
     t.match((await get('/api/online-users')).body, { 'Halo 2': { online: 41 } })
     t.match((await get('/api/network-stats/activity-summary')).body, { totalSnapshotCount: 1 })
+    upstream.showGame(ride.titleId, { lobbies: [], boards: [laps()] })
+    upstream.showGame(halo.titleId, null)
+    const partial = await gamenet(client, ['scrape', 'boards', '--json'])
+    t.equal(partial.code, 1, 'as is one page among others')
+    t.match(JSON.parse(partial.stdout), [{ source: 'boards', outcome: 'partial', reason: /404/ }])
   })
 
   await t.test('an imported file is in the answers, and a second import changes nothing', async (t) => {

@@ -12,8 +12,9 @@ export async function runUntilStopped(
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
   const stopped = signalled()
+  const config = terminal.config()
   const { openService } = await import('../service/service.js')
-  const service = await openService(terminal.config(), role, terminal.threadPoolSize)
+  const service = await openService(config, role, terminal.threadPoolSize)
   const { apiUrl, operatorUrl, demoUrl, engines } = service
   print(terminal, options.json, { apiUrl, operatorUrl, demoUrl, engines }, linesOf(service))
   await stopped

@@ -18,11 +18,12 @@ import {
 } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { LogReader, Tables } from '../src/index.js'
+import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
 import { ANY_KEY, foldOf, type ReadModel, readModel, tellerOf, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, imported, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { liveUntilDeath } from './mortal.js'
+import { emptyTables, imported, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8 }
 const T0 = Date.UTC(2026, 2, 14, 22)
@@ -182,7 +183,7 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     let seen: { version: number; model: ReadModel } | undefined
     for (const { appended, death } of rounds) {
       for (const each of appended) append(log, each)
-      if (await liveUntilDeath(engine, log, death)) deaths += 1
+      if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1
       const version = await newestVersion(engine.control)
       seen = { version, model: await readModel(engine.control) }
     }
@@ -227,46 +228,6 @@ function numberOf(key: string): number {
   return [...key].reduce((sum, character) => sum + character.charCodeAt(0), 0)
 }
 
-/** Runs a projector until all is read or the process dies; true when it died. */
-async function liveUntilDeath(
-  tables: { loader: Tables; projections: Tables },
-  log: MemoryLog,
-  { afterCalls, isDone }: { afterCalls: number; isDone: boolean }
-): Promise<boolean> {
-  let calls = 0
-  let die = () => {}
-  const died = new Promise<'died'>((resolve) => {
-    die = () => resolve('died')
-  })
-  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    calls += 1
-    if (calls === afterCalls && isDone) await work()
-    if (calls >= afterCalls) {
-      die()
-      throw new Error('the process died')
-    }
-    return await work()
-  }
-  const mortal = (of: Tables): Tables => ({
-    execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
-    rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
-    json: (sql, parameters) => call(() => of.json(sql, parameters)),
-    insert: (table, columns, body) => call(() => of.insert(table, columns, body))
-  })
-  const reader: LogReader = {
-    extents: (topic) => log.extents(topic),
-    commit: (topic, position) => call(() => log.commit(topic, position)),
-    consume: (options) => log.consume({ ...options, deliver: (batch) => call(() => options.deliver(batch)) })
-  }
-  const projector = projectorOn({ loader: mortal(tables.loader), projections: mortal(tables.projections) }, reader)
-  projector.start()
-  try {
-    return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'
-  } finally {
-    await projector.stop()
-  }
-}
-
 /**
  * With two epochs, what was told of a board may have been taken back at a place where nobody expects anything: events of
  * the old epoch that come after some of the new one move where changes were recorded.
@@ -304,9 +265,4 @@ async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadM
       if (!isTold) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
     }
   }
-}
-
-async function newestVersion(tables: Tables): Promise<number> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  return Number(row?.version)
 }

@@ -22,9 +22,8 @@ export type Asked = {
 
 export async function openBoardWorld(
   t: Test,
-  { startMs, ...options }: Omit<WorldOptions, 'now'> & { readonly startMs: number }
+  { clock, ...options }: Omit<WorldOptions, 'now'> & { readonly clock: { ms: number } }
 ): Promise<BoardWorld> {
-  const clock = { ms: startMs }
   const world = await openScrapedWorld(t, { ...options, now: () => clock.ms })
   const tables = world.tables.readers
   const dataVersions = new DataVersions({ tables })

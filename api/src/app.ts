@@ -14,6 +14,7 @@ import { addEndpoints } from './http/endpoints.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/errors.js'
 import { COMMON_HEADERS } from './http/headers.js'
 import { addHealth, type Readiness } from './http/health.js'
+import { readJsonBodies } from './http/json-body.js'
 import type { Versions } from './http/known-url.js'
 import { type HttpMetrics, httpMetrics } from './http/metrics.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
@@ -132,7 +133,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
     }
   })
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
-  app.removeContentTypeParser('text/plain')
+  readJsonBodies(app)
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply))

@@ -9,7 +9,8 @@ import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } fr
 
 const NAMES_MAX = 20
 const NAME_CHARACTERS_MAX = 500
-const RANK_MAX = 2_147_483_647
+/** Ranks as files may state them; 0 and below stand on boards, too. */
+const RANKS = { min: -2_147_483_648, max: 2_147_483_647 }
 const TOLERANCE_MAX = 60_000
 const ROSTERS_MAX = 500
 
@@ -80,7 +81,7 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
       { min: 1, max: NAMES_MAX },
       {
         playerName: bodyText({ max: NAME_CHARACTERS_MAX }).describe('The whole name, compared without case.'),
-        rank: bodyInteger({ min: 1, max: RANK_MAX })
+        rank: bodyInteger(RANKS)
       }
     ),
     tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),

@@ -15,7 +15,7 @@ test('what a list says anew is told once, though two processes read it at the sa
   upstream.show({ registered: 1, online: 1, titles: [HALO] })
   showNamed('old')
   const [first, second] = [world.ingest(), world.ingest()]
-  t.match((await first.ingest.runNow('all')).at(-1), { outcome: 'succeeded', published: 4 })
+  await first.ingest.runNow('all')
   await writes.query(
     "UPDATE board_turn SET lease_holder = 'x', lease_until = now() + interval '1 hour' WHERE leaderboard_id = 0"
   )

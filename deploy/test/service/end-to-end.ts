@@ -19,7 +19,8 @@ const ride: UpstreamTitle = {
   name: "187 Ride & Die / #1 : it's +",
   subtitle: '',
   online: 5,
-  lobbies: null
+  lobbies: null,
+  hasBoards: true
 }
 
 const Runs = z.array(z.object({ source: z.string(), outcome: z.string() }))

@@ -18,8 +18,8 @@ import type { Life, ScrapingProcess } from './service/scraped-world.js'
 
 const SEED = 19
 const TITLES = 3
-const ROUNDS = 40
-const ROUND_MS = 90_000
+const ROUNDS = 16
+const ROUND_MS = 225_000
 /** A day and a half of the network goes by in the hour. */
 const SPEED = 36
 const INSTANTS = 100
@@ -45,7 +45,6 @@ type Stage = {
 }
 
 test('boards that move all the time, scraped for an hour', {
-  skip: 'written, never yet run to its end',
   timeout: 600_000
 }, async (t) => {
   const stage = await openStage(t)
@@ -109,8 +108,8 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
   }
   world.clock.ms -= ROUND_MS
   await two[0].ingest.runNow('boards')
-  t.ok(deaths >= 4, `${deaths} processes died behind an append`)
-  t.ok(stage.moving.length > 5, `the clock moved in ${stage.moving.length} scrapes`)
+  t.ok(deaths >= 2, `${deaths} processes died behind an append`)
+  t.ok(stage.moving.length >= 3, `the clock moved in ${stage.moving.length} scrapes`)
   t.ok([...stage.faults.values()].length >= 3, JSON.stringify([...stage.faults]))
   await world.settled()
 }
@@ -119,10 +118,8 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
 const FAULTS_OF_ROUNDS: Readonly<Record<number, Fault>> = {
   3: 'broken',
   9: 'truncated',
-  17: 'broken',
-  25: '500',
-  33: 'broken',
-  37: 'reset'
+  13: '500',
+  15: 'reset'
 }
 
 function pathOf(round: number, { boards }: Stage): string {

@@ -1,81 +1,101 @@
-import { Away, ask } from './ask.js'
-import { count, instant } from './format.js'
+import { count, counted, instant, time } from './format.js'
 import { setText } from './history.js'
+import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
+import { Part, showAll } from './part.js'
 
-const element = (id) => document.getElementById(id)
 const names = new Intl.Collator('en', { sensitivity: 'base', numeric: true })
-/** Entries that are shown of a board; the API has the rest. */
-const ENTRIES_SHOWN = 100
-const CHANGES_SHOWN = 12
+/** What is shown; the API has the rest. */
+const ENTRIES_SHOWN = 200
+const LISTED = 12
+/** Reigns come oldest first; the last of them are shown. */
+const REIGNS_MAX = 10_000
 const KINDS = { new: 'came', updated: 'now', removed: 'left' }
 
-/** A game's boards: which are there, one of them now or as it stood at any instant, and what changed lately. */
+/** A game's boards: which there are, one of them now or as it stood at any instant, its record and its changes. */
 export class BoardsSection {
-  #games = []
-  #gameNames
+  #games
   #game = ''
   #board = ''
-  #boards
-  #shown
-  #changes
-  #asked = 0
   #onPlayer
+  #onGame
+  #list = new Part({
+    message: element('boards-message'),
+    contents: [element('board-list')],
+    draw: (boards) => this.#drawList(boards)
+  })
+  #entries = new Part({
+    message: element('board-message'),
+    contents: [element('board-table'), element('board-foot')],
+    draw: (board) => this.#drawBoard(board)
+  })
+  #records = new Part({
+    message: element('board-no-records'),
+    contents: [element('board-records')],
+    draw: (records) => this.#drawRecords(records)
+  })
+  #changes = new Part({
+    message: element('board-no-changes'),
+    contents: [element('board-changes')],
+    draw: (changes) => this.#drawChanges(changes)
+  })
 
-  /** `onPlayer(name)`: somebody wants to see this player. */
-  constructor({ onPlayer }) {
+  /** `onPlayer(name)`: somebody wants to see this player; `onGame(titleId)`: another game was picked, "" for none. */
+  constructor({ onPlayer, onGame }) {
     this.#onPlayer = onPlayer
+    this.#onGame = onGame
     element('board-game').addEventListener('change', ({ target }) => this.pick(target.value))
-    element('board-id').addEventListener('change', ({ target }) => this.#choose(target.value))
-    element('board-as-of').addEventListener('change', () => void this.#again())
-    element('board-now').addEventListener('click', () => {
-      element('board-as-of').value = ''
-      void this.#again()
-    })
+    element('board-id').addEventListener('change', ({ target }) => this.open(this.#game, target.value))
+    element('board-as-of').addEventListener('change', () => this.#again())
+    element('board-now').addEventListener('click', () => this.#lookAt(''))
+  }
+
+  get game() {
+    return this.#game
   }
 
   /** Offers the games of an answer of /api/online-users. */
   offer(titles) {
-    if (titles === this.#gameNames) return
-    this.#gameNames = titles
-    this.#games = Object.entries(titles)
-      .map(([name, { titleId }]) => ({ value: titleId, name }))
-      .sort((a, b) => names.compare(a.name, b.name))
-    fill(element('board-game'), this.#games, 'Pick a game', this.#game)
+    if (titles === this.#games) return
+    this.#games = titles
+    const games = Object.entries(titles).map(([name, { titleId }]) => ({ value: titleId, name }))
+    games.sort((a, b) => names.compare(a.name, b.name))
+    fill(element('board-game'), games, 'Pick a game', this.#game)
   }
 
   /** Shows the boards of a game, by its id; "" for none. */
   pick(titleId) {
-    if (titleId === this.#game) return
+    if (titleId !== this.#game) this.open(titleId, '')
+  }
+
+  /** Shows a board, now or as of an ISO instant; "" for the list of the game's boards. */
+  open(titleId, leaderboardId, asOf = '') {
+    const isOther = titleId !== this.#game
     this.#game = titleId
-    this.#boards = undefined
+    this.#board = String(leaderboardId)
     element('board-game').value = titleId
-    this.#choose('')
+    if (isOther) fill(element('board-id'), [], 'Pick a board', '')
+    element('board-id').value = this.#board
+    if (isOther) this.#onGame(titleId)
+    this.#lookAt(asOf)
   }
 
   /** Asks again; most of the time nothing has changed. Throws when the service is away. */
   async refresh() {
-    const asked = ++this.#asked
-    try {
-      const [boards, board, changes] = await Promise.all([this.#askBoards(), this.#askBoard(), this.#askChanges()])
-      if (asked !== this.#asked) return
-      this.#showBoards(boards)
-      this.#showBoard(boards, board)
-      this.#showChanges(changes)
-    } catch (error) {
-      if (asked === this.#asked) this.#fail(error)
-      if (error instanceof Away) throw error
-    }
+    element('board-now').disabled = this.#asOf === ''
+    element('board-as-of').disabled = this.#board === ''
+    element('board-columns').dataset.view = this.#game === '' ? 'network' : this.#board === '' ? 'game' : 'board'
+    setText(element('records-heading'), this.#board === '' ? 'Newest records' : 'The record over time')
+    await showAll([this.#showList(), this.#showBoard(), this.#showRecords(), this.#showChanges()])
   }
 
-  #choose(leaderboardId) {
-    this.#board = leaderboardId
-    void this.#again()
+  #lookAt(asOf) {
+    element('board-as-of').value = asOf.replace(/(?:\.000)?Z$/, '')
+    this.#again()
   }
 
   /** What a visitor did is answered at once; a service that is away is told of by the next round. */
-  async #again() {
-    this.#shown = undefined
-    await this.refresh().catch(() => undefined)
+  #again() {
+    void this.refresh().catch(() => undefined)
   }
 
   get #asOf() {
@@ -88,126 +108,137 @@ export class BoardsSection {
     return `api/game/${this.#game}/leaderboards/${this.#board}`
   }
 
-  async #askBoards() {
-    return this.#game === '' ? undefined : (await ask(`api/game/${this.#game}/leaderboards`)).body
+  /** The list is asked for beside a board too: it fills the field in which another board is picked. */
+  async #showList() {
+    if (this.#game === '') this.#list.clear('Pick a game to see its boards.')
+    else await this.#list.show(`api/game/${this.#game}/leaderboards`)
   }
 
-  async #askBoard() {
-    if (this.#board === '') return undefined
-    const asOf = this.#asOf
-    const path = `${this.#path}?limit=${ENTRIES_SHOWN}${asOf === '' ? '' : `&asOf=${encodeURIComponent(asOf)}`}`
+  async #showBoard() {
+    if (this.#board === '') return this.#entries.clear('')
+    const asOf = this.#asOf === '' ? '' : `&asOf=${encodeURIComponent(this.#asOf)}`
+    const path = `${this.#path}?limit=${ENTRIES_SHOWN}${asOf}`
     element('board-data').href = path
-    return (await ask(path)).body
+    await this.#entries.show(path)
   }
 
-  async #askChanges() {
+  #showRecords() {
+    const game = this.#game === '' ? '' : `&game=${this.#game}`
+    const path =
+      this.#board === '' ? `api/records/recent?limit=${LISTED}${game}` : `${this.#path}/records?limit=${REIGNS_MAX}`
+    return this.#records.show(path)
+  }
+
+  #showChanges() {
     const game = this.#game === '' ? '' : `&game=${this.#game}`
     const board = this.#board === '' ? '' : `&leaderboardId=${this.#board}`
-    return (await ask(`api/leaderboard-changes?limit=${CHANGES_SHOWN}${game}${board}`)).body
+    return this.#changes.show(`api/leaderboard-changes?limit=${LISTED}${game}${board}`)
   }
 
-  #showBoards(boards) {
-    if (boards === this.#boards && boards !== undefined) return
-    this.#boards = boards
-    const options = (boards ?? []).map(({ id, name }) => ({ value: String(id), name: name === '' ? String(id) : name }))
+  #drawList(boards) {
+    const options = boards.map(({ id, name }) => ({ value: String(id), name: nameOf(id, name) }))
     fill(element('board-id'), options, 'Pick a board', this.#board)
     element('board-id').disabled = options.length === 0
+    const items = options.map(({ value, name }) =>
+      node(
+        'li',
+        '',
+        textButton(name, () => this.#choose(value))
+      )
+    )
+    replaceChildren(element('board-list'), items)
+    return options.length === 0 ? 'This game has no boards.' : ''
   }
 
-  #showBoard(boards, board) {
-    element('board-now').disabled = this.#asOf === ''
-    element('board-table').hidden = board === undefined
-    element('board-foot').hidden = board === undefined
-    if (board === undefined) this.#message(questionTo(this.#game, boards))
-    if (board === undefined || board === this.#shown) return
-    this.#shown = board
-    this.#message(board.total === 0 ? 'Nobody stands on this board.' : '')
-    element('board-entries').replaceChildren(...board.entries.map((entry) => this.#entry(entry)))
-    const size = board.total > board.entries.length ? `The first ${board.entries.length} of ` : ''
-    const asOf = this.#asOf === '' ? 'now' : `as of ${instant(Date.parse(this.#asOf))}`
-    const noun = board.total === 1 ? 'entry' : 'entries'
-    setText(element('board-facts'), `${size}${count(board.total)} ${noun}, ${asOf}`)
+  /** The list goes where the board comes: the keyboard goes along. */
+  #choose(leaderboardId) {
+    this.open(this.#game, leaderboardId)
+    element('board-id').focus()
   }
 
-  #entry({ rank, name, rating, timeFormatted, isTime }) {
-    const row = document.createElement('tr')
-    row.append(cell('td', rank, 'number'), this.#player(name), cell('td', isTime ? timeFormatted : rating, 'number'))
-    return row
+  #drawBoard(board) {
+    const rows = board.entries.map(({ rank, name, rating, timeFormatted, isTime }) =>
+      node('tr', '', numberCell(rank), rowHeader(this.#player(name)), numberCell(isTime ? timeFormatted : rating))
+    )
+    replaceChildren(element('board-entries'), rows)
+    const size = board.total > board.entries.length ? `The first ${count(board.entries.length)} of ` : ''
+    const asOf = board.asOf === undefined ? 'now' : `as of ${instant(Date.parse(board.asOf))}`
+    const entries = counted(board.total, 'entry', 'entries')
+    const listed = board.listed ? '' : '; the game does not list this board any more'
+    setText(element('board-facts'), `${size}${entries}, ${asOf}${listed}`)
+    if (board.total > 0) return ''
+    return board.asOf === undefined ? 'Nobody is known on this board.' : 'Nobody is known on this board at that time.'
   }
 
   #player(name) {
-    const header = document.createElement('th')
-    header.scope = 'row'
-    header.append(this.#playerButton(name))
-    return header
+    return textButton(name, () => this.#onPlayer(name))
   }
 
-  #playerButton(name) {
-    const button = document.createElement('button')
-    button.type = 'button'
-    button.className = 'player'
-    // Isolated: a name that runs from right to left must not turn the rest of the line around.
-    const text = document.createElement('bdi')
-    text.textContent = name
-    button.append(text)
-    button.addEventListener('click', () => this.#onPlayer(name))
-    return button
+  /** A place where something happened: pressing its name opens the board, pressing the instant the board of then. */
+  #place({ titleId, gameName, leaderboardId, leaderboardName }, at) {
+    const open = (asOf) => () => this.open(titleId, leaderboardId, asOf)
+    const told = textButton(instant(Date.parse(at)), open(at), 'Show the board as it stood then')
+    if (this.#board !== '') return node('small', '', told)
+    const name = `${gameName} · ${nameOf(leaderboardId, leaderboardName)}`
+    return node('small', '', textButton(name, open('')), ' · ', told)
   }
 
-  #showChanges(changes) {
-    if (changes === this.#changes) return
-    this.#changes = changes
-    element('board-changes').replaceChildren(...changes.map((change) => this.#change(change)))
-    element('board-no-changes').hidden = changes.length > 0
+  /** Records of a board, or those newly set anywhere. */
+  #drawRecords(answer) {
+    const isOfBoard = !Array.isArray(answer)
+    const records = isOfBoard ? answer.records.slice(-LISTED).reverse() : answer
+    const items = records.map((record) => {
+      const { playerName, rating, timeFormatted, isTime } = record
+      const measure = node('strong', 'measure', isolated(isTime ? timeFormatted : rating))
+      const place = isOfBoard
+        ? this.#reign({ ...record, titleId: answer.titleId, leaderboardId: answer.leaderboardId })
+        : this.#place(record, record.setAt)
+      return node('li', '', measure, ' ', this.#player(playerName), place)
+    })
+    replaceChildren(element('board-records'), items)
+    return items.length === 0 ? 'No record is known.' : ''
   }
 
-  #change({ changeType, playerName, newRating, newRank, leaderboardName, gameName, changedAt }) {
-    const item = document.createElement('li')
-    const told = newRating === null ? '' : ` ${newRating}${newRank === null ? '' : ` (rank ${count(newRank)})`}`
-    const where = [gameName, leaderboardName].filter((part) => part !== '').join(' · ')
-    const small = document.createElement('small')
-    const place = document.createElement('bdi')
-    place.textContent = where
-    small.append(place, ` · ${instant(Date.parse(changedAt))}`)
-    item.append(this.#playerButton(playerName), ` ${KINDS[changeType]}${told} `, small)
-    return item
+  #reign({ titleId, leaderboardId, fromAt, toAt, setAt }) {
+    const open = (asOf) => () => this.open(titleId, leaderboardId, asOf)
+    const at = (time) => textButton(instant(Date.parse(time)), open(time), 'Show the board as it stood then')
+    const until = toAt === null ? [' until now'] : [' until ', at(toAt)]
+    const back = fromAt === setAt ? [] : [' (again; set ', at(setAt), ')']
+    return node('small', '', 'from ', at(fromAt), ...until, ...back)
   }
 
-  #fail(error) {
-    if (error instanceof Away && this.#shown !== undefined) return
-    this.#shown = undefined
-    element('board-table').hidden = true
-    element('board-foot').hidden = true
-    this.#message(error.message)
+  #drawChanges(changes) {
+    replaceChildren(
+      element('board-changes'),
+      changes.map((change) => this.#change(change))
+    )
+    return changes.length === 0 ? 'No change has been seen.' : ''
   }
 
-  #message(text) {
-    element('board-message').hidden = text === ''
-    setText(element('board-message'), text)
+  #change(change) {
+    const { changeType, playerName, newRating, previousRating, newRank } = change
+    const told = [newRating, previousRating].find((rating) => rating !== null) ?? ''
+    const rank = newRank === null ? '' : ` (rank ${count(newRank)})`
+    const parts = [this.#player(playerName), ` ${KINDS[changeType]} `, isolated(measureOf(change, told)), rank]
+    return node('li', '', ...parts, ' ', this.#place(change, change.changedAt))
   }
 }
 
-/** A cell of a table with a text in it. */
-export function cell(tag, text, className) {
-  const made = document.createElement(tag)
-  made.className = className
-  const isolated = document.createElement('bdi')
-  isolated.textContent = text
-  made.append(isolated)
-  return made
+/** The text of a change's time or score; times as every other place shows them. */
+function measureOf({ isTime, newTimeMs, previousTimeMs }, rating) {
+  const ms = newTimeMs ?? previousTimeMs
+  return isTime && ms !== null ? time(ms) : rating
 }
 
-function questionTo(game, boards) {
-  if (game === '') return 'Pick a game to see its boards.'
-  return boards?.length === 0 ? 'This game has no boards.' : 'Pick a board.'
+function nameOf(leaderboardId, name) {
+  return name === '' ? `Board ${leaderboardId}` : name
 }
 
 /** Puts options into a list, behind one that stands for none; what was chosen stays chosen. */
 function fill(select, options, none, chosen) {
   const made = [{ value: '', name: none }, ...options].map(({ value, name }) => {
-    const option = document.createElement('option')
+    const option = node('option', '', name)
     option.value = value
-    option.textContent = name
     return option
   })
   select.replaceChildren(...made)

@@ -2,9 +2,11 @@ import { ask, serverNow } from './ask.js'
 import { BoardsSection } from './boards.js'
 import { count, instant, length } from './format.js'
 import { HistorySection, setText } from './history.js'
+import { MatchesSection } from './matches.js'
 import { PlayersSection } from './players.js'
 import { poll } from './poll.js'
 import { showSummary, showTopGames } from './summary.js'
+import { TimesSection } from './times.js'
 import { TitlesTable } from './titles.js'
 
 /** Counts are taken every minute; when three are missing, what is shown is not "now". */
@@ -16,13 +18,10 @@ const element = (id) => document.getElementById(id)
 
 const titles = new TitlesTable({ currentId: () => section.titleId })
 const section = new HistorySection({ nameOf: (titleId) => titles.nameOf(titleId) })
-const players = new PlayersSection()
-const boards = new BoardsSection({
-  onPlayer: (name) => {
-    players.show(name)
-    element('player').focus()
-  }
-})
+const matches = new MatchesSection()
+const boards = new BoardsSection({ onPlayer: seePlayer, onGame: (titleId) => matches.pick(titleId) })
+const players = new PlayersSection({ onBoard: seeBoard })
+const times = new TimesSection({ onPlayer: seePlayer, onBoard: seeBoard })
 // Whoever looks at a game will look at its boards.
 addEventListener('hashchange', pickGame)
 pickGame()
@@ -37,8 +36,8 @@ poll(refresh, {
 
 /** One round of questions. What comes is shown even when something else fails; then the first failure is thrown. */
 async function refresh() {
-  const jobs = [showNow(), showTitles(), section.refresh(), boards.refresh()]
-  if (round % SLOW_ROUNDS === 0 || !hasSlow) jobs.push(showSlow(), players.refresh())
+  const jobs = [showNow(), showTitles(), section.refresh(), boards.refresh(), matches.refresh()]
+  if (round % SLOW_ROUNDS === 0 || !hasSlow) jobs.push(showSlow(), players.refresh(), times.refresh())
   round += 1
   const failure = (await Promise.allSettled(jobs)).find(({ status }) => status === 'rejected')
   if (failure !== undefined) {
@@ -49,6 +48,17 @@ async function refresh() {
 
 function pickGame() {
   if (section.titleId !== undefined) boards.pick(section.titleId)
+}
+
+/** A name was pressed: the keyboard goes where the answer comes. */
+function seePlayer(name) {
+  players.show(name)
+  element('player').focus()
+}
+
+function seeBoard(titleId, leaderboardId) {
+  boards.open(titleId, leaderboardId)
+  element('boards-heading').focus()
 }
 
 async function showNow() {

@@ -5,9 +5,9 @@ export function count(value) {
   return value === undefined || value === null ? '—' : whole.format(value)
 }
 
-/** `count` with the fitting noun: `1 gap`, `2 gaps`. */
-export function counted(value, noun) {
-  return `${count(value)} ${noun}${value === 1 ? '' : 's'}`
+/** `count` with the fitting noun: `1 gap`, `2 gaps`; `2 entries` with a plural of its own. */
+export function counted(value, noun, nouns = `${noun}s`) {
+  return `${count(value)} ${value === 1 ? noun : nouns}`
 }
 
 /** An instant (milliseconds since 1970) as `2026-03-14 20:31 UTC`, with seconds where they are not 0. */
@@ -15,6 +15,12 @@ export function instant(ms) {
   const text = new Date(ms).toISOString()
   const end = text.slice(17, 19) === '00' ? 16 : 19
   return `${text.slice(0, end).replace('T', ' ')} UTC`
+}
+
+/** A time that was driven (milliseconds) as boards show it: `1:02.345`. */
+export function time(ms) {
+  const seconds = ((ms % 60_000) / 1000).toFixed(3).padStart(6, '0')
+  return `${Math.floor(ms / 60_000)}:${seconds}`
 }
 
 /** A length of time (milliseconds) in its largest fitting unit: `40 s`, `3 min`, `2 h`, `5 d`. */

@@ -1,23 +1,30 @@
-import { Away, ask } from './ask.js'
-import { cell } from './boards.js'
+import { ask } from './ask.js'
 import { count, counted } from './format.js'
 import { setText } from './history.js'
+import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
+import { Part } from './part.js'
 
-const element = (id) => document.getElementById(id)
 const SUGGESTED = 10
 const BOARDS_SHOWN = 100
 /** A pause in typing: between two letters of one word there is less. */
 const PAUSE_MS = 150
+const HELP = 'Type the beginning of a name, or press a name anywhere on this page.'
 
 /** A search box for players, with names as they are typed, and where the player stands. */
 export class PlayersSection {
   #name = ''
-  #shown
-  #asked = 0
   #timer
   #box = element('player')
+  #onBoard
+  #part = new Part({
+    message: element('player-message'),
+    contents: [element('player-table'), element('player-facts')],
+    draw: (player) => this.#drawPlayer(player)
+  })
 
-  constructor() {
+  /** `onBoard(titleId, leaderboardId)`: somebody wants to see this board. */
+  constructor({ onBoard }) {
+    this.#onBoard = onBoard
     this.#box.addEventListener('input', () => this.#typed())
     this.#box.addEventListener('change', () => this.show(this.#box.value))
     this.#box.addEventListener('keydown', ({ key }) => {
@@ -27,24 +34,16 @@ export class PlayersSection {
 
   /** Shows where a player stands. */
   show(name) {
+    this.#box.value = name
     if (name === this.#name) return
     this.#name = name
-    this.#shown = undefined
-    this.#box.value = name
     void this.refresh().catch(() => undefined)
   }
 
   /** Asks again about the player that is shown. Throws when the service is away. */
   async refresh() {
-    const asked = ++this.#asked
-    const name = this.#name
-    try {
-      const body = await askPlayer(name)
-      if (asked === this.#asked) this.#draw(body)
-    } catch (error) {
-      if (asked === this.#asked && !(error instanceof Away && this.#shown !== undefined)) this.#fail(error)
-      if (error instanceof Away) throw error
-    }
+    if (this.#name.trim() === '') return this.#part.clear(HELP)
+    await this.#part.show(`api/player/${encodeURIComponent(this.#name)}?limit=${BOARDS_SHOWN}`)
   }
 
   #typed() {
@@ -62,7 +61,7 @@ export class PlayersSection {
     )
     if (this.#box.value !== beginning) return
     const options = results.map((name) => {
-      const option = document.createElement('option')
+      const option = node('option', '')
       option.value = name
       return option
     })
@@ -71,42 +70,23 @@ export class PlayersSection {
     if (results.includes(beginning)) this.show(beginning)
   }
 
-  #draw(body) {
-    if (body === this.#shown && body !== undefined) return
-    this.#shown = body
-    const boards = body?.boards ?? []
-    element('player-table').hidden = boards.length === 0
-    element('player-boards').replaceChildren(...boards.map(boardRow))
-    setText(element('player-facts'), body === undefined ? '' : factsOf(body))
+  #drawPlayer({ playerName, spellings, total, boards }) {
+    replaceChildren(
+      element('player-boards'),
+      boards.map((board) => this.#row(board))
+    )
+    const shown = total > boards.length ? `; the best ${boards.length} are shown` : ''
+    setText(element('player-facts'), `${spellings.join(', ')}: on ${counted(total, 'board')}${shown}`)
+    return total === 0 ? `Nobody of the name ${playerName} stands on a board.` : ''
   }
 
-  #fail(error) {
-    this.#draw(undefined)
-    setText(element('player-facts'), error.message)
+  #row({ titleId, gameName, leaderboardName, leaderboardId, rank, entries, rating, timeFormatted, isTime, next }) {
+    const board = leaderboardName === '' ? `Board ${leaderboardId}` : leaderboardName
+    const open = textButton(board, () => this.#onBoard(titleId, leaderboardId))
+    const header = rowHeader(open, node('small', '', isolated(gameName)))
+    const cells = [`${count(rank)} of ${count(entries)}`, isTime ? timeFormatted : rating, gapOf(next)].map(numberCell)
+    return node('tr', '', header, ...cells)
   }
-}
-
-async function askPlayer(name) {
-  if (name.trim() === '') return undefined
-  return (await ask(`api/player/${encodeURIComponent(name)}?limit=${BOARDS_SHOWN}`)).body
-}
-
-function factsOf({ playerName, spellings, total, boards }) {
-  if (total === 0) return `Nobody of the name ${playerName} stands on a board.`
-  const shown = total > boards.length ? `; the best ${boards.length} are shown` : ''
-  return `${spellings.join(', ')}: on ${counted(total, 'board')}${shown}`
-}
-
-function boardRow({ gameName, leaderboardName, leaderboardId, rank, entries, rating, timeFormatted, isTime, next }) {
-  const row = document.createElement('tr')
-  const header = cell('th', gameName, 'board')
-  header.scope = 'row'
-  const small = document.createElement('small')
-  small.textContent = leaderboardName === '' ? `Board ${leaderboardId}` : leaderboardName
-  header.append(small)
-  const place = cell('td', `${count(rank)} of ${count(entries)}`, 'number')
-  row.append(header, place, cell('td', isTime ? timeFormatted : rating, 'number'), cell('td', gapOf(next), 'number'))
-  return row
 }
 
 function gapOf(next) {

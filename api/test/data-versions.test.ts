@@ -145,6 +145,20 @@ test('one key changing leaves the versions of other keys alone', async (t) => {
   t.equal(versions.versionOf({ projection: 'b' }), 0)
 })
 
+test('ten thousand keys whose changes last to the end of time cost a few megabytes', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  for (let at = 0; at < 10_000; at += 1) {
+    tables.changes.push({ projection: 'a', key: `k${at}`, version: 1000 + at, fromMs: START + at, toMs: END_OF_TIME })
+  }
+  const bytesBefore = process.memoryUsage()
+  await versions.refresh()
+  const bytesAfter = process.memoryUsage()
+  const grown = bytesAfter.heapUsed - bytesBefore.heapUsed + bytesAfter.arrayBuffers - bytesBefore.arrayBuffers
+  t.ok(grown < 100_000_000, `grew by ${grown} bytes`)
+  t.equal(versions.versionOf({ projection: 'a', key: 'k77' }), 1077)
+})
+
 test('a change that becomes visible after one with a higher version is still learnt', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ tables })

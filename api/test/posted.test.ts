@@ -106,7 +106,7 @@ test('a body that is too large, of another type or no JSON is refused as that, a
   t.match(await send('{"players":'), { statusCode: 400, error: 'The body is not valid JSON.' })
   t.match(await send(''), { statusCode: 400, error: 'The body is not valid JSON.' })
   t.match(await send('', ''), { statusCode: 400, error: /^the body must be a JSON object; it is missing/ })
-  t.match(await send('{"__proto__": {}}'), { statusCode: 400 })
+  t.match(await send('{"__proto__": {}}'), { statusCode: 400, error: /^players must be .*; it is missing/ })
   t.match(await send('{}', 'text/plain'), { statusCode: 415, error: /application\/json; got "text\/plain"/ })
   t.match(await send('players=1', 'application/x-www-form-urlencoded'), { statusCode: 415 })
   const large = await send(JSON.stringify({ ...good, more: 'x'.repeat(70_000) }))
@@ -116,6 +116,23 @@ test('a body that is too large, of another type or no JSON is refused as that, a
     t.equal(refused.statusCode, 405, method)
     t.equal(refused.headers.allow, 'OPTIONS, POST')
   }
+})
+
+test('a body may hold any unknown field and begin with a byte order mark, but must be UTF-8', async (t) => {
+  const { app } = await testApp(t, { endpoints: [posted] })
+  const send = async (payload: string | Buffer) => {
+    const headers = { 'content-type': 'application/json' }
+    const { statusCode, body } = await app.inject({ method: 'POST', url: '/api/posted/x', headers, payload })
+    return [statusCode, JSON.parse(body)] as const
+  }
+  const answered = await send(JSON.stringify(good))
+  t.equal(answered[0], 200)
+  t.same(await send('{"__proto__": {"players": []}, "players": [{"name": "ann", "rank": 1}]}'), answered)
+  t.same(await send('{"players": [{"name": "ann", "rank": 1, "constructor": {"prototype": {}}}]}'), answered)
+  t.same(await send(`\ufeff${JSON.stringify(good)}`), answered)
+  const bytes = Buffer.from('{"players": [{"name": "?", "rank": 1}]}')
+  bytes[bytes.indexOf('?')] = 0xff
+  t.same(await send(bytes), [400, { error: 'The body is not valid JSON.' }])
 })
 
 test('a page of another origin may post JSON', async (t) => {
@@ -173,8 +190,10 @@ test('every parameter of a search says by name what is wrong with it', async (t)
     '-1:02.345',
     '1:02.3456',
     '1e3.000',
-    '12345:00.000',
-    '1234567.000',
+    '71582:47.296',
+    '123456:00.000',
+    '4294967.296',
+    '12345678.000',
     '1:02:03.000',
     ' 1.000'
   ]

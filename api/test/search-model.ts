@@ -29,7 +29,7 @@ const ENTRIES: fc.Arbitrary<Entry[]> = fc
     fc.record({
       playerName: fc.constantFrom(...NAMES),
       step: fc.constantFrom(0, 1, 1, 1, 7, -2),
-      timeMs: fc.option(fc.constantFrom(0, 59_999, 60_000, 60_001, 60_500, 61_500, 90_000), { freq: 4 }),
+      timeMs: fc.option(fc.constantFrom(0, 59_999, 60_000, 60_001, 60_500, 61_500, 90_000, 4_294_967_295), { freq: 4 }),
       score: fc.constantFrom('7', '1,250', '-3.5', '98,765,432,109,876,543', '98765432109876545', 'none')
     }),
     { maxLength: 9 }

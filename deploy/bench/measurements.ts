@@ -1,4 +1,5 @@
 import { boards } from './boards.js'
+import { boardsLoad } from './boards-load.js'
 import { diffSpeed } from './diff-board.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
@@ -20,6 +21,7 @@ export const measurements: readonly Measurement[] = [
   importQuietApi,
   loaderKafka,
   diffSpeed,
+  boardsLoad,
   logSize,
   titleCountSize,
   titleHistory,

@@ -90,6 +90,27 @@ export async function importTitlesAndNetwork(service: QuietService, directory: s
   await service.importFile('network-count', network)
 }
 
+/** Entries of the board that {@link importBoard} brings. */
+export const BOARD_ENTRIES = 1000
+const BOARD = { titleId: titleIds[0] ?? '', leaderboardId: 1 }
+export const BOARD_PATH = `/api/game/${BOARD.titleId}/leaderboards/${BOARD.leaderboardId}`
+
+/** One board of times with ranks, as it stood an hour ago. */
+export async function importBoard(service: QuietService, directory: string): Promise<void> {
+  const at = instantOf(minuteNow() - 60 * MINUTE_MS)
+  const boards = join(directory, 'boards.ndjson')
+  await writeFile(boards, `${JSON.stringify({ ...BOARD, name: 'The harbour, any car', observedAt: at })}\n`)
+  await service.importFile('leaderboard', boards)
+  const entries = join(directory, 'entries.ndjson')
+  const rows = Array.from({ length: BOARD_ENTRIES }, (_, i) => {
+    const timeMs = 61_000 + 37 * i
+    const measure = { rank: i + 1, rating: String(2_147_483_647 - timeMs), timeMs }
+    return { ...BOARD, playerName: `Player ${(i * 7919) % 99_991}`, changeType: 'new', ...measure, changedAt: at }
+  })
+  await writeFile(entries, rows.map((row) => `${JSON.stringify(row)}\n`).join(''))
+  await service.importFile('leaderboard-entry', entries)
+}
+
 /** Counts the 200 titles by the minute over so many minutes up to now. */
 export async function importTitleCounts(service: QuietService, directory: string, minutes: number): Promise<void> {
   const file = join(directory, 'counts.csv.gz')

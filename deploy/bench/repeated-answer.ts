@@ -7,11 +7,20 @@ import { request } from 'undici'
 import { type HttpLoad, type Round, startHttpLoad } from './http-load.js'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { processorMs } from './process-figures.js'
-import { importTitleCounts, importTitlesAndNetwork, type QuietService, startQuietService } from './quiet-service.js'
+import {
+  BOARD_ENTRIES,
+  BOARD_PATH,
+  importBoard,
+  importTitleCounts,
+  importTitlesAndNetwork,
+  type QuietService,
+  startQuietService
+} from './quiet-service.js'
 
 const QUESTIONS = [
   { what: 'row 15, 200 titles', path: '/api/online-users' },
-  { what: 'row 12, 30 days', path: '/api/network-stats/online-24h?days=30' }
+  { what: 'row 12, 30 days', path: '/api/network-stats/online-24h?days=30' },
+  { what: `row 20, ${BOARD_ENTRIES} entries`, path: BOARD_PATH }
 ] as const
 const CODINGS = ['identity', 'gzip'] as const
 const ROUNDS = 5
@@ -73,6 +82,7 @@ async function withServers(
   try {
     await importTitlesAndNetwork(service, directory)
     await importTitleCounts(service, directory, scaled(600, scale, 60))
+    await importBoard(service, directory)
     const files = await mkdtemp(join(directory, 'bytes-'))
     const cases: Omit<Case, 'bareEtag'>[] = []
     const paths: string[] = []

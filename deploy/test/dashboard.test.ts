@@ -19,8 +19,8 @@ const BROWSER_ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync'
 ]
-/** Only what hangs meets it. */
-const WAIT_MS = 30_000
+/** Only what hangs meets it; longer than the page waits for a service that is away, at most 75 s. */
+const WAIT_MS = 100_000
 
 const evil: UpstreamTitle = {
   titleId: '4d530064',
@@ -134,7 +134,9 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     looksAtBoards(t, page, client)
   )
 
-  t.same(faults, [], 'no error on the console, no violation of the policy, no dialog')
+  // A browser tells of every refusal; two questions were asked that are refused.
+  const others = faults.filter((fault) => !/status of 40[04]/.test(fault))
+  t.same(others, [], 'no error on the console, no violation of the policy, no dialog')
 
   await t.test('a game that is not known is refused in words, and the rest of the page goes on', async (t) => {
     await page.goto(`${apiUrl}/#title=ffffffff`)
@@ -184,18 +186,32 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
   await gamenetJson(client, ['status', '--wait', '60'])
 
   await page.selectOption('#board-game', board.titleId)
-  await page.selectOption('#board-id', { label: '<i>Best</i> laps' })
+  await text(page, '#board-list li', /^<i>Best<\/i> laps$/)
+  await page.focus('#board-list button')
+  await page.keyboard.press('Enter')
   await text(page, '#board-facts', /^4 entries, now$/)
+  t.equal(await page.evaluate('document.activeElement.id'), 'board-id', 'the keyboard goes where the board comes')
   t.same(await boardRows(page), ['1 ann 1:00.000', `2 ${evilName} 1:01.000`, '3 Ann 1:02.345', `4 ${rtlName} 1:30.000`])
-  await text(page, '#board-changes li:first-child', /abc came .*Best.* laps · 2024-05-04 12:00 UTC$/)
+  await text(page, '#board-changes li:first-child', /abc came 1:30\.000 \(rank 4\) 2024-05-04 12:00 UTC$/)
   t.equal(await page.locator('#board-changes li').count(), 4)
+  await text(page, '#board-records li:first-child', /^1:00\.000 annfrom 2024-05-03 12:00 UTC until now$/)
 
+  await page.click('#board-records li:nth-child(2) small button:last-child')
+  await text(page, '#board-facts', /^3 entries, as of 2024-05-03 12:00 UTC$/)
   await page.fill('#board-as-of', '2024-05-02T00:00')
   await text(page, '#board-facts', /^2 entries, as of 2024-05-02 00:00 UTC$/)
   t.same(await boardRows(page), [`1 ${evilName} 1:01.000`, '2 Ann 1:02.345'])
+  await page.fill('#board-as-of', '2024-04-01T00:00')
+  await text(page, '#board-message', /was first seen at 2024-05-01T12:00:00.000Z/)
+  t.equal(await page.isVisible('#board-table'), false)
   await page.click('#board-now')
   await text(page, '#board-facts', /^4 entries, now$/)
+  await findsPlayersAndTimes(t, page, evilName)
+  await looksAtMatches(t, page, client)
+  t.equal(await page.locator('main b, main i').count(), 0, 'names are text')
+}
 
+async function findsPlayersAndTimes(t: Test, page: Page, evilName: string): Promise<void> {
   await page.fill('#player', 'AN')
   await page.waitForSelector('#player-names option[value=Ann], #player-names option[value=ann]', { state: 'attached' })
   t.equal(await page.locator('#player-names option').count(), 1, 'one spelling of the name')
@@ -212,7 +228,40 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
   ])
   await page.click(`#board-entries button >> text=${evilName}`)
   await text(page, '#player-facts', /^<b onclick=alert\(2\)>x<\/b>: on 1 board$/)
-  t.equal(await page.locator('.boards b, .boards i').count(), 0, 'names are text')
+  await page.fill('#player', 'nobody')
+  await page.press('#player', 'Enter')
+  await text(page, '#player-message', /^Nobody of the name nobody stands on a board\.$/)
+  t.equal(await page.isVisible('#player-table'), false)
+
+  await page.fill('#time', '1:00.950')
+  await page.press('#time', 'Tab')
+  await text(page, '#time-facts', /^1 entry at 1:00\.950, give or take 100 ms$/)
+  await text(page, '#time-found tr', /^<b onclick=alert\(2\)>x<\/b>.* · <i>Best<\/i> lapsrank 21:01\.000$/)
+  await page.fill('#time', 'soon')
+  await page.click('#time-find')
+  await text(page, '#time-message', /time must be .*"soon"/)
+}
+
+async function looksAtMatches(t: Test, page: Page, client: Environment): Promise<void> {
+  const longName = 'W'.repeat(200)
+  const piled = `z${'\u0336\u0489'.repeat(20)}`
+  const matches = [
+    { hostName: piled, currentPlayers: 2, maxPlayers: 0 },
+    { hostName: longName, currentPlayers: 7, maxPlayers: 16 }
+  ]
+  await text(page, '#matches-message', /^No match is open in the newest list\.$/)
+  t.equal(await page.isVisible('#matches-foot'), false)
+  const observedAt = new Date(Date.now() - MINUTE_MS).toISOString()
+  await importLines(t, client, 'match-list', [{ titleId: evil.titleId, observedAt, matches }])
+  await gamenetJson(client, ['status', '--wait', '60'])
+  await text(page, '#matches-facts', /^2 open lobbies, /)
+  t.same(await page.locator('#matches-lobbies tr').allTextContents(), [`${longName}7 of 16`, `${piled}2`])
+  t.match(await page.locator('#match-stats').textContent(), 'Matches in 24 hours2')
+  for (const width of [390, 1280]) {
+    await page.setViewportSize({ width, height: 1000 })
+    // The chart follows the window a moment later; a name that is not broken keeps the page wide for good.
+    t.ok(await page.waitForFunction(`document.documentElement.scrollWidth === ${width}`), `${width} holds the names`)
+  }
 }
 
 async function importLines(t: Test, client: Environment, topic: string, lines: readonly object[]): Promise<void> {

@@ -40,7 +40,7 @@ test('the operator port answers the command line and no web page', async (t) => 
     ['no body', 400, /octet-stream/, await send('POST', `/import?request=${asked}`, {})],
     ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
     ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
-    ['an unknown source', 400, /There is no source "boards"/, await send('POST', '/scrape/boards', {})],
+    ['an unknown source', 400, /There is no source "weather"/, await send('POST', '/scrape/weather', {})],
     ['a wait for ever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
     ['an unknown path', 404, /nothing at/, await send('GET', '/nothing', {})]
   ] as const) {

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { projectionCheckpoint } from '@gamenet/schemas'
 import type { LogExtents } from './log.js'
 import type { ReadTables } from './read-tables.js'
 
@@ -33,7 +34,7 @@ export async function reachedBy(tables: ReadTables, projection: string, signal?:
   const rows = await tables.rows(
     `SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
      FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`,
-    { name: `project:${projection}` },
+    { name: projectionCheckpoint(projection) },
     signal === undefined ? {} : { signal }
   )
   const reached = new Map(rows.map((row) => [`${row.epoch}/${row.partition}`, Number(row.next)]))

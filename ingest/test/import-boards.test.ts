@@ -121,6 +121,26 @@ test('names are taken as a page would show them, and are the same entry then', a
   t.ok(events.every(({ rating, timeMs }) => rating === '1:02.003' && timeMs === 62_003))
 })
 
+test('spaces that HTML does not collapse are part of a name in files, as they are on pages', async (t) => {
+  const names = ['two words\u00a0\u00a0three', 'a\u3000b', '\ufeffbom', 'a\u2009 b']
+  const { events } = await importText(
+    t,
+    JSON.stringify(names.map((playerName) => ({ ...entry, playerName, rating: '5' })))
+  )
+  t.same(
+    events.map(({ playerName }) => playerName),
+    names
+  )
+  const board = await importText(
+    t,
+    JSON.stringify([{ titleId: '4d530064', leaderboardId: 7, name: 'A\u00a0\u00a0B', observedAt: '2020-01-01' }]),
+    {
+      topic: 'leaderboard'
+    }
+  )
+  t.match(board.events, [{ name: 'A\u00a0\u00a0B' }])
+})
+
 test('changes of other files’ making are taken by mapping and constants, packed too', async (t) => {
   const ndjson = ['{"player":"Ann","time_ms":25420,"date":"2004-07-18 06:06:37"}', '{"player":"Bob","date":null}']
   const { result, events } = await importText(t, gzipSync(ndjson.join('\n')), {

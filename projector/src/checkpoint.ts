@@ -3,18 +3,8 @@ import type { Tables } from './tables.js'
 /** How far one reader has come in one partition: `next` is the first offset that it has not taken. */
 export type Progress = { readonly epoch: number; readonly partition: number; readonly next: number }
 
-/** A checkpoint with the name of whose it is: `load:<topic>` or `project:<projection>`. */
+/** A checkpoint with the name of whose it is: `loadCheckpoint` and `projectionCheckpoint` of the schemas. */
 export type Checkpoint = Progress & { readonly name: string }
-
-/** Name of the loader's checkpoint of a topic. */
-export function loadCheckpoint(topic: string): string {
-  return `load:${topic}`
-}
-
-/** Name of a projection's checkpoint. */
-export function projectionCheckpoint(projection: string): string {
-  return `project:${projection}`
-}
 
 /** Checkpoints by name. The highest `next` of a partition counts, merged or not. */
 export class Checkpoints {

@@ -1,6 +1,6 @@
-import { type PartitionExtent, topics } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
 import { pause } from './backoff.js'
-import { Checkpoints, loadCheckpoint, projectionCheckpoint } from './checkpoint.js'
+import { Checkpoints } from './checkpoint.js'
 import type { LogReader } from './log.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'

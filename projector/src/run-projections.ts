@@ -1,5 +1,6 @@
+import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from './backoff.js'
-import { Checkpoints, loadCheckpoint, projectionCheckpoint, storeCheckpoints } from './checkpoint.js'
+import { Checkpoints, storeCheckpoints } from './checkpoint.js'
 import type { Folding } from './folding/folding.js'
 import { runFold } from './folding/run-fold.js'
 import type { Logger } from './logger.js'
@@ -304,9 +305,6 @@ export function lagOf({ name, from }: Projection, checkpoints: Checkpoints): num
   return lengthOf(rangeBetween(reached, checkpoints.of(loadCheckpoint(from.name)), Number.MAX_SAFE_INTEGER))
 }
 
-/** Behind the last instant that an event can have. */
-const END_MS = Date.UTC(2106, 0, 1)
-
 const CHANGE_COLUMNS = ['version', 'projection', 'key', 'from_ms', 'to_ms'] as const
 
 /** The `data_change` rows of a step: its keys, each with the touched buckets, half-open. */
@@ -314,7 +312,7 @@ function changesOf(version: number, { projection, touched }: Step): (readonly (n
   const { bucketMs, reachMs = 0, isLasting } = projection.touches
   return touched.keys.map(({ key, firstMs, lastMs }) => {
     const fromMs = Math.max(0, Math.floor(firstMs / bucketMs) * bucketMs - reachMs)
-    const toMs = isLasting === true ? END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs + reachMs
+    const toMs = isLasting === true ? INSTANTS_END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs + reachMs
     return [version, projection.name, key, fromMs, toMs]
   })
 }

@@ -1,6 +1,6 @@
-import { type PartitionExtent, topics } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
 import { pause, reasonOf } from './backoff.js'
-import { Checkpoints, loadCheckpoint, type Progress, projectionCheckpoint } from './checkpoint.js'
+import { Checkpoints, type Progress } from './checkpoint.js'
 import type { Loader } from './loader/loader.js'
 import { projections } from './projections.js'
 import type { ProjectionRunner } from './run-projections.js'

@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import { instantOf, type LeaderboardEntryChanged } from '@gamenet/schemas'
+import type { LeaderboardEntryChanged } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { type FoldedBoard, foldBoard } from '../src/folds/board-fold.js'
@@ -177,7 +177,7 @@ test('where a change was recorded never moves as events arrive', (t) => {
   t.end()
 })
 
-test('a board of 100,000 entries with 40,000 changes at as many instants folds in linear steps', (t) => {
+test('a board of 100,000 entries with 40,000 changes at as many instants folds before the test’s time is over, as no quadratic fold would', (t) => {
   const at = (n: number) => 1_000_000_000_000 + n
   const states = Array.from({ length: 100_000 }, (_, entry): State[] => {
     const state = {
@@ -195,6 +195,5 @@ test('a board of 100,000 entries with 40,000 changes at as many instants folds i
   t.equal(folded.changes.length, 40_000)
   t.match(folded.changes[39_999], { change: 'updated', previousRank: 40_000, newRank: 40_000 })
   t.equal(folded.standing[99_999]?.rank, 100_000)
-  t.equal(instantOf(at(0)).length, 20)
   t.end()
 })

@@ -22,8 +22,8 @@ import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
 import { ANY_KEY, foldOf, type ReadModel, readModel, tellerOf, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { liveUntilDeath } from './mortal-projector.js'
-import { emptyTables, imported, message, openTables, runToHead } from './pipeline.js'
+import { liveUntilDeath } from './mortal.js'
+import { emptyTables, imported, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8 }
 const T0 = Date.UTC(2026, 2, 14, 22)
@@ -183,7 +183,7 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     let seen: { version: number; model: ReadModel } | undefined
     for (const { appended, death } of rounds) {
       for (const each of appended) append(log, each)
-      if (await liveUntilDeath(engine, log, death)) deaths += 1
+      if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1
       const version = await newestVersion(engine.control)
       seen = { version, model: await readModel(engine.control) }
     }
@@ -265,9 +265,4 @@ async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadM
       if (!isTold) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
     }
   }
-}
-
-async function newestVersion(tables: Tables): Promise<number> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  return Number(row?.version)
 }

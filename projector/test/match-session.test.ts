@@ -6,7 +6,8 @@ import { joinRuns, type Match, type Stretch } from '../src/folds/match-session.j
 import type { Tables } from '../src/index.js'
 import { expectedTables, matchesOf, matchTables, type PlainMatch } from './match-lists.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { liveUntilDeath } from './mortal.js'
+import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const T0 = Date.UTC(2026, 2, 14, 22)
 const MINUTE = 60_000
@@ -103,7 +104,7 @@ test('lists in any order, doubled, late and cut by deaths, end as the plain matc
         await runToHead(engine, log)
         deepStrictEqual(await matchTables(engine.control), expectedTables(log))
         await everyTitleIsTold(engine.control, before, version)
-      } else if (await liveUntilDeath(engine, log, death)) deaths += 1
+      } else if (await liveUntilDeath(engine, log, { ...death, calls: 'projections' })) deaths += 1
     }
     if (isForgotten) await engine.control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
@@ -134,41 +135,6 @@ function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
   return { titleId, observedAt: instantOf(T0 + minute * MINUTE), matches }
 }
 
-/** Runs a projector until all is read or the n-th call dies, before or after it took effect; true when it died. */
-async function liveUntilDeath(
-  tables: { loader: Tables; projections: Tables },
-  log: MemoryLog,
-  { afterCalls, isDone }: { afterCalls: number; isDone: boolean }
-): Promise<boolean> {
-  let calls = 0
-  let die = () => {}
-  const died = new Promise<'died'>((resolve) => {
-    die = () => resolve('died')
-  })
-  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
-    calls += 1
-    if (calls === afterCalls && isDone) await work()
-    if (calls >= afterCalls) {
-      die()
-      throw new Error('the process died')
-    }
-    return await work()
-  }
-  const mortal = (of: Tables): Tables => ({
-    execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
-    rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
-    json: (sql, parameters) => call(() => of.json(sql, parameters)),
-    insert: (table, columns, body) => call(() => of.insert(table, columns, body))
-  })
-  const projector = projectorOn({ loader: tables.loader, projections: mortal(tables.projections) }, log)
-  projector.start()
-  try {
-    return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'
-  } finally {
-    await projector.stop()
-  }
-}
-
 /** A reader who knew the matches `before` at `version` must hear of every title whose matches are different now. */
 async function everyTitleIsTold(tables: Tables, before: readonly string[], version: number) {
   const now = (await matchTables(tables)).match_session
@@ -181,9 +147,4 @@ async function everyTitleIsTold(tables: Tables, before: readonly string[], versi
     const titleId = line.split('|')[0]
     if (!told.some(({ key }) => key === '*' || key === titleId)) throw new Error(`nobody was told of ${line}`)
   }
-}
-
-async function newestVersion(tables: Tables): Promise<number> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  return Number(row?.version)
 }

@@ -37,6 +37,12 @@ export async function emptyTables(tables: Tables): Promise<void> {
   for (const { name } of rows) await tables.execute(`TRUNCATE TABLE ${name}`)
 }
 
+/** The newest data version. */
+export async function newestVersion(tables: Tables): Promise<number> {
+  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
+  return Number(row?.version)
+}
+
 /** A projector that reads the log in this thread. */
 export function projectorOn(
   tables: { loader: Tables; projections: Tables },

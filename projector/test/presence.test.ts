@@ -8,7 +8,7 @@ import { presenceDay } from '../src/projections/presence-day.js'
 import { presenceLatest } from '../src/projections/presence-latest.js'
 import { userGamertag } from '../src/projections/user-gamertag.js'
 import { MemoryLog } from './memory-log.js'
-import { liveUntilDeath } from './mortal-projector.js'
+import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, openTables, runToHead } from './pipeline.js'
 import { type PlacedSighting, type PresenceTables, presenceTablesOf, readPresenceTables } from './presence-model.js'
 
@@ -113,7 +113,7 @@ test('a process that dies at any call leaves presence as one that lived, and tel
     let seen: { version: number; model: PresenceTables } | undefined
     for (const { appended, death } of rounds) {
       for (const each of appended) written.push(...append(log, each))
-      if (await liveUntilDeath(tables, log, death)) deaths += 1
+      if (await liveUntilDeath(tables, log, { ...death, calls: 'all' })) deaths += 1
       seen = { version: await newestVersion(tables.control), model: await readPresenceTables(tables.control) }
     }
     await runToHead(tables, log)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { FoundEntry } from './leaderboard-entry.js'
+import { FoundEntry } from './found-entry.js'
 
 /** The answer of `searchByTime`. */
 export const FoundTimes = z

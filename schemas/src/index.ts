@@ -27,11 +27,13 @@ export {
   achievements
 } from './achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
+export { loadCheckpoint, projectionCheckpoint } from './checkpoint-name.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
+export { FoundEntry } from './found-entry.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
-export { Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
+export { INSTANTS_END_MS, Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export {
   boardKey,
   LeaderboardDescribed,
@@ -40,14 +42,13 @@ export {
   Leaderboards,
   leaderboardTopic
 } from './leaderboard.js'
+export { LeaderboardChange, LeaderboardChanges } from './leaderboard-change.js'
 export { ComparedEntry, LeaderboardComparison } from './leaderboard-comparison.js'
 export {
+  BOARD_CHANGES,
   ENTRY_CHANGES,
   type EntryChange,
-  FoundEntry,
   Leaderboard,
-  LeaderboardChange,
-  LeaderboardChanges,
   LeaderboardEntryChanged,
   leaderboardEntryTopic
 } from './leaderboard-entry.js'

@@ -7,8 +7,8 @@ import { z } from 'zod'
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/
 const FIRST_MS = 0
-/** What every column type that we store instants in can hold: up to the end of 2105. */
-const LAST_MS = Date.UTC(2106, 0, 1) - 1
+/** Behind every instant, milliseconds since 1970: every column type that we store instants in holds the end of 2105. */
+export const INSTANTS_END_MS = Date.UTC(2106, 0, 1)
 
 /** An instant in its canonical text, between 1970 and 2105. */
 export const Instant = z
@@ -35,7 +35,7 @@ export function millisecondsOf(instant: string): number {
 
 /** True when a number of milliseconds is one that an {@link Instant} can hold. */
 export function isStorableMs(ms: number): boolean {
-  return Number.isInteger(ms) && ms >= FIRST_MS && ms <= LAST_MS
+  return Number.isInteger(ms) && ms >= FIRST_MS && ms < INSTANTS_END_MS
 }
 
 function isCanonical(text: string): boolean {

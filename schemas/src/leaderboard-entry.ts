@@ -2,11 +2,15 @@ import { z } from 'zod'
 import { Count } from './count.js'
 import { Instant } from './instant.js'
 import { boardKey, LeaderboardId } from './leaderboard.js'
+import { shownMeasure } from './shown-measure.js'
 import { TitleId } from './title-id.js'
 import { topic } from './topic.js'
 
+/** What an entry went through, for those who follow a board: it came, its rating changed, it left. */
+export const BOARD_CHANGES = ['new', 'updated', 'removed'] as const
+
 /** `moved`: only its place, or what stands beside its rating, is another; its rating stayed. */
-export const ENTRY_CHANGES = ['new', 'updated', 'removed', 'moved'] as const
+export const ENTRY_CHANGES = [...BOARD_CHANGES, 'moved'] as const
 export type EntryChange = (typeof ENTRY_CHANGES)[number]
 
 const Rank = z.int().min(-2_147_483_648).max(2_147_483_647)
@@ -59,10 +63,7 @@ export const leaderboardEntryTopic = topic({
 export const LeaderboardRow = z.object({
   rank: z.string(),
   name: z.string(),
-  rating: z.string().meta({ description: 'The raw text that the board shows.' }),
-  timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-  timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-  isTime: z.boolean(),
+  ...shownMeasure,
   details: z
     .record(z.string(), z.string())
     .optional()
@@ -83,43 +84,3 @@ export const Leaderboard = z
   })
   .meta({ description: 'The board.' })
 export type Leaderboard = z.infer<typeof Leaderboard>
-
-/** One change of an entry: it came, left, or its rating changed. */
-export const LeaderboardChange = z.object({
-  id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
-  titleId: z.string(),
-  gameName: z.string(),
-  leaderboardId: LeaderboardId,
-  leaderboardName: z.string(),
-  playerName: z.string(),
-  changeType: z.enum(['new', 'updated', 'removed']),
-  previousRank: z.int().nullable(),
-  newRank: z.int().nullable(),
-  previousRating: z.string().nullable(),
-  newRating: z.string().nullable(),
-  previousTimeMs: Count.nullable(),
-  newTimeMs: Count.nullable(),
-  isTime: z.boolean(),
-  changedAt: z.iso.datetime()
-})
-export type LeaderboardChange = z.infer<typeof LeaderboardChange>
-
-/** The answer of `getLeaderboardChanges`. */
-export const LeaderboardChanges = z.array(LeaderboardChange).meta({ description: 'Changes of entries.' })
-export type LeaderboardChanges = z.infer<typeof LeaderboardChanges>
-
-/** One entry that a search found. */
-export const FoundEntry = z.object({
-  id: z.string().meta({ description: 'Opaque; the same entry of the same board has the same id.' }),
-  leaderboard_id: LeaderboardId,
-  leaderboard_name: z.string(),
-  title_id: z.string(),
-  game_name: z.string(),
-  player_name: z.string(),
-  rank: z.int(),
-  rating: z.string(),
-  time_ms: Count,
-  time_formatted: z.string(),
-  is_time: z.boolean()
-})
-export type FoundEntry = z.infer<typeof FoundEntry>

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { FoundEntry } from './found-entry.js'
 import { LeaderboardId } from './leaderboard.js'
-import { FoundEntry } from './leaderboard-entry.js'
 
 /** The answer of `searchPlayer` and of `searchPlayers`. */
 export const FoundEntries = z

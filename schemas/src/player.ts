@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
+import { shownMeasure } from './shown-measure.js'
 
 /** The answer of `suggestPlayers`. */
 export const SuggestedPlayers = z
@@ -27,18 +28,12 @@ export const Player = z
           description:
             'Share of the board’s entries whose rank is no better, this one included, in percent, one decimal.'
         }),
-        rating: z.string().meta({ description: 'The raw text that the board shows.' }),
-        timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-        timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-        isTime: z.boolean(),
+        ...shownMeasure,
         next: z
           .object({
             rank: z.int(),
             playerName: z.string(),
-            rating: z.string(),
-            timeMs: Count,
-            timeFormatted: z.string(),
-            isTime: z.boolean(),
+            ...shownMeasure,
             gap: z.number().nullable().meta({
               description: 'Milliseconds or points from this entry to that one; null where either is no number.'
             })

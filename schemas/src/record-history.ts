@@ -1,18 +1,12 @@
 import { z } from 'zod'
 import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
-
-const measure = {
-  rating: z.string().meta({ description: 'The raw text that the board showed.' }),
-  timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-  timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-  isTime: z.boolean()
-}
+import { shownMeasure } from './shown-measure.js'
 
 /** One reign of a board's record: who was the best, from when to when. */
 export const RecordReign = z.object({
   playerName: z.string(),
-  ...measure,
+  ...shownMeasure,
   setAt: z.iso.datetime().meta({ description: 'When it was set.' }),
   fromAt: z.iso.datetime().meta({ description: 'When it became the best: later than set where another was removed.' }),
   toAt: z.iso.datetime().nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
@@ -41,7 +35,7 @@ export const RecentRecords = z
       leaderboardId: LeaderboardId,
       leaderboardName: z.string(),
       playerName: z.string(),
-      ...measure,
+      ...shownMeasure,
       setAt: z.iso.datetime(),
       previousPlayerName: z
         .string()

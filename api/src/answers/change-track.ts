@@ -1,3 +1,5 @@
+import { INSTANTS_END_MS } from '@gamenet/schemas'
+
 /*
  * track    what changed when, and which data version it has since: buckets of a minute for the newest 48 hours, of an
  *          hour, and of 1,024 hours (42 days 16 hours)
@@ -14,8 +16,6 @@ const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
 export const HOURS_HELD_BY_MINUTE = 48
 /** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them for ever. */
 export const KEYED_BLOCKS_HELD_BY_HOUR = 3
-/** Instants from here on are not stored ({@link Instant} of the schemas): the first of 2106. */
-export const END_MS = Date.UTC(2106, 0, 1)
 
 /** The newest minute (since 1970) in which a change begins. Shared by all tracks of a process. */
 export type Horizon = { newestMinute: number }
@@ -34,8 +34,8 @@ export class ChangeTrack {
   readonly #blocksHeldByHour: number
   /** Newest version of all. */
   #newest = 0
-  /** Newest version of the changes of all time. Thousands of keys have only such ones: they must cost no buckets. */
-  #whole = 0
+  /** Changes of an instant and all that comes after it. Thousands of keys have only such ones: they cost no buckets. */
+  readonly #lasting = new LastingChanges()
   /** Block → newest version of the changes that cover it whole; they are in no finer bucket. */
   readonly #blockCover = new Map<number, number>()
   /** Block → newest version of the changes that touch it. */
@@ -56,11 +56,7 @@ export class ChangeTrack {
     if (range === undefined) return false
     let isNews = version > this.#newest
     this.#newest = Math.max(this.#newest, version)
-    if (stretch.fromMs <= 0 && stretch.toMs >= END_MS) {
-      isNews = version > this.#whole
-      this.#whole = Math.max(this.#whole, version)
-      return isNews
-    }
+    if (stretch.toMs >= INSTANTS_END_MS) return this.#lasting.record(this.#heldFrom(range.first), version) || isNews
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
       const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
@@ -80,7 +76,7 @@ export class ChangeTrack {
     if (stretch === undefined) return this.#newest
     const range = minutesOf(stretch)
     if (range === undefined) return 0
-    let newest = this.#whole
+    let newest = this.#lasting.versionUpTo(range.last)
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
       const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
@@ -91,6 +87,7 @@ export class ChangeTrack {
 
   /** Forgets buckets that the horizon has left behind. */
   forget(): void {
+    this.#lasting.coarsen((minute) => this.#heldFrom(minute))
     const firstHour = firstHourByMinute(this.#horizon)
     for (const hour of this.#minutes.keys()) if (hour < firstHour) this.#minutes.delete(hour)
     for (const block of this.#hours.keys()) if (!this.#isHeldByHour(block)) this.#hours.delete(block)
@@ -138,15 +135,74 @@ export class ChangeTrack {
     return newest
   }
 
+  /** The beginning of the bucket in which a minute is held. */
+  #heldFrom(minute: number): number {
+    if (!this.#isHeldByHour(blockOf(minute))) return blockOf(minute) * MINUTES_PER_BLOCK
+    return hourOf(minute) < firstHourByMinute(this.#horizon) ? hourOf(minute) * MINUTES_PER_HOUR : minute
+  }
+
   #isHeldByHour(block: number): boolean {
     return block > blockOf(this.#horizon.newestMinute) - this.#blocksHeldByHour
+  }
+}
+
+/**
+ * Changes that last to the end of time: by the minute that they begin in, the newest version of those that begin there or
+ * before. One that begins later than a newer one says nothing and is not held.
+ */
+class LastingChanges {
+  /** Ascending, as are the versions beside them. */
+  #minutes: number[] = []
+  #versions: number[] = []
+
+  /** True when it was news. */
+  record(minute: number, version: number): boolean {
+    const at = this.#countUpTo(minute)
+    if ((this.#versions[at - 1] ?? 0) >= version) return false
+    const from = this.#minutes[at - 1] === minute ? at - 1 : at
+    let to = at
+    while (to < this.#versions.length && (this.#versions[to] ?? 0) <= version) to += 1
+    this.#minutes.splice(from, to - from, minute)
+    this.#versions.splice(from, to - from, version)
+    return true
+  }
+
+  /** The newest version of those that begin in a minute or before it; 0 when there is none. */
+  versionUpTo(minute: number): number {
+    return this.#versions[this.#countUpTo(minute) - 1] ?? 0
+  }
+
+  /** Moves every beginning to that of the bucket it lies in now; of those that fall together the newest stays. */
+  coarsen(heldFrom: (minute: number) => number): void {
+    const minutes: number[] = []
+    const versions: number[] = []
+    this.#minutes.forEach((minute, at) => {
+      const held = heldFrom(minute)
+      const last = minutes[minutes.length - 1] === held ? minutes.length - 1 : minutes.length
+      minutes[last] = held
+      versions[last] = this.#versions[at] ?? 0
+    })
+    this.#minutes = minutes
+    this.#versions = versions
+  }
+
+  /** How many begin in a minute or before it. */
+  #countUpTo(minute: number): number {
+    let low = 0
+    let high = this.#minutes.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((this.#minutes[middle] ?? 0) <= minute) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }
 
 /** The whole minutes that a stretch touches; none for an empty one. */
 function minutesOf({ fromMs, toMs }: Stretch): { first: number; last: number } | undefined {
   const first = Math.floor(Math.max(fromMs, 0) / MINUTE_MS)
-  const last = Math.ceil(Math.min(toMs, END_MS) / MINUTE_MS) - 1
+  const last = Math.ceil(Math.min(toMs, INSTANTS_END_MS) / MINUTE_MS) - 1
   return first <= last ? { first, last } : undefined
 }
 

@@ -1,10 +1,9 @@
-import { CHANGED_CHANNEL, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
+import { CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
 import type { Dependency } from './answer.js'
 import {
   ChangeTrack,
-  END_MS,
   type Horizon,
   KEYED_BLOCKS_HELD_BY_HOUR,
   minutesHeldFromMs,
@@ -19,7 +18,7 @@ const MINUTE_MS = 60_000
  * change can become visible after one with a higher version. Reading a change twice makes no difference.
  */
 const OVERLAP = 60_000_000
-const ALL_TIME: Stretch = { fromMs: 0, toMs: END_MS }
+const ALL_TIME: Stretch = { fromMs: 0, toMs: INSTANTS_END_MS }
 /** After a refresh that failed. Where a callback tells of changes, nothing else would ask again before the next one. */
 const RETRY_MS = 250
 
@@ -70,7 +69,7 @@ export class DataVersions {
     const tracks = this.#projections.get(projection)
     if (tracks === undefined) return 0
     const isWhole = fromMs === undefined && toMs === undefined
-    const stretch = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? END_MS }
+    const stretch = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? INSTANTS_END_MS }
     if (key === undefined) return tracks.all.versionOf(stretch)
     return Math.max(tracks.many.versionOf(stretch), tracks.byKey.get(key)?.versionOf(stretch) ?? 0)
   }
@@ -147,7 +146,7 @@ export class DataVersions {
       const rows = await this.#tables.rows(CHANGES_SINCE, {
         after: String(Math.max(0, this.#newest - OVERLAP)),
         minutes_from: String(minutesHeldFromMs(this.#horizon)),
-        end: String(END_MS)
+        end: String(INSTANTS_END_MS)
       })
       this.#take(rows.map(changeOf))
       this.#isCurrent = true
@@ -167,7 +166,7 @@ export class DataVersions {
 
   /** Before the first load: the horizon decides how coarsely older changes may be read. */
   async #findHorizon(): Promise<void> {
-    const [row] = await this.#tables.rows(NEWEST_BEGIN, { end: String(END_MS) })
+    const [row] = await this.#tables.rows(NEWEST_BEGIN, { end: String(INSTANTS_END_MS) })
     const newestMs = wholeNumber(row, 'newest_from_ms')
     this.#horizon.newestMinute = Math.max(this.#horizon.newestMinute, Math.floor(newestMs / MINUTE_MS))
   }

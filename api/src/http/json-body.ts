@@ -1,29 +1,37 @@
 import { Refusal } from '@gamenet/schemas'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { shown } from './parameters.js'
 
 const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i
 
 /**
  * Bodies are JSON in UTF-8, and nothing else: bytes of another coding are refused, not replaced, so that no garbled text
- * is ever stored. Keys that could poison a prototype are refused too; of a key that is given twice the last value counts.
+ * is ever stored. Fastify's own parser refuses fields called `__proto__` or `constructor` as if they were no JSON; to us
+ * they are unknown fields like others: `JSON.parse` makes them plain properties, and only known fields are ever read. Of
+ * a field that is given twice the last value counts.
  */
 export function addJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const type = request.headers['content-type'] ?? ''
-    if (OTHER_CHARSET.test(type)) {
-      done(new Refusal('media_type_unsupported', [shown(type)]))
-      return
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const type = request.headers['content-type'] ?? ''
+      if (OTHER_CHARSET.test(type)) throw new Refusal('media_type_unsupported', [shown(type)])
+      let text: string
+      try {
+        text = UTF8.decode(bytes)
+      } catch {
+        throw new Refusal('body_encoding_invalid')
+      }
+      try {
+        return JSON.parse(text) as unknown
+      } catch (error) {
+        throw new Refusal('json_malformed', [], { cause: error })
+      }
     }
-    let text: string
-    try {
-      text = new TextDecoder('utf-8', { fatal: true }).decode(body as Buffer)
-    } catch {
-      done(new Refusal('body_encoding_invalid'))
-      return
-    }
-    return parse(request, text, done)
-  })
+  )
 }
+
+/** Skips a byte order mark. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true })

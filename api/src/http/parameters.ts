@@ -1,4 +1,4 @@
-import { millisecondsOfTime, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
+import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -9,6 +9,8 @@ import { z } from 'zod'
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 /** A date with time and `Z` or an offset; seconds and their fraction are optional. */
 const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/
+/** Seconds above 59 only without minutes. */
+const TIME = /^(?:(\d{1,5}):(?=[0-5]\d\.))?(\d{1,7})\.(\d{3})$/
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
 
@@ -95,12 +97,19 @@ export function twoNames() {
   })
 }
 
-/** A time, `M:SS.mmm`, or with seconds alone, which may be above 59, `SS.mmm`; milliseconds come out. */
+/**
+ * A time, `M:SS.mmm`, or with seconds alone, which may be above 59, `SS.mmm`; milliseconds come out. As long as the
+ * longest that the tables hold, so that whatever is shown as a time can be asked for.
+ */
 export function time() {
-  const pattern = '^([0-9]{1,4}:[0-5][0-9]|[0-9]{1,6})\\.[0-9]{3}$'
-  return parameter('a time such as 1:02.345 or 62.345', { type: 'string', pattern }, (given) => {
-    const seconds = /^(\d{1,6})\.(\d{3})$/.exec(given)
-    return seconds === null ? millisecondsOfTime(given) : Number(seconds[1]) * 1000 + Number(seconds[2])
+  const allowed = `a time such as 1:02.345 or 62.345, up to ${timeText(COUNT_MAX)}`
+  const pattern = '^([0-9]{1,5}:[0-5][0-9]|[0-9]{1,7})\\.[0-9]{3}$'
+  return parameter(allowed, { type: 'string', pattern }, (given) => {
+    const match = TIME.exec(given)
+    if (match === null) return undefined
+    const [, minutes = '0', seconds, milliseconds] = match
+    const ms = (Number(minutes) * 60 + Number(seconds)) * 1000 + Number(milliseconds)
+    return ms <= COUNT_MAX ? ms : undefined
   })
 }
 
@@ -158,7 +167,7 @@ function millisecondsOfIso(given: string): number | undefined {
   const offset = zone === 'Z' ? 0 : offsetMinutes(zone)
   if (offset === undefined) return undefined
   const ms = localMs - offset * 60_000
-  return ms >= 0 && ms < Date.UTC(2106, 0, 1) ? ms : undefined
+  return isStorableMs(ms) ? ms : undefined
 }
 
 function offsetMinutes(zone: string): number | undefined {

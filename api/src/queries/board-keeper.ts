@@ -7,10 +7,15 @@ import { rowsOf } from './query.js'
 /** What lists say of a board. */
 export type BoardFact = z.infer<(typeof describedBoards)['row']>
 
+/** A board as paths and rows name it. */
+export type BoardId = Pick<BoardFact, 'titleId' | 'leaderboardId'>
+
 /** What lists say of all boards, at one moment. */
 export type Boards = {
   /** What is said now; undefined for a board that no list ever told of. */
-  byId(board: { readonly titleId: string; readonly leaderboardId: number }): BoardFact | undefined
+  byId(board: BoardId): BoardFact | undefined
+  /** What the board is called now; `""` for one that no list ever told of. */
+  nameOf(board: BoardId): string
 }
 
 /**
@@ -47,5 +52,6 @@ export function boardKeeper(needs: {
 /** Boards by what the tables say of them. */
 export function boardsOf(facts: readonly BoardFact[]): Boards {
   const byKey = new Map(facts.map((fact) => [boardKey(fact), fact]))
-  return { byId: (board) => byKey.get(boardKey(board)) }
+  const byId = (board: BoardId) => byKey.get(boardKey(board))
+  return { byId, nameOf: (board) => byId(board)?.name ?? '' }
 }

@@ -66,7 +66,10 @@ export const titleTimesNear = query({
     LIMIT {limit: UInt32}`
 })
 
-/** What boards show now of entries that have a time; their keys are given side by side. One that left is missing. */
+/**
+ * What boards show now of entries that have a time; their keys are given side by side. One that left is missing. Comparing
+ * names alone first, and reading the other columns only behind the keys, takes half: a hundred keys are 180,000 rows.
+ */
 export const timedEntries = query({
   params: z.object({
     titleIds: z.array(TitleId),
@@ -78,14 +81,10 @@ export const timedEntries = query({
   sql: `
     SELECT ${COLUMNS}
     FROM leaderboard_entry AS e FINAL
-    WHERE (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN (
-        SELECT k.1, k.2, k.3, k.4
-        FROM (
-          SELECT arrayJoin(arrayZip(
-            {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}
-          )) AS k
-        )
+    PREWHERE e.player IN {playerNames: Array(String)}
+      AND (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN arrayZip(
+        {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}
       )
-      AND NOT e.is_gone
+    WHERE NOT e.is_gone
       AND e.time_ms IS NOT NULL`
 })

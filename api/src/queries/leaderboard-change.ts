@@ -1,4 +1,12 @@
-import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
+import {
+  BOARD_CHANGES,
+  Count,
+  LeaderboardId,
+  leaderboardEntryTopic,
+  loadCheckpoint,
+  projectionCheckpoint,
+  TitleId
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import { type Query, query } from './query.js'
 
@@ -15,7 +23,7 @@ export const ChangeFilter = z.object({
   titleId: TitleId.nullable(),
   leaderboardId: LeaderboardId.nullable(),
   playerKey: z.string().nullable(),
-  changeType: z.enum(['new', 'updated', 'removed']).nullable(),
+  changeType: z.enum(BOARD_CHANGES).nullable(),
   sinceMs: Ms.nullable(),
   untilMs: Ms.nullable()
 })
@@ -47,7 +55,7 @@ export const ChangeRow = z.object({
   atMs: Ms,
   titleId: TitleId,
   leaderboardId: LeaderboardId,
-  changeType: z.enum(['new', 'updated', 'removed']),
+  changeType: z.enum(BOARD_CHANGES),
   playerName: z.string(),
   previousRank: z.int().nullable(),
   newRank: z.int().nullable(),
@@ -149,6 +157,9 @@ export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, Cha
   })
 }
 
+const FOLDED = projectionCheckpoint('leaderboard-entry')
+const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
+
 /**
  * How far each partition of the feed has come: everything before `readable` can be read, everything before `loaded` was
  * taken from the log. The feed of a step becomes visible board by board; its checkpoint is stored after all of them.
@@ -160,10 +171,10 @@ export const feedExtents = query({
     SELECT
       k.epoch AS epoch,
       k.partition AS partition,
-      toFloat64(maxIf(k.next, k.name = 'project:leaderboard-entry')) AS readable,
-      toFloat64(maxIf(k.next, k.name = 'load:leaderboard-entry')) AS loaded
+      toFloat64(maxIf(k.next, k.name = '${FOLDED}')) AS readable,
+      toFloat64(maxIf(k.next, k.name = '${LOADED}')) AS loaded
     FROM checkpoint AS k
-    WHERE k.name IN ('project:leaderboard-entry', 'load:leaderboard-entry')
+    WHERE k.name IN ('${FOLDED}', '${LOADED}')
     GROUP BY k.epoch, k.partition
     ORDER BY k.epoch, k.partition`
 })

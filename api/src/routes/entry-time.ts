@@ -4,8 +4,7 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { integer, time, titleId } from '../http/parameters.js'
 import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
-import { foundEntries, readsNames } from './found-entry.js'
-import { knownTitle, SEARCH_TAGS } from './player-entry.js'
+import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } from './found-entry.js'
 
 /**
  * How far is looked at first, ms. At 32 entries to the millisecond, which 20 million make, that holds the largest page a
@@ -38,7 +37,7 @@ export const searchByTime: Endpoint<
     titleId: titleId().optional().describe('Only boards of this title.'),
     limit: integer({ min: 1, max: 500 }).default(100).describe('At most so many entries.')
   }),
-  resolve: async ({ titleId, ...asked }, context) => ({ ...asked, titleId: await knownTitle(titleId, context) }),
+  resolve: async ({ titleId, ...asked }, context) => ({ ...asked, titleId: await searchedTitle(titleId, context) }),
   reads: ({ titleId }) => [{ projection: 'entry-time' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],
   answer: async (asked, context) => {
     const rows = await nearest(asked, context)
@@ -52,22 +51,7 @@ export const searchByTime: Endpoint<
     searchTime: '1:02.345',
     searchTimeMs: 62_345,
     tolerance: 100,
-    results: [
-      {
-        id: 'q3Zk0a1bXw9_Tt2L',
-        leaderboard_id: 1,
-        leaderboard_name: 'Best laps',
-        title_id: '4d5307e6',
-        game_name: 'Halo 3',
-        player_name: 'ann',
-        rank: 1,
-        rating: '01:02.340',
-        time_ms: 62_340,
-        time_formatted: '1:02.340',
-        is_time: true,
-        difference_ms: 5
-      }
-    ],
+    results: [{ ...foundExample, rating: '01:02.340', time_ms: 62_340, time_formatted: '1:02.340', difference_ms: 5 }],
     count: 1
   },
   refuses: { 404: 'No title of this id is known.' }

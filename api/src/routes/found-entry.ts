@@ -1,8 +1,30 @@
 import { createHash } from 'node:crypto'
 import { type FoundEntry, timeText } from '@gamenet/schemas'
-import type { AnswerContext, Dependency } from '../answers/answer.js'
+import type { AnswerContext, Dependency, ResolveContext } from '../answers/answer.js'
 import type { FoundRow } from '../queries/player-entry.js'
-import { boardNames } from './board-names.js'
+import { knownTitle } from './known-game.js'
+
+export const SEARCH_TAGS = ['Search']
+
+/** An entry that a search found, for the description of searches. */
+export const foundExample: FoundEntry = {
+  id: 'q3Zk0a1bXw9_Tt2L',
+  leaderboard_id: 1,
+  leaderboard_name: 'Best laps',
+  title_id: '4d5307e6',
+  game_name: 'Halo 3',
+  player_name: 'ann',
+  rank: 1,
+  rating: '01:02.345',
+  time_ms: 62_345,
+  time_formatted: '1:02.345',
+  is_time: true
+}
+
+/** The id of the title whose boards are searched, "" for all titles. Refuses one that nothing is known of. */
+export async function searchedTitle(titleId: string | undefined, context: ResolveContext): Promise<string> {
+  return titleId === undefined ? '' : (await knownTitle(titleId, context)).titleId
+}
 
 /** What every search reads beside the entries: the names of boards and titles. */
 export function readsNames(titleId: string): Dependency[] {
@@ -15,11 +37,11 @@ export function readsNames(titleId: string): Dependency[] {
 
 /** The entries that were found, with the names of their boards and titles. */
 export async function foundEntries(rows: readonly FoundRow[], context: AnswerContext): Promise<FoundEntry[]> {
-  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
+  const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
     id: idOf(row),
     leaderboard_id: row.leaderboardId,
-    leaderboard_name: nameOf(row),
+    leaderboard_name: boards.nameOf(row),
     title_id: row.titleId,
     game_name: titles.named(row.titleId).name,
     player_name: row.playerName,

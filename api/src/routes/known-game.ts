@@ -1,14 +1,10 @@
 import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/answer.js'
 import { integer, shown, text } from '../http/parameters.js'
+import type { BoardId } from '../queries/board-keeper.js'
+import type { Title } from '../queries/catalog.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
-
-/** A board as paths name it. */
-export type AskedBoard = { readonly titleId: string; readonly leaderboardId: number }
-
-/** After every instant that can be stored, milliseconds since 1970. */
-export const END_OF_TIME_MS = Date.UTC(2106, 0, 1)
 
 /** The path parameter `:game`. */
 export const gameParameter = text().describe('A title id, or a game’s name, percent-encoded.')
@@ -23,9 +19,16 @@ export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 
   return title.titleId
 }
 
+/** The title of an id. Refuses one that nothing is known of. */
+export async function knownTitle(titleId: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<Title> {
+  const title = (await catalog()).byId(titleId)
+  if (title === undefined) throw new Refusal('title_unknown', [titleId])
+  return title
+}
+
 /** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */
 export async function knownBoard(
-  board: AskedBoard,
+  board: BoardId,
   asOfMs: number | null,
   context: AnswerContext,
   hasEntries: () => Promise<boolean>
@@ -48,7 +51,7 @@ export async function knownBoard(
 
 /** What lists said of a board. Only for an instant between its first and its newest description the table is asked. */
 async function describedBoard(
-  board: AskedBoard,
+  board: BoardId,
   asOfMs: number | null,
   { tables, signal, boards }: AnswerContext
 ): Promise<{ name: string; listed: boolean } | undefined> {
@@ -62,14 +65,4 @@ async function describedBoard(
 /** Refuses an instant that has not been. */
 export function requirePast(name: string, ms: number, nowMs: number): void {
   if (ms > nowMs) throw new Refusal('instant_in_future', [name, new Date(ms).toISOString()])
-}
-
-/** A header `Link` to the next page, relative to the service. Parameters that are null are left out. */
-export function nextLink(
-  path: string,
-  parameters: Readonly<Record<string, string | number | null>>
-): { readonly Link: string } {
-  const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(parameters)) if (value !== null) query.set(name, String(value))
-  return { Link: `<${path}?${query}>; rel="next"` }
 }

@@ -1,13 +1,21 @@
-import { boardKey, instantOf, LeaderboardChanges, nameKey, Refusal } from '@gamenet/schemas'
+import {
+  BOARD_CHANGES,
+  boardKey,
+  instantOf,
+  type LeaderboardChange,
+  LeaderboardChanges,
+  nameKey,
+  Refusal
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from '../answers/answer.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/feed-cursor.js'
+import { nextLink } from '../http/next-link.js'
 import { instant, integer, oneOf, text } from '../http/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
-import { boardNames } from './board-names.js'
 import { readFeed } from './change-feed.js'
-import { boardParameter, gameParameter, knownGame, nextLink } from './known-game.js'
+import { boardParameter, gameParameter, knownGame } from './known-game.js'
 
 const PATH = '/api/leaderboard-changes'
 const OFFSET_MAX = 10_000
@@ -22,7 +30,7 @@ type ChangesInput = {
   game?: string | undefined
   leaderboardId?: number | undefined
   player?: string | undefined
-  changeType?: 'new' | 'updated' | 'removed' | undefined
+  changeType?: LeaderboardChange['changeType'] | undefined
   since?: number | undefined
   until?: number | undefined
 }
@@ -50,7 +58,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
     player: text().optional().describe('Only of players of this name, compared without case.'),
-    changeType: oneOf(['new', 'updated', 'removed']).optional().describe('Only such changes.'),
+    changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
     since: instant().optional().describe('Only changes of this instant or later.'),
     until: instant().optional().describe('Only changes before this instant.')
   }),
@@ -168,13 +176,13 @@ function linkTo(
 
 /** The records that rows of changes show. */
 export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
-  const [nameOf, titles] = await Promise.all([boardNames(context), context.catalog()])
+  const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
     id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),
     titleId: row.titleId,
     gameName: titles.named(row.titleId).name,
     leaderboardId: row.leaderboardId,
-    leaderboardName: nameOf(row),
+    leaderboardName: boards.nameOf(row),
     playerName: row.playerName,
     changeType: row.changeType,
     previousRank: row.previousRank,

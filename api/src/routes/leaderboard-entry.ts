@@ -1,34 +1,17 @@
-import {
-  boardKey,
-  type ComparedEntry,
-  compareMeasures,
-  instantOf,
-  Leaderboard,
-  LeaderboardComparison,
-  ranked,
-  timeText
-} from '@gamenet/schemas'
+import { boardKey, INSTANTS_END_MS, instantOf, Leaderboard, ranked } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { instant, integer } from '../http/parameters.js'
-import { window } from '../http/window.js'
+import type { BoardId } from '../queries/board-keeper.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
-import {
-  type AskedBoard,
-  boardParameter,
-  END_OF_TIME_MS,
-  gameParameter,
-  knownBoard,
-  knownGame,
-  nextLink,
-  requirePast
-} from './known-game.js'
+import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
+import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const ENTRIES_MAX = 10_000
-const COMPARED_LIMIT = 1000
-const unknownBoard = { 404: 'No such game or leaderboard is known, or the board was first seen later.' }
+export const unknownBoard = { 404: 'No such game or leaderboard is known, or the board was first seen later.' }
 
 type BoardInput = {
   game: string
@@ -37,7 +20,7 @@ type BoardInput = {
   offset: number
   asOf?: number | undefined
 }
-type AskedPage = AskedBoard & { limit: number | null; offset: number; asOfMs: number | null }
+type AskedPage = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
 type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
 
 /** Row 20: a board, now or as of any instant. */
@@ -101,90 +84,10 @@ export const leaderboard: Endpoint<BoardInput, AskedPage> = {
   refuses: { 400: 'A parameter is malformed or out of range, or `asOf` lies in the future.', ...unknownBoard }
 }
 
-type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
-type AskedComparison = AskedBoard & { fromMs: number; toMs: number | null; limit: number }
-
-/** A board at two instants: who came, left, rose, fell, improved. */
-export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> = {
-  operationId: 'compareLeaderboard',
-  path: '/api/game/:game/leaderboards/:leaderboardId/compare',
-  tags: TAGS,
-  summary: 'What changed on a leaderboard between two instants',
-  description:
-    'Compares the board as it stood at `from` with the board as it stood at `to`, or now. Entries of one name that stand twice are compared in their order. `counts` tells how long the whole lists are.',
-  input: z.object({
-    game: gameParameter,
-    leaderboardId: boardParameter,
-    from: instant().describe('The earlier instant.'),
-    to: instant().optional().describe('The later instant; now when not given.'),
-    limit: integer({ min: 1, max: ENTRIES_MAX }).default(COMPARED_LIMIT).describe('At most so many entries a list.')
-  }),
-  resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
-    requirePast('from', from, context.nowMs)
-    if (to !== undefined) requirePast('to', to, context.nowMs)
-    window({ from, to }, { days: 1 }, context.nowMs)
-    return { titleId: await knownGame(game, context), leaderboardId, fromMs: from, toMs: to ?? null, limit }
-  },
-  reads: (asked) => readsOfBoard(asked, asked.toMs ?? END_OF_TIME_MS),
-  answer: async ({ titleId, leaderboardId, fromMs, toMs, limit }, context) => {
-    const board = { titleId, leaderboardId }
-    const [before, after] = [
-      standingsAsOf(board, fromMs, context),
-      standingsAsOf(board, toMs ?? END_OF_TIME_MS, context)
-    ]
-    const [{ gameName }, { name }, lists] = await Promise.all([
-      knownBoard(board, fromMs, context, async () => (await before).length > 0),
-      knownBoard(board, toMs, context, async () => (await after).length > 0),
-      Promise.all([before, after]).then(([earlier, later]) => compared(earlier, later))
-    ])
-    const body = {
-      titleId,
-      gameName,
-      leaderboardId: String(leaderboardId),
-      name,
-      from: instantOf(fromMs),
-      to: toMs === null ? null : instantOf(toMs),
-      counts: Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.length])),
-      ...Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.slice(0, limit)]))
-    }
-    return { body }
-  },
-  response: LeaderboardComparison,
-  example: {
-    titleId: '4d5307e6',
-    gameName: 'Halo 3',
-    leaderboardId: '1',
-    name: 'Best laps',
-    from: '2026-03-01T00:00:00Z',
-    to: null,
-    counts: { came: 1, left: 0, rose: 0, fell: 0, improved: 0 },
-    came: [
-      {
-        name: 'bob',
-        previousRank: null,
-        newRank: 2,
-        previousRating: null,
-        newRating: '01:02.999',
-        previousTimeMs: null,
-        newTimeMs: 62_999,
-        isTime: true
-      }
-    ],
-    left: [],
-    rose: [],
-    fell: [],
-    improved: []
-  },
-  refuses: {
-    400: 'A parameter is malformed, out of range or in the future, or `from` is not before `to`.',
-    ...unknownBoard
-  }
-}
-
 /** Another board's change touches none of these; nor does a later one, where the board is asked for as of an instant. */
-function readsOfBoard({ titleId, leaderboardId }: AskedBoard, asOfMs: number | null): Dependency[] {
+export function readsOfBoard({ titleId, leaderboardId }: BoardId, asOfMs: number | null): Dependency[] {
   const key = boardKey({ titleId, leaderboardId })
-  const until = asOfMs === null || asOfMs >= END_OF_TIME_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
+  const until = asOfMs === null || asOfMs >= INSTANTS_END_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
   return [
     { projection: asOfMs === null ? 'leaderboard-entry' : 'leaderboard-history', key, ...until },
     { projection: 'leaderboard', key: titleId, ...until },
@@ -217,7 +120,8 @@ async function pageAsOf(asked: AskedPage, asOfMs: number, context: AnswerContext
   return { total: standings.length, entries }
 }
 
-async function standingsAsOf(board: AskedBoard, at: number, { tables, signal }: AnswerContext) {
+/** The entries of a board with the ranks that it showed at an instant, in its order. */
+export async function standingsAsOf(board: BoardId, at: number, { tables, signal }: AnswerContext) {
   const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
   return ranked(
     rows.map(({ playerName, occurrence, state: [, rating, timeMs, statedRank, order, step, details] }) => ({
@@ -233,54 +137,11 @@ async function standingsAsOf(board: AskedBoard, at: number, { tables, signal }: 
   )
 }
 
-type Standings = Awaited<ReturnType<typeof standingsAsOf>>
-type List = 'came' | 'left' | 'rose' | 'fell' | 'improved'
-
-function compared(before: Standings, after: Standings): Record<List, ComparedEntry[]> {
-  const lists: Record<List, ComparedEntry[]> = { came: [], left: [], rose: [], fell: [], improved: [] }
-  const former = new Map(before.map((standing) => [keyOf(standing), standing]))
-  for (const standing of after) {
-    const key = keyOf(standing)
-    const earlier = former.get(key)
-    former.delete(key)
-    const pair = comparedEntry(earlier, standing)
-    if (earlier === undefined) lists.came.push(pair)
-    else {
-      if (standing.rank < earlier.rank) lists.rose.push(pair)
-      if (standing.rank > earlier.rank) lists.fell.push(pair)
-      if (compareMeasures(standing.entry, earlier.entry) < 0) lists.improved.push(pair)
-    }
-  }
-  for (const gone of former.values()) lists.left.push(comparedEntry(gone, undefined))
-  return lists
-}
-
-function keyOf({ entry }: Standings[number]): string {
-  return `${entry.occurrence}/${entry.playerName}`
-}
-
-function comparedEntry(before: Standings[number] | undefined, after: Standings[number] | undefined): ComparedEntry {
-  const newest = after ?? before
-  return {
-    name: newest?.entry.playerName ?? '',
-    previousRank: before?.rank ?? null,
-    newRank: after?.rank ?? null,
-    previousRating: before?.entry.rating ?? null,
-    newRating: after?.entry.rating ?? null,
-    previousTimeMs: before?.entry.timeMs ?? null,
-    newTimeMs: after?.entry.timeMs ?? null,
-    isTime: (newest?.entry.timeMs ?? null) !== null
-  }
-}
-
-function shownEntry({ rank, name, rating, timeMs, details }: BoardEntry) {
+function shownEntry({ rank, name, details, ...measure }: BoardEntry) {
   return {
     rank,
     name,
-    rating,
-    timeMs: timeMs ?? 0,
-    timeFormatted: timeMs === null ? '' : timeText(timeMs),
-    isTime: timeMs !== null,
+    ...measureShown(measure),
     ...(details === '' ? {} : { details: JSON.parse(details) as Record<string, string> })
   }
 }

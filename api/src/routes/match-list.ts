@@ -14,6 +14,7 @@ import {
 } from '../queries/match-list.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
+import { knownTitle } from './known-game.js'
 import { windowParameters } from './series.js'
 
 const TAGS = ['Matches']
@@ -35,7 +36,7 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' 
   description:
     'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title that no list is known of has none.',
   input: z.object({ titleId: titleParameter }),
-  resolve: ({ titleId }, context) => known(titleId, context),
+  resolve: ({ titleId }, context) => ofKnownTitle(titleId, context),
   reads: ({ titleId }) => [{ projection: 'match-latest', key: titleId }],
   answer: async ({ titleId, gameName }, { tables, signal }) => {
     const [list] = await rowsOf(tables, newestList, { titleId }, { signal })
@@ -91,7 +92,7 @@ const historyOfMatches: Omit<
     'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. More than 100,000 matches are refused.',
   resolve: async ({ titleId, ...input }, context) => {
     const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
-    await known(titleId, context)
+    await knownTitle(titleId, context)
     return { titleId, fromMs, toMs }
   },
   reads: ({ titleId }) => readsOfMatches(titleId),
@@ -160,7 +161,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, OfTitle & Window>, 'operationId'
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
-    return { ...(await known(titleId, context)), fromMs, toMs }
+    return { ...(await ofKnownTitle(titleId, context)), fromMs, toMs }
   },
   reads: ({ titleId, fromMs, toMs }) => [
     ...readsOfMatches(titleId),
@@ -204,10 +205,9 @@ export const lobbyStats: Endpoint<TitleInput, OfTitle & Window> = {
   deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches/stats` }
 }
 
-async function known(titleId: string, { catalog }: ResolveContext): Promise<OfTitle> {
-  const title = (await catalog()).byId(titleId)
-  if (title === undefined) throw new Refusal('title_unknown', [titleId])
-  return { titleId, gameName: title.name }
+async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<OfTitle> {
+  const { name } = await knownTitle(titleId, context)
+  return { titleId, gameName: name }
 }
 
 /** Whether a match is open is told by the newest list; any later list of the title can lengthen a match of any window. */

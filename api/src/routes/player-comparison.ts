@@ -1,12 +1,11 @@
 import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { integer, twoNames } from '../http/parameters.js'
 import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'
 import { rowsOf } from '../queries/query.js'
-import { boardNames } from './board-names.js'
 import { readsNames } from './found-entry.js'
-import { nextLink } from './known-game.js'
 
 const BOARDS_MAX = 1000
 const OFFSET_MAX = 10_000
@@ -75,10 +74,10 @@ async function answerComparison(asked: AskedComparison, context: AnswerContext):
   const { names, limit, offset } = asked
   const [first, second] = names
   const keys = { first: nameKey(first), second: nameKey(second) }
-  const [rows, [totals], nameOf, titles] = await Promise.all([
+  const [rows, [totals], boards, titles] = await Promise.all([
     rowsOf(tables, sharedBoards, { ...keys, limit, offset }, { signal }),
     rowsOf(tables, comparedTotals, keys, { signal }),
-    boardNames(context),
+    context.boards(),
     context.catalog()
   ])
   const { one = 0, other = 0, both = 0, oneLeads = 0, otherLeads = 0 } = totals ?? {}
@@ -91,7 +90,7 @@ async function answerComparison(asked: AskedComparison, context: AnswerContext):
     ties: both - oneLeads - otherLeads,
     boards: rows.map((row) => ({
       leaderboardId: row.leaderboardId,
-      leaderboardName: nameOf(row),
+      leaderboardName: boards.nameOf(row),
       titleId: row.titleId,
       gameName: titles.named(row.titleId).name,
       ...judged(entryOf(row.one), entryOf(row.other), names)

@@ -1,35 +1,21 @@
-import { FoundEntries, FoundRosters, nameKey, Refusal } from '@gamenet/schemas'
+import { boardKey, FoundEntries, FoundRosters, nameKey } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/body.js'
 import { nameKeys, text, titleId } from '../http/parameters.js'
 import { entriesOfPlayers, type FoundRow, rosterEntries } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
-import { foundEntries, readsNames } from './found-entry.js'
+import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } from './found-entry.js'
 
-export const SEARCH_TAGS = ['Search']
 const NAMES_MAX = 20
 const NAME_CHARACTERS_MAX = 500
-const RANK_MAX = 2_147_483_647
+/** Ranks as files may state them; 0 and below stand on boards, too. */
+const RANKS = { min: -2_147_483_648, max: 2_147_483_647 }
 const TOLERANCE_MAX = 60_000
 const ROSTERS_MAX = 500
 
 /** `titleId` is "" for every title. */
 type AskedPlayers = { readonly keys: readonly string[]; readonly titleId: string }
-
-const example = {
-  id: 'q3Zk0a1bXw9_Tt2L',
-  leaderboard_id: 1,
-  leaderboard_name: 'Best laps',
-  title_id: '4d5307e6',
-  game_name: 'Halo 3',
-  player_name: 'ann',
-  rank: 1,
-  rating: '01:02.345',
-  time_ms: 62_345,
-  time_formatted: '1:02.345',
-  is_time: true
-}
 
 const unknownTitle = { 404: 'No title of this id is known.' }
 
@@ -42,7 +28,7 @@ const byNames: Pick<Endpoint<unknown, AskedPlayers>, 'tags' | 'reads' | 'answer'
     return { body: { results: await foundEntries(rows, context), count: rows.length } }
   },
   response: FoundEntries,
-  example: { results: [example], count: 1 }
+  example: { results: [foundExample], count: 1 }
 }
 
 /** S1: a player's entries on all boards. */
@@ -69,7 +55,7 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
     names: nameKeys({ max: NAMES_MAX }).describe('1 to 20 whole names, separated by commas.'),
     titleId: titleId().optional().describe('Only boards of this title.')
   }),
-  resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await knownTitle(titleId, context) }),
+  resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await searchedTitle(titleId, context) }),
   refuses: unknownTitle
 }
 
@@ -95,7 +81,7 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
       { min: 1, max: NAMES_MAX },
       {
         playerName: bodyText({ max: NAME_CHARACTERS_MAX }).describe('The whole name, compared without case.'),
-        rank: bodyInteger({ min: 1, max: RANK_MAX })
+        rank: bodyInteger(RANKS)
       }
     ),
     tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),
@@ -112,7 +98,7 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
     keys: players.map(({ playerName }) => nameKey(playerName)),
     ranks: players.map(({ rank }) => rank),
     tolerance,
-    titleId: await knownTitle(titleId, context)
+    titleId: await searchedTitle(titleId, context)
   }),
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: answerRoster,
@@ -124,7 +110,7 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
         leaderboard_name: 'Best laps',
         title_id: '4d5307e6',
         game_name: 'Halo 3',
-        players: [example, { ...example, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
+        players: [foundExample, { ...foundExample, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
       }
     ],
     count: 1
@@ -133,16 +119,6 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
     400: 'The body is no JSON object, or a field is missing, malformed or out of range.',
     ...unknownTitle
   }
-}
-
-/** The title's id, "" when none is asked for. Refuses one that nothing is known of. */
-export async function knownTitle(
-  titleId: string | undefined,
-  { catalog }: Pick<ResolveContext, 'catalog'>
-): Promise<string> {
-  if (titleId === undefined) return ''
-  if ((await catalog()).byId(titleId) === undefined) throw new Refusal('title_unknown', [titleId])
-  return titleId
 }
 
 type RosterRow = z.infer<(typeof rosterEntries)['row']>
@@ -170,7 +146,7 @@ async function answerRoster(asked: AskedRoster, context: AnswerContext): Promise
 function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { players: FoundRow[]; distance: number }[] {
   const boards = new Map<string, RosterRow[]>()
   for (const row of rows) {
-    const key = `${row.titleId}/${row.leaderboardId}`
+    const key = boardKey(row)
     boards.set(key, [...(boards.get(key) ?? []), row])
   }
   return (

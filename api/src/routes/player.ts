@@ -5,21 +5,19 @@ import {
   measureGap,
   nameKey,
   Player,
-  SuggestedPlayers,
-  timeText
+  SuggestedPlayers
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { integer, text } from '../http/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
 import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
-import { boardNames } from './board-names.js'
-import { readsNames } from './found-entry.js'
-import { nextLink } from './known-game.js'
+import { readsNames, SEARCH_TAGS } from './found-entry.js'
 import { changesOf } from './leaderboard-change.js'
-import { SEARCH_TAGS } from './player-entry.js'
+import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Players']
 const BOARDS_MAX = 1000
@@ -168,21 +166,20 @@ async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<M
   const { playerName, limit, offset } = asked
   const all = await rowsOf(tables, entriesOfPlayers, { keys: [nameKey(playerName)], titleId: '' }, { signal })
   const page = all.slice(offset, offset + limit)
-  const [standingOf, nameOf, titles] = await Promise.all([
+  const [standingOf, names, titles] = await Promise.all([
     standingsOf(page, context),
-    boardNames(context),
+    context.boards(),
     context.catalog()
   ])
   const boards = page.map((row) => ({
     leaderboardId: row.leaderboardId,
-    leaderboardName: nameOf(row),
+    leaderboardName: names.nameOf(row),
     titleId: row.titleId,
     gameName: titles.named(row.titleId).name,
     playerName: row.playerName,
     rank: row.rank,
     ...placeOf(row, standingOf(row)),
-    rating: row.rating,
-    ...timeOf(row.timeMs),
+    ...measureShown(row),
     observedAt: instantOf(row.changedAtMs)
   }))
   const spellings = [...new Set(all.map((row) => row.playerName))].sort()
@@ -216,24 +213,18 @@ function placeOf(
 ): Pick<Player['boards'][number], 'entries' | 'percentile' | 'next'> {
   if (standing === undefined) return { entries: 1, percentile: 100, next: null }
   const { entries, noBetter, nextRank, nextName, nextRating, nextTimeMs } = standing
+  const nextMeasure = { rating: nextRating, timeMs: nextTimeMs }
   const above = {
     rank: nextRank,
     playerName: nextName,
-    rating: nextRating,
-    ...timeOf(nextTimeMs),
-    gap: measureGap(own, { rating: nextRating, timeMs: nextTimeMs })
+    ...measureShown(nextMeasure),
+    gap: measureGap(own, nextMeasure)
   }
   return {
     entries,
     percentile: Math.round((noBetter * 1000) / entries) / 10,
     next: noBetter < entries ? above : null
   }
-}
-
-function timeOf(timeMs: number | null): { timeMs: number; timeFormatted: string; isTime: boolean } {
-  return timeMs === null
-    ? { timeMs: 0, timeFormatted: '', isTime: false }
-    : { timeMs, timeFormatted: timeText(timeMs), isTime: true }
 }
 
 function pathOf(playerName: string): string {

@@ -1,17 +1,19 @@
-import { boardKey, instantOf, LeaderboardRecords, RecentRecords, timeText } from '@gamenet/schemas'
+import { boardKey, instantOf, LeaderboardRecords, RecentRecords } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
 import { integer } from '../http/parameters.js'
+import type { BoardId } from '../queries/board-keeper.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
-import { boardNames } from './board-names.js'
-import { type AskedBoard, boardParameter, gameParameter, knownBoard, knownGame, nextLink } from './known-game.js'
+import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
+import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const RECORDS_MAX = 10_000
 
 type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
-type AskedRecords = AskedBoard & { limit: number | null; offset: number }
+type AskedRecords = BoardId & { limit: number | null; offset: number }
 
 /** Who held a board's record from when to when. */
 export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
@@ -52,7 +54,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
       const toMs = row.toMs[n] ?? null
       records.push({
         playerName: row.players[n] ?? '',
-        ...measure(row.ratings[n] ?? '', row.timesMs[n] ?? null),
+        ...measureShown({ rating: row.ratings[n] ?? '', timeMs: row.timesMs[n] ?? null }),
         setAt: instantOf(row.setMs[n] ?? 0),
         fromAt: instantOf(row.fromMs[n] ?? 0),
         toAt: toMs === null ? null : instantOf(toMs)
@@ -118,14 +120,14 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
     const { tables, signal, catalog } = context
     const asked = { titleId: titleId ?? '', limit, offset }
     const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, asked, { signal }), catalog()])
-    const nameOf = await boardNames(context)
+    const boards = await context.boards()
     const body = rows.map((row) => ({
       titleId: row.titleId,
       gameName: titles.named(row.titleId).name,
       leaderboardId: row.leaderboardId,
-      leaderboardName: nameOf(row),
+      leaderboardName: boards.nameOf(row),
       playerName: row.player,
-      ...measure(row.rating, row.timeMs),
+      ...measureShown(row),
       setAt: instantOf(row.setMs),
       previousPlayerName: row.hasPrevious ? row.previousPlayer : null,
       previousRating: row.hasPrevious ? row.previousRating : null,
@@ -157,13 +159,4 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
   refuses: { 404: 'No game of this id or name is known.' }
-}
-
-function measure(rating: string, timeMs: number | null) {
-  return {
-    rating,
-    timeMs: timeMs ?? 0,
-    timeFormatted: timeMs === null ? '' : timeText(timeMs),
-    isTime: timeMs !== null
-  }
 }

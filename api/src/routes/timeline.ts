@@ -1,14 +1,13 @@
-import { instantOf, newUnlock, Timeline, timeText } from '@gamenet/schemas'
+import { INSTANTS_END_MS, instantOf, newUnlock, Timeline, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
 import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/feed-cursor.js'
+import { nextLink } from '../http/next-link.js'
 import { integer, text } from '../http/parameters.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
 import { type RankPlace, rankInstant, ranksGained, recordsOfPlayer } from '../queries/timeline.js'
-import { boardNames } from './board-names.js'
 import { readsNames } from './found-entry.js'
-import { END_OF_TIME_MS, nextLink } from './known-game.js'
 import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
@@ -124,9 +123,9 @@ async function answerTimeline(asked: AskedTimeline, context: AnswerContext): Pro
 async function boardEvents(playerKey: string, asked: AskedTimeline, context: AnswerContext) {
   const { tables, signal } = context
   const { limit, after } = asked
-  const [records, nameOf, titles] = await Promise.all([
+  const [records, boards, titles] = await Promise.all([
     rowsOf(tables, recordsOfPlayer, { playerKey }, { signal }),
-    boardNames(context),
+    context.boards(),
     context.catalog()
   ])
   // What set a record gained a rank too, mostly; a page of ranks loses at most so many of its own by that.
@@ -138,7 +137,7 @@ async function boardEvents(playerKey: string, asked: AskedTimeline, context: Ans
     titleId: row.titleId,
     gameName: titles.named(row.titleId).name,
     leaderboardId: row.leaderboardId,
-    leaderboardName: nameOf(row),
+    leaderboardName: boards.nameOf(row),
     playerName: row.playerName
   })
   return {
@@ -186,7 +185,7 @@ async function ranksBehind(
 /** Where the ranks begin behind a place: those of its instant stand last. */
 function rankPlace(after: Place | null): RankPlace {
   const first = { titleId: '', leaderboardId: 0, epoch: 0, partition: 0, offset: 0 }
-  if (after === null) return { atMs: END_OF_TIME_MS - 1, ...first }
+  if (after === null) return { atMs: INSTANTS_END_MS - 1, ...first }
   const [atMs, kind, titleId, leaderboardId, epoch, partition, offset] = after
   return kind === RANK ? { atMs, titleId, leaderboardId, epoch, partition, offset } : { atMs, ...first }
 }

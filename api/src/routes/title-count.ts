@@ -1,4 +1,4 @@
-import { instantOf, OnlineUsers, Refusal, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
+import { instantOf, OnlineUsers, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
@@ -8,6 +8,7 @@ import { newestHosts } from '../queries/match-list.js'
 import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
+import { knownTitle } from './known-game.js'
 import {
   type AskedSeries,
   askedSeries,
@@ -97,9 +98,9 @@ export const titleOnlineHistory: Endpoint<
     hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; 48 when not given.'),
     ...seriesParameters
   }),
-  resolve: async ({ titleId, ...input }, { nowMs, catalog }) => {
-    const series = askedSeries(input, { hours: 48 }, nowMs)
-    if ((await catalog()).byId(titleId) === undefined) throw new Refusal('title_unknown', [titleId])
+  resolve: async ({ titleId, ...input }, context) => {
+    const series = askedSeries(input, { hours: 48 }, context.nowMs)
+    await knownTitle(titleId, context)
     return { titleId, ...series }
   },
   reads: (series) => seriesReads('title-count', series, series.titleId),

@@ -4,7 +4,6 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { integer } from '../http/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { bestScores } from '../queries/user-score.js'
-import { boardNames } from './board-names.js'
 import { readsNames } from './found-entry.js'
 import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
@@ -53,9 +52,9 @@ export const userScores: Endpoint<ScoresInput, AskedScores> = {
 async function answerScores(asked: AskedScores, context: AnswerContext): Promise<UserScores> {
   const { tables, signal } = context
   const { player } = await knownUser(asked, context)
-  const [rows, nameOf, titles] = await Promise.all([
+  const [rows, boards, titles] = await Promise.all([
     rowsOf(tables, bestScores, { playerKey: player.key, limit: asked.limit }, { signal }),
-    boardNames(context),
+    context.boards(),
     context.catalog()
   ])
   return {
@@ -64,7 +63,7 @@ async function answerScores(asked: AskedScores, context: AnswerContext): Promise
     usingSiteUsernameFallback: player.from === 'username',
     scores: rows.map((row) => ({
       leaderboardId: row.leaderboardId,
-      leaderboardName: nameOf(row),
+      leaderboardName: boards.nameOf(row),
       titleId: row.titleId,
       gameName: titles.named(row.titleId).name,
       rank: row.rank,

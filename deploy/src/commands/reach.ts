@@ -2,7 +2,6 @@ import { type Config, FailureError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
 import type { Operations } from '../operator/operations.js'
 import { operatorClient } from '../operator/operator-client.js'
-import { openService } from '../service/service.js'
 import type { Terminal } from './terminal.js'
 
 /**
@@ -16,6 +15,8 @@ export async function withOperations<Answer>(
   const config = terminal.config()
   const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
   if (operatorUrl !== undefined) return use(operatorClient(operatorUrl))
+  // The engines are loaded only where they are opened: asking a running service takes a fifth of the processor time.
+  const { openService } = await import('../service/service.js')
   const service = await openService(config, 'offline', terminal.threadPoolSize)
   try {
     return await use(service.operations)

@@ -1,4 +1,4 @@
-import { openService, type Role, type Service } from '../service/service.js'
+import type { Role, Service } from '../service/service.js'
 import { print, type Terminal } from './terminal.js'
 
 /** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
@@ -12,7 +12,9 @@ export async function runUntilStopped(
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
   const stopped = signalled()
-  const service = await openService(terminal.config(), role, terminal.threadPoolSize)
+  const config = terminal.config()
+  const { openService } = await import('../service/service.js')
+  const service = await openService(config, role, terminal.threadPoolSize)
   const { close: _, operations: __, ...facts } = service
   print(terminal, options.json, facts, linesOf(service))
   await stopped

@@ -7,7 +7,7 @@ import type { DemoTitle } from './titles.js'
  * form     which columns it has and how it writes a result
  * result   milliseconds where less is better, else points
  * cycle    a player's time on a board: comes, improves ever more slowly, leaves, comes again
- * event    a board that its title lists only some of the time
+ * event    a board that its title lists only some of the time; each time it begins empty, and fills as it goes on
  * given    a board whose id and name are not ours to choose
  */
 
@@ -56,6 +56,9 @@ const CARS = ['Falcon GT', 'Comet S', 'R-4', 'Vortex', 'Model 12', 'Zephyr']
 const EVENT_SHARE = 0.04
 /** The part of an event's time in which it is listed. */
 const EVENT_LISTED_SHARE = 0.8
+/** The parts of an event's time before which nobody, and behind which everybody, has a result. */
+const EVENT_FIRST_SHARE = 0.1
+const EVENT_FULL_SHARE = 0.7
 /** Shares of the entries that stand under another's name: in capitals, or letter for letter. */
 const SHOUTED_SHARE = 0.02
 const REPEATED_SHARE = 0.004
@@ -81,9 +84,14 @@ export function boardsOf(seed: number, title: DemoTitle, given?: readonly GivenB
 
 /** Whether the title's page lists a board at an instant. */
 export function isListedAt(seed: number, board: Board, ms: number): boolean {
-  if (board.eventMs === undefined) return true
+  return eventShare(seed, board, ms) < EVENT_LISTED_SHARE
+}
+
+/** The share of an event's time that has passed; 0 for a board that is always listed. */
+function eventShare(seed: number, board: Board, ms: number): number {
+  if (board.eventMs === undefined) return 0
   const turn = ms / board.eventMs + chance(seed, stream.boardLife, placeOf(board), 2)
-  return turn - Math.floor(turn) < EVENT_LISTED_SHARE
+  return turn - Math.floor(turn)
 }
 
 function formOf(seed: number, title: DemoTitle, number: number): BoardForm {
@@ -130,9 +138,14 @@ function entriesAt(seed: number, board: Board, ms: number): Entry[] {
   const contenders = 5 + Math.floor(90 * chance(seed, stream.boardSize, place) ** 3)
   const firstPlayer = chanceBelow(PLAYER_COUNT, seed, stream.boardField, place)
   const par = parOf(seed, board, place)
+  const share = eventShare(seed, board, ms)
+  const hasResult = (key: number) =>
+    board.eventMs === undefined ||
+    share >= EVENT_FIRST_SHARE + (EVENT_FULL_SHARE - EVENT_FIRST_SHARE) * chance(seed, stream.eventEntry, key)
   const entries: Entry[] = []
   for (let contender = 0; contender < contenders; contender += 1) {
     const key = place * 128 + contender
+    if (!hasResult(key)) continue
     const lengthMs = (40 + chanceBelow(160, seed, stream.entryCycle, key)) * DAY_MS
     const phaseMs = chanceBelow(lengthMs, seed, stream.entryCycle, key, 1)
     const cycle = Math.floor((ms + phaseMs) / lengthMs)

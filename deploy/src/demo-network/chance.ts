@@ -39,6 +39,7 @@ export const stream = {
   entryDetail: 49,
   boardLife: 50,
   entryName: 51,
+  eventEntry: 52,
   playerBlock: 60,
   playerPlays: 61,
   playerStart: 62,

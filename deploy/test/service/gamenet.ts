@@ -54,6 +54,10 @@ export async function startGamenet(environment: Environment, command = 'start'):
   const child = spawnGamenet({ PORT: '0', OPERATOR_PORT: '0', ...environment }, [command, '--json'])
   const stderr = collect(child.stderr)
   const closed = once(child, 'close')
+  // A test that is cut off for its time runs no teardown, and its services would run for ever.
+  const killed = () => child.kill('SIGKILL')
+  process.once('exit', killed)
+  void closed.then(() => process.off('exit', killed))
   const line = await firstLine(child, stderr)
   return {
     ...Started.parse(JSON.parse(line)),

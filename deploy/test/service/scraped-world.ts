@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createIngest, createPeople, type Ingest, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
+import { createProjector, migrate, type Projector, readBeside, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
@@ -47,7 +47,26 @@ export function lifeUntil(calls: number, isDone: boolean): Life & { isOver(): bo
   }
 }
 
-export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
+/** The engine as a process has it. */
+function living(tables: Tables, life: Life): Tables {
+  return {
+    execute: (sql, parameters) => life.call('execute', () => tables.execute(sql, parameters)),
+    rows: (sql, parameters) => life.call('rows', () => tables.rows(sql, parameters)),
+    json: (sql, parameters) => life.call('json', () => tables.json(sql, parameters)),
+    insert: (table, columns, body) => life.call(`insert ${table}`, () => tables.insert(table, columns, body))
+  }
+}
+
+export type WorldOptions = {
+  /** Whose pages are scraped; those of `upstream` unless given. */
+  readonly upstreamUrl?: string
+  /** The clock of everything that scrapes. */
+  readonly now?: () => number
+  /** How the projector lives; it goes on behind a call that fails. */
+  readonly projecting?: Life
+}
+
+export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Promise<ScrapedWorld> {
   const dir = t.testdir({})
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
@@ -60,7 +79,10 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
   t.teardown(() => writes.close())
   await migratePostgres(writes)
   const projector = createProjector({
-    tables: { loader: tables.loader, projections: tables.projections },
+    tables: {
+      loader: living(tables.loader, options.projecting ?? UNDISTURBED),
+      projections: living(tables.projections, options.projecting ?? UNDISTURBED)
+    },
     startReading: readBeside(log, topics, AT_ONCE),
     sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),
@@ -87,7 +109,8 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
         },
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
         people: createPeople({ writes: async () => writes, registry }),
-        upstreamUrl: upstream.url,
+        upstreamUrl: options.upstreamUrl ?? upstream.url,
+        ...(options.now === undefined ? {} : { now: options.now }),
         periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: 0 },
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',

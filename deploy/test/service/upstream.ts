@@ -28,7 +28,7 @@ export type UpstreamGame = {
 /** An upstream network whose pages a test writes: plain HTML to upstream.md's facts, from a plain server. */
 export type Upstream = {
   readonly url: string
-  /** Replaces what both pages show. */
+  /** Replaces what both lists show. Each title gets a page of its own that agrees, unless `showGame` says another. */
   show(page: { registered: number; online: number; titles: readonly UpstreamTitle[] }): void
   /** Replaces the home page by any text, such as a broken one. */
   showText(home: string): void
@@ -47,13 +47,15 @@ export async function startUpstream(): Promise<Upstream> {
   let home = ''
   let list = ''
   let unchanged = 0
-  const games = new Map<string, UpstreamGame | string>()
+  let titles: readonly UpstreamTitle[] = []
+  const games = new Map<string, UpstreamGame | string | null>()
   const asked: string[] = []
   const pageAt = (path: string): string | undefined => {
     if (path === '/') return home
     if (path === '/games') return list
     const [, titleId = '', board] = /^\/games\/(\w+)(?:\?leaderboard=(\d+))?$/.exec(path) ?? []
-    const game = games.get(titleId)
+    const title = titles.find((each) => each.titleId === titleId)
+    const game = games.get(titleId) ?? (games.has(titleId) || title === undefined ? undefined : gameOf(title))
     return game === undefined || typeof game === 'string' ? game : gamePage(game, board)
   }
   const server = createServer(async (request, response) => {
@@ -74,6 +76,7 @@ export async function startUpstream(): Promise<Upstream> {
   const upstream: Upstream = {
     url: `http://127.0.0.1:${port}`,
     show(page) {
+      titles = page.titles
       home = homePage(page)
       list = gamesPage(page.titles)
     },
@@ -81,8 +84,7 @@ export async function startUpstream(): Promise<Upstream> {
       home = text
     },
     showGame(titleId, game) {
-      if (game === null) games.delete(titleId)
-      else games.set(titleId, game)
+      games.set(titleId, game)
     },
     asked,
     unchanged: () => unchanged,
@@ -109,6 +111,18 @@ function row(title: UpstreamTitle): string {
       ? '-'
       : `${title.lobbies.players} in ${title.lobbies.sessions} session${title.lobbies.sessions === 1 ? '' : 's'}`
   return `<tr>${firstCells(title)}<td>${title.online}</td><td>${sessions}</td><td><i></i><i></i><i${title.hasBoards === true ? '' : ' class="invisible"'}></i><i></i></td></tr>`
+}
+
+/** As many lobbies and players as the home page counts, and no list of boards. */
+function gameOf({ lobbies }: UpstreamTitle): UpstreamGame {
+  const { players, sessions } = lobbies ?? { players: 0, sessions: 0 }
+  return {
+    lobbies: Array.from({ length: sessions }, (_, at) => ({
+      host: `host ${at + 1}`,
+      players: Math.floor((players + at) / sessions),
+      most: 16
+    }))
+  }
 }
 
 function gamePage({ lobbies, boards }: UpstreamGame, asked: string | undefined): string {

@@ -69,6 +69,8 @@ export type BoardTurns = {
    * unless they are being visited. The list itself then rests for its period.
    */
   setBoards(titleId: string, leaderboardIds: readonly number[]): Promise<{ readonly added: number }>
+  /** Makes the list of a title due now, unless it could not be read last time. */
+  hastenList(titleId: string): Promise<void>
   /** How many turns there are, and how many of them are due and not taken. */
   count(): Promise<{ readonly all: number; readonly due: number }>
   /** The clock by which turns are due. */
@@ -149,6 +151,13 @@ export function boardTurns(
         [titleId]
       )
       return { added: added.length }
+    },
+    async hastenList(titleId) {
+      await writes.query(
+        `UPDATE board_turn AS t SET due_at = least(t.due_at, now())
+         WHERE t.title_id = $1 AND t.leaderboard_id = ${LIST} AND t.failures = 0`,
+        [titleId]
+      )
     },
     async count() {
       const [row] = await writes.query<{ all: string; due: string }>(

@@ -11,7 +11,7 @@ import { type Heads, headsOf, type Reached } from '../caught-up.js'
 import type { FetchedPage } from '../fetch/page-fetcher.js'
 import type { LogExtents } from '../log.js'
 import type { ListedBoard } from '../pages/board-list.js'
-import type { GamePage } from '../pages/game-page.js'
+import type { GamePage, ShownBoard } from '../pages/game-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { PagePart } from '../pages/parsed-page.js'
 import { publication } from '../publish.js'
@@ -62,6 +62,8 @@ export type VisitBatch = {
   readonly states: ReadonlyMap<string, BoardState>
   /** The boards of each title, by id: as the tables had them, and then as they were published. */
   readonly lists: ReadonlyMap<string, Map<number, KnownBoard>>
+  /** Whether the tables had all that the log held of lists then. */
+  readonly areListsKnown: boolean
   /** Titles whose turns were brought to their list in this batch, with the ids of that list. */
   readonly listed: Map<string, string>
 }
@@ -74,6 +76,7 @@ const UNKNOWN: BoardState = { version: '0', newestMs: -1 }
  * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant
  * it ends at, no change is published twice: a turn counts as unclean from when it was taken until its end is written, and
  * the board of an unclean turn is compared with the tables only when these have all that the log held when it was taken.
+ * What a list says anew is published by its own visit alone; a board whose page shows it makes that visit due.
  * Rejects when the log, the tables or the turns cannot be asked; the turn then stays unclean until its next visit.
  */
 export async function visitBoard(
@@ -84,7 +87,7 @@ export async function visitBoard(
   signal: AbortSignal
 ): Promise<Visit> {
   const needed = turn.wasUnclean ? batch.headsWhenTaken : turn.appended
-  if (turn.leaderboardId !== null && !batch.reached.has(needed)) {
+  if (!(turn.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
     await needs.turns.end(turn, { ...kept(turn), restS: BEHIND_REST_S })
     return { outcome: 'behind', fault: `${pathOf(turn)}: what was published of it before cannot be read yet` }
   }
@@ -140,20 +143,14 @@ async function newsOf(
   const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
   const list = listOf(page.boards, known)
   const boards = list.ok ? leaderboardsOf(titleId, list.value, known, fetched.answeredAtMs) : []
-  // At once, before other visits of the batch compare their lists of the same title.
-  for (const { leaderboardId: id, name, listed = true, observedAt } of boards) {
-    known.set(id, { name, listed, observedAtMs: millisecondsOf(observedAt) })
-  }
   const isVanished =
     leaderboardId !== null && list.ok && !list.value.some((each) => each.leaderboardId === leaderboardId)
   const news = { fetched, before, list, boards, isVanished, content: '' }
   if (leaderboardId === null || isVanished) return { ...news, entries: { ok: true, value: [] } }
   const { board } = page
   if (!board.ok) return { ...news, entries: board }
-  if (board.value.leaderboardId !== leaderboardId) {
-    const shown = board.value.leaderboardId === undefined ? 'none' : `board ${board.value.leaderboardId}`
-    return { ...news, entries: { ok: false, reason: `asked for board ${leaderboardId}, the page shows ${shown}` } }
-  }
+  const fault = otherBoardIn(board.value, leaderboardId, list.ok ? fetched.address : undefined)
+  if (fault !== undefined) return { ...news, entries: { ok: false, reason: fault } }
   // A tenth of the work of reading the board back and comparing, and most visits find nothing new.
   const content = createHash('sha256').update(JSON.stringify(board.value.entries)).digest('base64')
   if (content === equal?.content) return { ...news, content, entries: { ok: true, value: [] } }
@@ -166,6 +163,20 @@ async function newsOf(
     page: board.value.entries
   })
   return { ...news, content, entries: { ok: true, value: entries } }
+}
+
+/**
+ * Why a page is not known to show the board that was asked for; undefined when it does. One whose list, all readable,
+ * selects nothing shows what its address says, which is another one when it was redirected.
+ */
+function otherBoardIn(shown: ShownBoard, asked: number, address: string | undefined): string | undefined {
+  if (shown.leaderboardId === asked) return undefined
+  if (shown.leaderboardId === undefined && address !== undefined) {
+    if (new URL(address).searchParams.get('leaderboard') === `${asked}`) return undefined
+    return `asked for board ${asked}, and was led to a page that does not say which one it shows`
+  }
+  const named = typeof shown.leaderboardId === 'number' ? `board ${shown.leaderboardId}` : 'none'
+  return `asked for board ${asked}, the page shows ${named}`
 }
 
 /** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */
@@ -191,16 +202,15 @@ async function publishNews(
     return await failed(needs, turn, faults.join('; '), true)
   // Whoever has lost the turn must not append: the other compares with tables that know nothing of it.
   if (!(await turns.renew(turn))) return { outcome: 'given-up' }
-  await reader.publish(publication(leaderboardTopic, boards))
-  const added = list.ok ? await bringTurnsTo(turns, turn.titleId, list.value, batch) : 0
+  const added = list.ok ? await followList(needs, reader, turn, batch, { list: list.value, boards }) : 0
   if (!entries.ok) return await failed(needs, turn, faults.join('; '), true)
   const changes = entries.value
   await reader.publish(publication(leaderboardEntryTopic, changes))
   const hasChanged = changes.length > 0 || (turn.leaderboardId === null && added + boards.length > 0)
   if (news.isVanished) await turns.drop(turn)
   else {
-    // What is published now is known to be equal only once it is in the tables.
-    const isEqual = changes.length === 0 && list.ok && turn.leaderboardId !== null
+    // What is published now is known to be equal only once it is in the tables; so is a list that is new.
+    const isEqual = changes.length === 0 && list.ok && boards.length === 0 && turn.leaderboardId !== null
     await turns.end(turn, {
       ...rested(needs, turn, hasChanged),
       isUnclean: false,
@@ -210,6 +220,28 @@ async function publishNews(
   }
   const outcome = hasChanged ? 'changed' : 'unchanged'
   return faults.length === 0 ? { outcome, changes } : { outcome, changes, fault: faults.join('; ') }
+}
+
+/**
+ * Publishes what a list says anew, and brings the title's turns to it; gives how many were added. Of a list only one
+ * visit is under way at a time, so that nothing of it is told twice: a visit of a board leaves what is new to that one.
+ */
+async function followList(
+  { turns }: VisitNeeds,
+  reader: Reader,
+  { titleId, leaderboardId }: Turn,
+  batch: VisitBatch,
+  { list, boards }: { readonly list: readonly ListedBoard[]; readonly boards: News['boards'] }
+): Promise<number> {
+  if (leaderboardId !== null && boards.length > 0) {
+    await turns.hastenList(titleId)
+    return 0
+  }
+  await reader.publish(publication(leaderboardTopic, boards))
+  for (const { leaderboardId: id, name, listed = true, observedAt } of boards) {
+    batch.lists.get(titleId)?.set(id, { name, listed, observedAtMs: millisecondsOf(observedAt) })
+  }
+  return await bringTurnsTo(turns, titleId, list, batch)
 }
 
 /** Once a title and batch, unless its list changes meanwhile. */
@@ -248,7 +280,8 @@ function rested(
   hasChanged: boolean
 ): Pick<Visited, 'periodS' | 'restS' | 'failures'> {
   const periodS = nextPeriodS(turn.periodS, hasChanged, shortestS)
-  return { periodS, restS: restS(periodS, random()), failures: 0 }
+  const isFirst = turn.equal === null && turn.appended.length === 0 && turn.periodS <= shortestS
+  return { periodS, restS: restS(periodS, random(), isFirst), failures: 0 }
 }
 
 function stateOf({ titleId, leaderboardId }: Turn, { states }: VisitBatch): BoardState {

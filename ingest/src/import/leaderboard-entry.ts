@@ -1,5 +1,5 @@
 import { leaderboardEntryTopic, millisecondsOfTime, timeText } from '@gamenet/schemas'
-import { visibleText } from '../pages/page-text.js'
+import { lineText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
 import { type Fields, importable, type Outcome } from './importable.js'
 import { shown } from './row-judge.js'
@@ -53,7 +53,7 @@ function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
   for (const field of ['playerName', 'rating', 'changeType']) {
     const value = shown[field]
-    if (typeof value === 'string') shown[field] = visibleText(value)
+    if (typeof value === 'string') shown[field] = lineText(value)
   }
   return shown
 }

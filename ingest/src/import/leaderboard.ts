@@ -1,5 +1,5 @@
 import { leaderboardTopic } from '@gamenet/schemas'
-import { visibleText } from '../pages/page-text.js'
+import { lineText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
 import { importable } from './importable.js'
 
@@ -11,5 +11,5 @@ export const leaderboardImport = importable({
   measured: [],
   aheadMsMax: AHEAD_OF_NOW_MS_MAX,
   outcome: (fields, judge) =>
-    judge(typeof fields.name === 'string' ? { ...fields, name: visibleText(fields.name) } : fields)
+    judge(typeof fields.name === 'string' ? { ...fields, name: lineText(fields.name) } : fields)
 })

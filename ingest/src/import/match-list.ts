@@ -1,6 +1,6 @@
 import { COUNT_MAX, Instant, Lobby, type MatchesListed, matchListTopic, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { visibleText } from '../pages/page-text.js'
+import { lineText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
 import { type Fields, type Importable, importable, type Outcome } from './importable.js'
 import { matchListGathering } from './match-list-gathering.js'
@@ -48,7 +48,7 @@ function lobbyOutcome(fields: Fields): Outcome {
     const lacking = titleId === undefined ? 'titleId' : observedAt === undefined ? 'observedAt' : undefined
     return lacking === undefined ? { kind: 'missing' } : { kind: 'fault', reason: `${lacking} is missing` }
   }
-  const host = typeof hostName === 'string' ? visibleText(hostName) : hostName
+  const host = typeof hostName === 'string' ? lineText(hostName) : hostName
   const row =
     currentPlayers === CLOSED
       ? judged<LobbyRow>(ClosedRow, { titleId, observedAt, hostName: host, currentPlayers })
@@ -67,7 +67,7 @@ function withLobbiesAsShown(fields: Fields): Fields {
       const { hostName, maxPlayers } = lobby
       return {
         ...lobby,
-        hostName: typeof hostName === 'string' ? visibleText(hostName) : hostName,
+        hostName: typeof hostName === 'string' ? lineText(hostName) : hostName,
         maxPlayers: maxPlayers ?? 0
       }
     })

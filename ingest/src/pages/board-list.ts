@@ -33,12 +33,14 @@ export function readBoardList(select: PageElement, source: PageSource): PagePart
   return { ok: true, value: [...boards.values()] }
 }
 
-/** The board that is selected: of several the last, as in a browser; undefined when none is, or only the placeholder. */
-export function readSelectedBoard(select: PageElement, source: PageSource): PagePart<number | undefined> {
+/** The board that is selected: of several the last, as in a browser; null for the placeholder, undefined when none is. */
+export function readSelectedBoard(select: PageElement, source: PageSource): PagePart<number | null | undefined> {
   const options = optionsIn(select, source)
   if (typeof options === 'string') return { ok: false, reason: options }
-  const value = options.findLast(({ attribs }) => attribs.selected !== undefined)?.attribs.value
-  if (value === undefined || value === '') return { ok: true, value: undefined }
+  const selected = options.findLast(({ attribs }) => attribs.selected !== undefined)
+  if (selected === undefined) return { ok: true, value: undefined }
+  const { value = '' } = selected.attribs
+  if (value === '') return { ok: true, value: null }
   const leaderboardId = boardIdIn(value)
   return leaderboardId === undefined
     ? { ok: false, reason: `${NAME} has no whole number selected, but ${quoted(value)}` }

@@ -15,8 +15,8 @@ export type GamePage = {
 }
 
 export type ShownBoard = {
-  /** Which board the page says to show; undefined when it does not say. */
-  readonly leaderboardId: number | undefined
+  /** Which board the page says to show: null when it says none, undefined when it says nothing of it. */
+  readonly leaderboardId: number | null | undefined
   readonly entries: readonly BoardEntry[]
 }
 

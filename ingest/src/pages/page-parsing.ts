@@ -13,8 +13,13 @@ export type PageParsing = {
   close(): Promise<void>
 }
 
+/** Said by the thread when it has loaded and begins with a page: the time that a page may take counts from there. */
+export const PARSING_BEGINS = 'parsing begins'
+
 /** A real page takes 0.05 s; some 400 KB of hostile markup take half a minute. */
 const PARSE_TIMEOUT_MS = 10_000
+/** What the thread loads takes 0.5 s, and 10 s and more where many processes want the same processors. */
+const START_TIMEOUT_MS = 60_000
 const HEAP_MAX_MB = 512
 
 /**
@@ -65,20 +70,21 @@ type ThreadAnswer = { ok: true; page: unknown } | { ok: false; reason: string }
 
 /** The thread keeps the process alive only while it works. */
 async function answerOf(thread: Worker, request: ParseRequest, timeoutMs: number): Promise<ThreadAnswer> {
-  let timer: NodeJS.Timeout | undefined
   let settle: (answer: ThreadAnswer) => void = () => {}
   const answer = new Promise<ThreadAnswer>((resolve) => {
     settle = resolve
   })
-  const onMessage = (page: unknown) => settle({ ok: true, page })
+  const tooLong = (reason: string, ms: number) => setTimeout(() => settle({ ok: false, reason }), ms)
+  let timer = tooLong(`the parser did not begin within ${START_TIMEOUT_MS} ms`, START_TIMEOUT_MS)
+  const onMessage = (message: unknown) => {
+    if (message !== PARSING_BEGINS) return settle({ ok: true, page: message })
+    clearTimeout(timer)
+    timer = tooLong(`the page took longer than ${timeoutMs} ms to parse`, timeoutMs)
+  }
   const onError = (error: Error) => settle({ ok: false, reason: `the page broke the parser: ${error.message}` })
   const onExit = () => settle({ ok: false, reason: 'the parsing of the page was stopped' })
   thread.ref()
   thread.on('message', onMessage).on('error', onError).on('exit', onExit)
-  timer = setTimeout(
-    () => settle({ ok: false, reason: `the page took longer than ${timeoutMs} ms to parse` }),
-    timeoutMs
-  )
   thread.postMessage(request)
   try {
     return await answer

@@ -12,6 +12,14 @@ export function visibleText(text: string): string {
 }
 
 /**
+ * A text as a browser shows it in a line: white space of HTML collapsed, none at the ends. Other spaces (no-break,
+ * ideographic …) and marks that are not seen are part of the text: of a name, each counts.
+ */
+export function lineText(text: string): string {
+  return text.replace(/[ \t\n\f\r]+/g, ' ').replace(/^ | $/g, '')
+}
+
+/**
  * The count that a page's text says: `21,345` or `21345`, at most {@link COUNT_MAX}. Anything else (`2,13,45`,
  * `1.5`, `-3`, nothing) is undefined: on a page of counts a doubtful number is no number.
  */

@@ -1,4 +1,5 @@
 import type { Htmlparser2TreeAdapterMap } from 'parse5-htmlparser2-tree-adapter'
+import { lineText } from './page-text.js'
 
 /*
  * Long tables are read straight from the tree: a selector for each cell of 100,000 rows takes as long as the parsing itself.
@@ -23,14 +24,9 @@ export function isElement(node: PageNode): node is PageElement {
   return 'attribs' in node
 }
 
-/**
- * An element's text as a browser shows it in a line: white space of HTML collapsed, none at the ends, a line break a space.
- * Other spaces (no-break, ideographic …) and marks that are not seen are part of the text: of a name, each counts.
- */
+/** An element's text as a browser shows it in a line, a line break as a space. */
 export function shownText(element: PageElement): string {
-  return textIn(element, 0)
-    .replace(/[ \t\n\f\r]+/g, ' ')
-    .replace(/^ | $/g, '')
+  return lineText(textIn(element, 0))
 }
 
 /** Whether an element's class names have this one. */

@@ -5,8 +5,7 @@ import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
 import { type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
 import { farther, headsOf, untilCaughtUp } from '../caught-up.js'
-import type { Reader, Reading, Source } from './reading.js'
-import { namedGaps } from './run-source.js'
+import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
 /** Visits of one run at most: few enough to tell soon how they went, enough that what is asked for all costs little. */
 const BATCH_VISITS_MAX = 50
@@ -153,7 +152,7 @@ async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSi
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const reached = await untilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
   const listHeads = await headsOf(log, leaderboardTopic.name)
-  await untilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
+  const reachedLists = await untilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
   const boards = turns.flatMap(({ titleId, leaderboardId }) =>
     leaderboardId === null ? [] : [{ titleId, leaderboardId }]
   )
@@ -162,6 +161,7 @@ async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSi
     headsWhenTaken,
     states: await boardStates(tables, boards, signal),
     lists: await knownLists(tables, [...new Set(turns.map(({ titleId }) => titleId))], signal),
+    areListsKnown: reachedLists.has(listHeads),
     listed: new Map()
   }
 }
@@ -169,7 +169,7 @@ async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSi
 function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
   const isNothingRead = visits.every(({ outcome }) => outcome === 'failed' || outcome === 'behind')
-  if (signal.aborted && visits.length === 0) return { ok: false, reason: 'the service is stopping' }
+  if (signal.aborted && visits.length === 0) return { ok: false, reason: STOPPING }
   if (visits.length > 0 && isNothingRead) return { ok: false, reason: namedGaps(gaps) }
   return { ok: true, publications: [], gaps }
 }

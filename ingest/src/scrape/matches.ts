@@ -6,8 +6,7 @@ import { publication } from '../publish.js'
 import type { ReadTables } from '../read-tables.js'
 import { matchListOf } from '../sources/match-list.js'
 import { createPageReader } from './page-reader.js'
-import type { Source } from './reading.js'
-import { namedGaps } from './run-source.js'
+import { namedGaps, type Source, STOPPING } from './reading.js'
 
 /** Newest counts that are not in the tables by then are seen by the next run. */
 const CAUGHT_UP_MS = 5_000
@@ -35,7 +34,7 @@ export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables;
       let lists: MatchesListed[] = []
       let publishedAtMs = performance.now()
       for (const [titleId, readMatches] of readers) {
-        if (signal.aborted) return { ok: false, reason: 'the service is stopping' }
+        if (signal.aborted) return { ok: false, reason: STOPPING }
         const read = await readMatches(reader.fetcher, signal)
         if (read.ok) lists.push(matchListOf(titleId, read.page, read.observedAt))
         else gaps.push(`${titleId}: ${read.reason}`)

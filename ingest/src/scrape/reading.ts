@@ -34,6 +34,18 @@ export type Source = {
   read(reader: Reader, signal: AbortSignal): Promise<Reading>
 }
 
+/** Why a run that was cut off failed. */
+export const STOPPING = 'the service is stopping'
+
+/** Unreadable rows that a reason names; more of them say nothing new. */
+const GAPS_NAMED_MAX = 20
+
+/** The first of what could not be read, and how many more there are. */
+export function namedGaps(gaps: readonly string[]): string {
+  const more = gaps.length - GAPS_NAMED_MAX
+  return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
+}
+
 /** The log did not take what a run published. */
 export class LogRefused extends Error {
   readonly topic: string

@@ -4,7 +4,7 @@ import type { Log } from '../log.js'
 import type { People } from '../people/people.js'
 import { type Publication, publish } from '../publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
-import { LogRefused, type Source } from './reading.js'
+import { LogRefused, namedGaps, type Source, STOPPING } from './reading.js'
 
 /** Where structured lines of the program's log go; pino and Fastify's logger are such. */
 export type Logger = {
@@ -24,10 +24,6 @@ export type RunNeeds = {
   /** Called when the log did not take a run's events. */
   readonly onLogRefusal: () => void
 }
-
-/** Unreadable rows that a reason names; more of them say nothing new. */
-const GAPS_NAMED_MAX = 20
-const STOPPING = 'the service is stopping'
 
 /**
  * One run: read, publish, say how it went. The `scrape` event comes last, so whoever sees it finds the events of
@@ -90,10 +86,4 @@ function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown
   }
   logger.error({ err: error, source }, 'a source threw: this is a defect')
   return `the scraper itself failed: ${error instanceof Error ? error.message : String(error)}`
-}
-
-/** The first of what could not be read, and how many more there are. */
-export function namedGaps(gaps: readonly string[]): string {
-  const more = gaps.length - GAPS_NAMED_MAX
-  return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
 }

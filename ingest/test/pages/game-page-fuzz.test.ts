@@ -144,7 +144,7 @@ function differences({ matches, boards, board }: GamePage, model: GamePageModel)
   }
   if (board.ok) {
     const { leaderboardId, entries } = board.value
-    const isShown = leaderboardId === undefined || leaderboardId === model.boards[0]?.leaderboardId
+    const isShown = leaderboardId == null || leaderboardId === model.boards[0]?.leaderboardId
     if (!isShown) found.push(`board ${leaderboardId} is shown`)
     compare(
       'entries',

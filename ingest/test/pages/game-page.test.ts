@@ -189,14 +189,14 @@ test('a list of boards with an option that cannot be read is no list, and takes 
   t.match(parsed(pageWith('', '<option value=7>x<option value=8>y')).boards, { ok: true, value: [{}, {}] })
 })
 
-test('which board a page shows is said by its selected option, and only by that', async (t) => {
+test('which board a page shows is said by its selected option: none by the placeholder, nothing by a list without', async (t) => {
   const shownBy = (options: string) => {
     const { board } = parsed(pageWith(row(1, 'ann', '5'), options))
     return board.ok ? board.value.leaderboardId : board.reason
   }
   t.equal(shownBy('<option value="7">x</option><option value="8" selected>y</option>'), 8)
   t.equal(shownBy('<option value="" selected>-</option><option value="8" selected>y</option>'), 8)
-  t.equal(shownBy('<option value="" selected>-</option><option value="8">y</option>'), undefined)
+  t.equal(shownBy('<option value="" selected>-</option><option value="8">y</option>'), null)
   t.equal(shownBy('<option value="8">y</option>'), undefined)
   t.match(shownBy('<option value="eight" selected>y</option>'), /no whole number selected, but "eight"/)
 })

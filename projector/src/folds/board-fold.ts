@@ -24,19 +24,19 @@ export type FoldedBoard = {
  * history, for where its changes were recorded depends on it; of another what decides in the window is enough.
  */
 export function foldBoard(entries: readonly Entry[], sinceMs: number, reignsBefore: readonly Reign[]): FoldedBoard {
-  const window = entries.flatMap(({ states, first }) => states.slice(first)).sort(compareStates)
+  const window = entries
+    .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
+    .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
   const changes = entries.flatMap(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
   const board = boardBefore(entries, current, window, cutAt(reignsBefore, sinceMs))
-  const follow = rankFollower(changes)
+  const follow = rankFollower(changes, (entry) => board.rankOf(entry))
 
   for (let n = 0; n < window.length; ) {
     let next = n
     while (next < window.length && window[next]?.ms === window[n]?.ms) next += 1
     const atOnce = window.slice(n, next)
-    follow(atOnce, 'previousRank', (entry) => board.rankOf(entry))
-    board.pass(atOnce)
-    follow(atOnce, 'newRank', (entry) => board.rankOf(entry))
+    follow.around(atOnce, () => board.pass(atOnce))
     n = next
   }
   const last = current.filter((state) => state !== undefined)
@@ -65,7 +65,7 @@ function boardBefore(
   for (const { states, first } of entries) {
     for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
   }
-  const byName = new Map(entries.map((entry, n) => [`${entry.occurrence}/${entry.playerName}`, n]))
+  const holderOf = entryFinder(entries)
   const shown = (entry: number | undefined) => {
     const state = entry === undefined ? undefined : current[entry]
     return state === undefined || state.isGone ? undefined : state
@@ -84,7 +84,7 @@ function boardBefore(
     }
     const at = atOnce[0]?.ms ?? 0
     if (ranks.hasRankedOnes) {
-      records.judgeRanks(at, ranks, ({ occurrence, playerName }) => shown(byName.get(`${occurrence}/${playerName}`)))
+      records.judgeRanks(at, ranks, (reign) => shown(holderOf(reign)))
     }
   }
   const rankOf = (entry: number): number | null => {
@@ -94,23 +94,33 @@ function boardBefore(
   return { records, pass, rankOf }
 }
 
+/** Finds the entry that a reign is about. The names are gathered at the first question: a board seen first asks none. */
+function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | undefined {
+  const keyOf = ({ occurrence, playerName }: Entry | Reign) => `${occurrence}/${playerName}`
+  let byName: ReadonlyMap<string, number> | undefined
+  return (reign) => {
+    byName ??= new Map(entries.map((entry, n) => [keyOf(entry), n]))
+    return byName.get(keyOf(reign))
+  }
+}
+
 /** Writes down the ranks around each instant, of the entries that have a change in it. */
-function rankFollower(changes: readonly EntryChange[]) {
-  const all = changes.map((change) => ({
-    ...change,
-    previousRank: null as number | null,
-    newRank: null as number | null
-  }))
+function rankFollower(changes: readonly EntryChange[], rankOf: (entry: number) => number | null) {
+  // Written out, for objects that are spread take four times as long.
+  const all = changes.map(({ state, before, change, recorded }) => {
+    return { state, before, change, recorded, previousRank: null as number | null, newRank: null as number | null }
+  })
   const byState = new Map(all.map((change) => [change.state, change]))
-  const follow = (
-    states: readonly State[],
-    side: 'previousRank' | 'newRank',
-    rankOf: (entry: number) => number | null
-  ): void => {
-    for (const state of states) {
-      const change = byState.get(state)
-      if (change?.change !== undefined) change[side] = rankOf(state.entry)
+  return {
+    changes: all as readonly RankedChange[],
+    around(states: readonly State[], pass: () => void): void {
+      const followed = states.flatMap((state) => {
+        const change = byState.get(state)
+        return change?.change === undefined ? [] : change
+      })
+      for (const change of followed) change.previousRank = rankOf(change.state.entry)
+      pass()
+      for (const change of followed) change.newRank = rankOf(change.state.entry)
     }
   }
-  return Object.assign(follow, { changes: all as readonly RankedChange[] })
 }

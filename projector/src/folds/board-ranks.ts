@@ -25,15 +25,19 @@ export class BoardRanks {
 
   /** `states`: all that will ever be on the board here. */
   constructor(states: readonly State[]) {
-    for (const state of states) this.#seats.set(state, { kind: kindOf(state), place: 0, measure: 0, equal: 0 })
-    const of = (kind: Kind) => states.filter((state) => this.#seats.get(state)?.kind === kind)
+    const kinds: Record<Kind, State[]> = { ordered: [], stated: [], measured: [] }
+    for (const state of states) {
+      const kind = kindOf(state)
+      this.#seats.set(state, { kind, place: 0, measure: 0, equal: 0 })
+      kinds[kind].push(state)
+    }
     const byName = (a: State, b: State) => compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
-    const measured = of('measured')
+    const { ordered, stated, measured } = kinds
     const measures = measured.length === 0 ? [] : byMeasure(states)
     for (const [n, { state, equal }] of measures.entries()) Object.assign(this.#seat(state), { measure: n, equal })
     this.#byPlace = {
-      ordered: of('ordered').sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || byName(a, b)),
-      stated: of('stated').sort((a, b) => (a.statedRank ?? 0) - (b.statedRank ?? 0) || byName(a, b)),
+      ordered: ordered.sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || byName(a, b)),
+      stated: stated.sort((a, b) => (a.statedRank ?? 0) - (b.statedRank ?? 0) || byName(a, b)),
       measured: measured.sort((a, b) => this.#seat(a).equal - this.#seat(b).equal || byName(a, b))
     }
     for (const all of Object.values(this.#byPlace)) {

@@ -1,3 +1,4 @@
+import { boardKey } from '@gamenet/schemas'
 import type { AnswerRow, Fold, WriteRow } from '../folding/fold.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Entry, Position, State } from './board-history.js'
@@ -81,7 +82,8 @@ export const foldLeaderboardEntry: Fold = ({ entries = [], records = [], told = 
 }
 
 function byBoard(rows: readonly AnswerRow[]): (board: AnswerRow) => AnswerRow | undefined {
-  const keyOf = ({ title_id: titleId, leaderboard_id: leaderboardId }: AnswerRow) => `${titleId}/${leaderboardId}`
+  const keyOf = ({ title_id, leaderboard_id }: AnswerRow) =>
+    boardKey({ titleId: String(title_id), leaderboardId: Number(leaderboard_id) })
   const found = new Map(rows.map((row) => [keyOf(row), row]))
   return (board) => found.get(keyOf(board))
 }

@@ -1,6 +1,6 @@
-import type { PartitionExtent, Topic } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
-import { Checkpoints, loadCheckpoint, type Progress, storeCheckpoints } from '../checkpoint.js'
+import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
 import { eventTables } from '../event-tables.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'

@@ -1,4 +1,4 @@
-import { matchListTopic } from '@gamenet/schemas'
+import { INSTANTS_END_MS, matchListTopic } from '@gamenet/schemas'
 import { DAY_MS, type FoldProjection, INSTANT_MS } from '../projection.js'
 import { matchList } from './match-list.js'
 
@@ -10,7 +10,7 @@ const RECENT_MS = 2 * DAY_MS
 /** How far back a cut is looked for at first; most matches are shorter. Further back is all that was ever listed. */
 const NEAR_MS = DAY_MS
 /** Behind every instant: stands beside the title '', so that no array is empty. */
-const FAR_MS = `toInt64(${Date.UTC(2106, 0, 1)})`
+const FAR_MS = `toInt64(${INSTANTS_END_MS})`
 const RECENTLY = `arrayMin({since_ms}) - ${RECENT_MS}`
 
 const ms = (column: string) => `toUnixTimestamp64Milli(${column})`

@@ -1,15 +1,20 @@
 import type { LogReader, Tables } from '../src/index.js'
-import type { MemoryLog } from './memory-log.js'
 import { projectorOn } from './pipeline.js'
 
-/** When a process dies: at the n-th call of the world, before or after it took effect, and at every call after it. */
-export type Death = { readonly afterCalls: number; readonly isDone: boolean }
+export type Death = {
+  /** The call that nothing comes back from. */
+  readonly afterCalls: number
+  /** Whether that call took effect before. */
+  readonly isDone: boolean
+  /** Whose calls count: those of the projections alone, or those of the loader and of the log too. */
+  readonly calls: 'projections' | 'all'
+}
 
-/** Runs a projector until all is read or the process dies; true when it died. */
+/** Runs a projector until all is read or the process dies in a call; true when it died. */
 export async function liveUntilDeath(
   tables: { loader: Tables; projections: Tables },
-  log: MemoryLog,
-  { afterCalls, isDone }: Death
+  log: LogReader,
+  { afterCalls, isDone, calls: mortals }: Death
 ): Promise<boolean> {
   let calls = 0
   let die = () => {}
@@ -31,12 +36,16 @@ export async function liveUntilDeath(
     json: (sql, parameters) => call(() => of.json(sql, parameters)),
     insert: (table, columns, body) => call(() => of.insert(table, columns, body))
   })
-  const reader: LogReader = {
+  const mortalReader: LogReader = {
     extents: (topic) => log.extents(topic),
     commit: (topic, position) => call(() => log.commit(topic, position)),
     consume: (options) => log.consume({ ...options, deliver: (batch) => call(() => options.deliver(batch)) })
   }
-  const projector = projectorOn({ loader: mortal(tables.loader), projections: mortal(tables.projections) }, reader)
+  const projections = mortal(tables.projections)
+  const projector =
+    mortals === 'all'
+      ? projectorOn({ loader: mortal(tables.loader), projections }, mortalReader)
+      : projectorOn({ loader: tables.loader, projections }, log)
   projector.start()
   try {
     return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'

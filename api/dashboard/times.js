@@ -1,0 +1,59 @@
+import { counted } from './format.js'
+import { setText } from './history.js'
+import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
+import { Part } from './part.js'
+
+const FOUND_MAX = 100
+const HELP = 'A time as boards show it, such as 1:02.345, and how far a time may lie from it.'
+
+/** Who drove a time, or one near it, on any board. */
+export class TimesSection {
+  #onBoard
+  #onPlayer
+  #part = new Part({
+    message: element('time-message'),
+    contents: [element('time-table'), element('time-facts')],
+    draw: (found) => this.#drawFound(found)
+  })
+
+  /** `onPlayer(name)` and `onBoard(titleId, leaderboardId)`: somebody wants to see them. */
+  constructor({ onPlayer, onBoard }) {
+    this.#onPlayer = onPlayer
+    this.#onBoard = onBoard
+    for (const id of ['time', 'time-tolerance']) {
+      element(id).addEventListener('change', () => void this.refresh().catch(() => undefined))
+    }
+    element('time-find').addEventListener('click', () => void this.refresh().catch(() => undefined))
+  }
+
+  /** Asks again. Throws when the service is away. */
+  async refresh() {
+    const time = element('time').value.trim()
+    if (time === '') return this.#part.clear(HELP)
+    const tolerance = element('time-tolerance').value
+    await this.#part.show(
+      `api/datasearch/time?limit=${FOUND_MAX}&time=${encodeURIComponent(time)}&tolerance=${encodeURIComponent(tolerance)}`
+    )
+  }
+
+  #drawFound({ results, count, searchTime, tolerance }) {
+    replaceChildren(
+      element('time-found'),
+      results.map((entry) => this.#row(entry))
+    )
+    const near = tolerance === 0 ? '' : `, give or take ${tolerance} ms`
+    setText(
+      element('time-facts'),
+      `${count === FOUND_MAX ? 'The nearest ' : ''}${counted(count, 'entry', 'entries')} at ${searchTime}${near}`
+    )
+    return count === 0 ? `No entry is known at ${searchTime}${near}.` : ''
+  }
+
+  #row({ player_name, time_formatted, rank, game_name, leaderboard_name, leaderboard_id, title_id }) {
+    const board = leaderboard_name === '' ? `Board ${leaderboard_id}` : leaderboard_name
+    const open = textButton(board, () => this.#onBoard(title_id, leaderboard_id))
+    const header = rowHeader(textButton(player_name, () => this.#onPlayer(player_name)))
+    header.append(node('small', '', isolated(game_name), ' · ', open))
+    return node('tr', '', header, numberCell(`rank ${rank}`), numberCell(time_formatted))
+  }
+}

@@ -1,0 +1,137 @@
+import {
+  type ComparedEntry,
+  compareMeasures,
+  INSTANTS_END_MS,
+  instantOf,
+  LeaderboardComparison
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { instant, integer } from '../http/parameters.js'
+import { window } from '../http/window.js'
+import type { BoardId } from '../queries/board-keeper.js'
+import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
+import { readsOfBoard, standingsAsOf, unknownBoard } from './leaderboard-entry.js'
+
+const COMPARED_LIMIT = 1000
+const COMPARED_MAX = 10_000
+
+type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
+type AskedComparison = BoardId & { fromMs: number; toMs: number | null; limit: number }
+
+/** A board at two instants: who came, left, rose, fell, improved. */
+export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> = {
+  operationId: 'compareLeaderboard',
+  path: '/api/game/:game/leaderboards/:leaderboardId/compare',
+  tags: ['Leaderboards'],
+  summary: 'What changed on a leaderboard between two instants',
+  description:
+    'Compares the board as it stood at `from` with the board as it stood at `to`, or now. Entries of one name that stand twice are compared in their order. `counts` tells how long the whole lists are.',
+  input: z.object({
+    game: gameParameter,
+    leaderboardId: boardParameter,
+    from: instant().describe('The earlier instant.'),
+    to: instant().optional().describe('The later instant; now when not given.'),
+    limit: integer({ min: 1, max: COMPARED_MAX }).default(COMPARED_LIMIT).describe('At most so many entries a list.')
+  }),
+  resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
+    requirePast('from', from, context.nowMs)
+    if (to !== undefined) requirePast('to', to, context.nowMs)
+    window({ from, to }, { days: 1 }, context.nowMs)
+    return { titleId: await knownGame(game, context), leaderboardId, fromMs: from, toMs: to ?? null, limit }
+  },
+  reads: (asked) => readsOfBoard(asked, asked.toMs ?? INSTANTS_END_MS),
+  answer: async ({ titleId, leaderboardId, fromMs, toMs, limit }, context) => {
+    const board = { titleId, leaderboardId }
+    const [before, after] = [
+      standingsAsOf(board, fromMs, context),
+      standingsAsOf(board, toMs ?? INSTANTS_END_MS, context)
+    ]
+    const [{ gameName }, { name }, lists] = await Promise.all([
+      knownBoard(board, fromMs, context, async () => (await before).length > 0),
+      knownBoard(board, toMs, context, async () => (await after).length > 0),
+      Promise.all([before, after]).then(([earlier, later]) => compared(earlier, later))
+    ])
+    const body = {
+      titleId,
+      gameName,
+      leaderboardId: String(leaderboardId),
+      name,
+      from: instantOf(fromMs),
+      to: toMs === null ? null : instantOf(toMs),
+      counts: Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.length])),
+      ...Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.slice(0, limit)]))
+    }
+    return { body }
+  },
+  response: LeaderboardComparison,
+  example: {
+    titleId: '4d5307e6',
+    gameName: 'Halo 3',
+    leaderboardId: '1',
+    name: 'Best laps',
+    from: '2026-03-01T00:00:00Z',
+    to: null,
+    counts: { came: 1, left: 0, rose: 0, fell: 0, improved: 0 },
+    came: [
+      {
+        name: 'bob',
+        previousRank: null,
+        newRank: 2,
+        previousRating: null,
+        newRating: '01:02.999',
+        previousTimeMs: null,
+        newTimeMs: 62_999,
+        isTime: true
+      }
+    ],
+    left: [],
+    rose: [],
+    fell: [],
+    improved: []
+  },
+  refuses: {
+    400: 'A parameter is malformed, out of range or in the future, or `from` is not before `to`.',
+    ...unknownBoard
+  }
+}
+
+type Standings = Awaited<ReturnType<typeof standingsAsOf>>
+type List = 'came' | 'left' | 'rose' | 'fell' | 'improved'
+
+function compared(before: Standings, after: Standings): Record<List, ComparedEntry[]> {
+  const lists: Record<List, ComparedEntry[]> = { came: [], left: [], rose: [], fell: [], improved: [] }
+  const former = new Map(before.map((standing) => [keyOf(standing), standing]))
+  for (const standing of after) {
+    const key = keyOf(standing)
+    const earlier = former.get(key)
+    former.delete(key)
+    const pair = comparedEntry(earlier, standing)
+    if (earlier === undefined) lists.came.push(pair)
+    else {
+      if (standing.rank < earlier.rank) lists.rose.push(pair)
+      if (standing.rank > earlier.rank) lists.fell.push(pair)
+      if (compareMeasures(standing.entry, earlier.entry) < 0) lists.improved.push(pair)
+    }
+  }
+  for (const gone of former.values()) lists.left.push(comparedEntry(gone, undefined))
+  return lists
+}
+
+function keyOf({ entry }: Standings[number]): string {
+  return `${entry.occurrence}/${entry.playerName}`
+}
+
+function comparedEntry(before: Standings[number] | undefined, after: Standings[number] | undefined): ComparedEntry {
+  const newest = after ?? before
+  return {
+    name: newest?.entry.playerName ?? '',
+    previousRank: before?.rank ?? null,
+    newRank: after?.rank ?? null,
+    previousRating: before?.entry.rating ?? null,
+    newRating: after?.entry.rating ?? null,
+    previousTimeMs: before?.entry.timeMs ?? null,
+    newTimeMs: after?.entry.timeMs ?? null,
+    isTime: (newest?.entry.timeMs ?? null) !== null
+  }
+}

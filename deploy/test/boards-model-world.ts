@@ -1,0 +1,57 @@
+import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { Registry } from 'prom-client'
+import type { Test } from 'tap'
+import { openScrapedWorld, type ScrapedWorld, type WorldOptions } from './service/scraped-world.js'
+
+/** Pages, ingest, log, tables, projector and API, all real, with one clock that a test moves. */
+export type BoardWorld = ScrapedWorld & {
+  readonly clock: { ms: number }
+  /** Waits until all that the log holds can be read, and the API knows of it. */
+  settled(): Promise<void>
+  /** One answer of the API, its JSON read. */
+  ask(url: string, body?: object): Promise<Asked>
+}
+
+export type Asked = {
+  readonly status: number
+  // biome-ignore lint/suspicious/noExplicitAny: what it holds is compared whole
+  readonly body: any
+  /** Where `Link` leads with `rel="next"`. */
+  readonly next: string | undefined
+}
+
+export async function openBoardWorld(
+  t: Test,
+  { clock, ...options }: Omit<WorldOptions, 'now'> & { readonly clock: { ms: number } }
+): Promise<BoardWorld> {
+  const world = await openScrapedWorld(t, { ...options, now: () => clock.ms })
+  const tables = world.tables.readers
+  const dataVersions = new DataVersions({ tables })
+  const app = await buildApp({
+    endpoints,
+    tables,
+    dataVersions,
+    catalog: catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
+    publicUrl: 'http://127.0.0.1',
+    version: 'test',
+    registry: new Registry(),
+    ready: async () => ({ ok: true }),
+    now: () => clock.ms
+  })
+  t.teardown(() => app.close())
+  return {
+    ...world,
+    clock,
+    async settled() {
+      await world.projector.settled()
+      await dataVersions.refresh()
+    },
+    async ask(url, body) {
+      const { statusCode, headers, payload } = await app.inject(
+        body === undefined ? { url } : { url, method: 'POST', payload: body }
+      )
+      const next = /<([^>]+)>; rel="next"/.exec(String(headers.link ?? ''))?.[1]?.replace(/^https?:\/\/[^/]+/, '')
+      return { status: statusCode, body: JSON.parse(payload), next }
+    }
+  }
+}

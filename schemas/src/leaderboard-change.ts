@@ -1,0 +1,28 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+import { LeaderboardId } from './leaderboard.js'
+import { BOARD_CHANGES } from './leaderboard-entry.js'
+
+/** One change of an entry: it came, left, or its rating changed. */
+export const LeaderboardChange = z.object({
+  id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
+  titleId: z.string(),
+  gameName: z.string(),
+  leaderboardId: LeaderboardId,
+  leaderboardName: z.string(),
+  playerName: z.string(),
+  changeType: z.enum(BOARD_CHANGES),
+  previousRank: z.int().nullable(),
+  newRank: z.int().nullable(),
+  previousRating: z.string().nullable(),
+  newRating: z.string().nullable(),
+  previousTimeMs: Count.nullable(),
+  newTimeMs: Count.nullable(),
+  isTime: z.boolean(),
+  changedAt: z.iso.datetime()
+})
+export type LeaderboardChange = z.infer<typeof LeaderboardChange>
+
+/** The answer of `getLeaderboardChanges`. */
+export const LeaderboardChanges = z.array(LeaderboardChange).meta({ description: 'Changes of entries.' })
+export type LeaderboardChanges = z.infer<typeof LeaderboardChanges>

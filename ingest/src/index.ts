@@ -6,7 +6,13 @@
  * turn         when a board is visited next, and who visits it; one visit reads its page once
  */
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
-export { createIngest, type Ingest, type IngestOptions, type SourceStatus } from './create-ingest.js'
+export {
+  createIngest,
+  type Ingest,
+  type IngestOptions,
+  type ScrapeProgress,
+  type SourceStatus
+} from './create-ingest.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
   type ImportFault,

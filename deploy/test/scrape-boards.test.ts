@@ -13,7 +13,7 @@ import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { buildOperatorApp } from '../src/operator/operator-app.js'
 import { operatorClient } from '../src/operator/operator-client.js'
-import { lifeUntil, openScrapedWorld, type ScrapedWorld } from './service/scraped-world.js'
+import { lifeUntil, openScrapedWorld, type ScrapedWorld, type ScrapingProcess } from './service/scraped-world.js'
 import type { Upstream, UpstreamBoard, UpstreamEntry, UpstreamGame } from './service/upstream.js'
 
 const HALO = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 1, lobbies: null, hasBoards: true }
@@ -54,21 +54,24 @@ async function listedBoards({ tables, projector }: ScrapedWorld, titleId: string
 test('boards are scraped', async (t) => {
   // One world for all: to open its engines takes longer than most of what is proved in it.
   const world = await openScrapedWorld(t)
-  await t.test('boards are found, visited and followed', (t) => provesVisits(t, world))
-  await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world))
+  // And two processes that live through all: each new one has to load what reads pages.
+  const two = [world.ingest(), world.ingest()] as const
+  await t.test('boards are found, visited and followed', (t) => provesVisits(t, world, two))
+  await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world, two))
   await t.test('a run that the end of its process cuts off', (t) => provesStop(t, world))
-  await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world))
+  await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world, two))
   await t.test('whatever process dies at whatever call, no change is told twice and the fold equals the page', (t) =>
-    provesCrashes(t, world)
+    provesCrashes(t, world, two)
   )
 })
 
-async function provesVisits(t: Test, world: ScrapedWorld) {
+type Two = readonly [ScrapingProcess, ScrapingProcess]
+
+async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]: Two) {
   const { upstream } = world
   upstream.show({ registered: 1, online: 3, titles: [HALO, RIDE, NONE] })
   upstream.showGame(HALO.titleId, game(board(0, 'ann', 'bob'), board(7, 'eve')))
   upstream.showGame(RIDE.titleId, { lobbies: [] })
-  const { ingest, registry } = world.ingest()
 
   await t.test('on the first run all boards of all titles that have any', async (t) => {
     const told: ScrapeProgress[] = []
@@ -194,7 +197,6 @@ async function provesVisits(t: Test, world: ScrapedWorld) {
     t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1, 'its entries stay')
     upstream.missing.clear()
     t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }], 'and it may come back')
-    await ingest.stop()
   })
 }
 
@@ -247,10 +249,8 @@ const entries: fc.Arbitrary<UpstreamEntry[]> = fc
     })
   })
 
-async function provesCrashes(t: Test, world: ScrapedWorld) {
+async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two) {
   const { upstream } = world
-  // Those that live on go through all runs: each new process has to load what reads pages.
-  const [first, second] = [world.ingest(), world.ingest()]
   let deaths = 0
   const step = fc.record({
     boards: fc.tuple(entries, entries),
@@ -291,15 +291,14 @@ async function provesCrashes(t: Test, world: ScrapedWorld) {
         last?.isListed === true ? ids : ids.slice(0, 1)
       )
     }),
-    { numRuns: 6, endOnFailure: true }
+    { numRuns: 5, endOnFailure: true }
   )
   t.ok(deaths >= 2, `${deaths} processes died`)
 }
 
-async function provesSlow(t: Test, world: ScrapedWorld) {
+async function provesSlow(t: Test, world: ScrapedWorld, [slow, other]: Two) {
   const { upstream, writes } = world
   upstream.showGame(HALO.titleId, game(board(20, 'ann')))
-  const slow = world.ingest()
   const [run] = await slow.ingest.runNow('boards')
   assert.equal(run?.outcome, 'succeeded', run?.reason)
   const before = (await world.events(leaderboardEntryTopic)).length
@@ -309,7 +308,6 @@ async function provesSlow(t: Test, world: ScrapedWorld) {
   const slowly = slow.ingest.runNow('boards')
   await hold.asked(slowly)
   await world.passTime()
-  const other = world.ingest()
   await other.ingest.runNow('boards')
   t.equal((await world.events(leaderboardEntryTopic)).length, before + 1, 'the other one has told it')
   hold.answer()
@@ -322,7 +320,6 @@ async function provesSlow(t: Test, world: ScrapedWorld) {
   t.equal((await world.events(leaderboardEntryTopic)).length, before + 1)
   const [row] = await writes.query('SELECT t.is_unclean FROM board_turn AS t WHERE t.leaderboard_id = 20')
   t.same(row, { is_unclean: false }, 'nor does it end the visit of the other')
-  await Promise.all([slow.ingest.stop(), other.ingest.stop()])
 }
 
 async function provesStop(t: Test, world: ScrapedWorld) {
@@ -353,9 +350,7 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   t.equal(published, listed + told, 'with what it published')
 }
 
-async function provesPort(t: Test, world: ScrapedWorld) {
-  const { upstream } = world
-  const { ingest } = world.ingest()
+async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two) {
   const refuse = () => Promise.reject(new Error('only scrapes are asked for'))
   const app = buildOperatorApp({
     operations: {
@@ -397,7 +392,6 @@ async function provesPort(t: Test, world: ScrapedWorld) {
     t.match(await joined, [{ outcome: 'succeeded', published: 1 }])
     t.equal((await fetch(`${url}/healthz`)).status, 200)
   })
-  await ingest.stop()
 }
 
 async function absences(registry: Registry): Promise<number> {

@@ -77,11 +77,17 @@ export type SourceStatus = {
   readonly nextRunAtMs: number | null
 }
 
+/** How many pages a run has read, of how many as far as is known. */
+export type ScrapeProgress = { readonly source: ScrapeSource; readonly done: number; readonly total: number }
+
 export type Ingest = {
   /** Begins to run each source with a period: once now, then by its period. */
   start(): void
-  /** Runs a source, or joins its run in progress; `all` runs every source. After `stop` the runs fail. */
-  runNow(source: ScrapeSource | 'all'): Promise<ScrapeRan[]>
+  /**
+   * Runs a source, or joins its run in progress; `all` runs every source. After `stop` the runs fail. `onProgress` is
+   * called for each page of the sources that read many.
+   */
+  runNow(source: ScrapeSource | 'all', onProgress?: (progress: ScrapeProgress) => void): Promise<ScrapeRan[]>
   status(): SourceStatus[]
   /** Publishes events that come from elsewhere, counted in the same metrics. */
   publish<Event>(topic: Topic<Event>, events: readonly Event[], provenance: Provenance): Promise<void>
@@ -99,13 +105,26 @@ export function createIngest(options: IngestOptions): Ingest {
   const metrics = createScrapeMetrics(registry, scheduled, now)
   const log = countingLog(options.log, metrics.published)
   const stopping = new AbortController()
+  const watchers = new Set<(progress: ScrapeProgress) => void>()
   const runOne = async (source: Source) => {
-    const needs = { log, people, fetcher, logger, now, onLogRefusal: () => metrics.refusedByLog(source.name) }
+    const onProgress = (done: number, total: number) => {
+      for (const watch of watchers) watch({ source: source.name, done, total })
+    }
+    const needs = {
+      log,
+      people,
+      fetcher,
+      logger,
+      now,
+      onProgress,
+      onLogRefusal: () => metrics.refusedByLog(source.name)
+    }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
-    if (ran === undefined) return undefined
+    // What the service's own end cut off before anything was read is no failure.
+    if (ran === undefined || (stopping.signal.aborted && ran.outcome === 'failed')) return ran
     metrics.ran(ran, now())
-    report(logger, ran)
+    report(logger, ran, stopping.signal)
     return ran
   }
   const runners = createRunners(createSources(options, parsing), runOne, stopping.signal)
@@ -121,8 +140,18 @@ export function createIngest(options: IngestOptions): Ingest {
         )
       }
     },
-    runNow: (source) =>
-      Promise.all((source === 'all' ? SCRAPE_SOURCES : [source]).map((name) => runners[name].runAsked())),
+    async runNow(source, onProgress = () => {}) {
+      const names = source === 'all' ? SCRAPE_SOURCES : [source]
+      const watch = (progress: ScrapeProgress) => {
+        if (names.includes(progress.source)) onProgress(progress)
+      }
+      watchers.add(watch)
+      try {
+        return await Promise.all(names.map((name) => runners[name].runAsked()))
+      } finally {
+        watchers.delete(watch)
+      }
+    },
     status: () =>
       SCRAPE_SOURCES.map((source) => ({
         source,
@@ -199,8 +228,9 @@ function checkPeriod(source: ScrapeSource, seconds: number): void {
   )
 }
 
-function report(logger: Logger, run: ScrapeRan): void {
+function report(logger: Logger, run: ScrapeRan, stopping: AbortSignal): void {
   if (run.outcome === 'succeeded') logger.info({ run }, `scraped ${run.source}`)
+  else if (stopping.aborted) logger.info({ run }, `scraped a part of ${run.source}: ${run.reason ?? ''}`)
   else logger.warn({ run }, `scrape of ${run.source} ${run.outcome}: ${run.reason ?? ''}`)
 }
 

@@ -9,7 +9,13 @@
  */
 export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK } from '@gamenet/schemas'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
-export { createIngest, type Ingest, type IngestOptions, type SourceStatus } from './create-ingest.js'
+export {
+  createIngest,
+  type Ingest,
+  type IngestOptions,
+  type ScrapeProgress,
+  type SourceStatus
+} from './create-ingest.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
   type ImportFault,

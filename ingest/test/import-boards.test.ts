@@ -108,6 +108,51 @@ test('the place among others, which only pages show, is not taken from a file', 
   t.same(board.events, [{ titleId: '4d530064', leaderboardId: 7, name: 'A', observedAt: '2020-01-01T00:00:00Z' }])
 })
 
+test('a rating that JSON gives as a number is taken when it is a whole one, as its decimal text', async (t) => {
+  const ratings: [unknown, string | undefined][] = [
+    [1200, '1200'],
+    [0, '0'],
+    [-0, '0'],
+    [-5, '-5'],
+    [2_147_483_647, '2147483647'],
+    [9_007_199_254_740_991, '9007199254740991'],
+    ['9007199254740993', '9007199254740993'],
+    [9_007_199_254_740_992, undefined],
+    [1e21, undefined],
+    [83.456, undefined]
+  ]
+  const rows = ratings.map(([rating], n) => ({ ...entry, playerName: `P${n}`, rating }))
+  const { result, events } = await importText(t, JSON.stringify(rows))
+  t.same(
+    events.map(({ rating }) => rating),
+    ratings.flatMap(([, text]) => text ?? [])
+  )
+  t.match(
+    result.faults.map(({ reason }) => reason),
+    ['9007199254740992', '1e\\+21', '83.456'].map(
+      (shown) => new RegExp(`^rating is ${shown}: expected a text, or a whole`)
+    )
+  )
+  t.match((await importText(t, JSON.stringify([{ ...entry, rating: true }]))).result.faults, [
+    { reason: /rating is true/ }
+  ])
+})
+
+test('a name with a control character is refused, for no page shows one', async (t) => {
+  const names = ['a\0b', '\u0001', 'a\u007f', 'a\u0085b', 'a\tb\r\n']
+  const { result, events } = await importText(
+    t,
+    JSON.stringify(names.map((playerName) => ({ ...entry, playerName, rating: '5' })))
+  )
+  t.match(
+    events.map(({ playerName }) => playerName),
+    ['a b'],
+    'white space is shown as one space'
+  )
+  t.equal(result.faults.length, 4)
+  t.match(result.faults[0], { reason: 'playerName is "a\\u0000b": it has a control character' })
+})
+
 test('names are taken as a page would show them, and are the same entry then', async (t) => {
   const names = [' Ann  B ', 'Ann\tB', 'Ann B', 'ANN B', '<b>Ann</b>', 'אבג דה', 'Zoe\u0301', '😀'.repeat(100)]
   const { events } = await importText(

@@ -55,6 +55,14 @@ export const ScrapeReport = z.object({
 })
 export type ScrapeReport = z.infer<typeof ScrapeReport>
 
+export const ScrapeProgress = z.object({
+  source: z.string(),
+  /** Pages that were read, of how many as far as is known. */
+  done: z.int(),
+  total: z.int()
+})
+export type ScrapeProgress = z.infer<typeof ScrapeProgress>
+
 export const ImportRequest = z.object({
   topic: z.string(),
   file: z.string().min(1).max(1024),
@@ -109,8 +117,11 @@ export type Operations = {
   status(): Promise<Status>
   /** Resolves when all that the log held at the call can be read, or when the time is up. */
   settled(timeoutMs: number): Promise<SettledReport>
-  /** One run of a source now, or of all; joins a run in progress. Throws a `UsageError` for an unknown source. */
-  scrape(source: string): Promise<ScrapeReport[]>
+  /**
+   * One run of a source now, or of all; joins a run in progress. Throws a `UsageError` for an unknown source.
+   * `onProgress` is called for each page of the sources that read many.
+   */
+  scrape(source: string, onProgress?: (progress: ScrapeProgress) => void): Promise<ScrapeReport[]>
   import(
     request: ImportRequest,
     content: AsyncIterable<Uint8Array>,

@@ -75,9 +75,17 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
     if (!query.success) throw new UsageError(`seconds must be a number from 0 to ${SETTLED_SECONDS_MAX}.`)
     return operations.settled(query.data.seconds * 1000)
   })
-  app.post('/scrape/:source', (request) => {
+  // Plain JSON, or, to who accepts them, lines of it: progress, then the reports or the error. A caller who leaves ends
+  // nothing: the run is the service's.
+  app.post('/scrape/:source', (request, reply) => {
     const { source } = z.object({ source: z.string() }).parse(request.params)
-    return operations.scrape(source)
+    if (request.headers.accept !== LINES) return operations.scrape(source)
+    return reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.scrape(source, tell),
+        (error) => logger.error({ err: error, source }, 'a scrape failed')
+      )
+    )
   })
   // The request's options travel in the query, the file's bytes as body; the answer is lines of JSON: progress, then
   // the report or the error.
@@ -85,20 +93,35 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
     const content = request.body
     if (!(content instanceof Readable)) throw new UsageError('The file is the body, as application/octet-stream.')
     const asked = importRequestOf(request.query)
-    const lines = new PassThrough()
-    const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
-    operations
-      .import(asked, content, (progress) => write({ progress }))
-      .then(
-        (report) => write({ report }),
-        (error: unknown) => {
-          if (statusOf(error) >= 500) logger.error({ err: error, file: asked.file }, 'an import failed')
-          write({ error: sentenceOf(error), usage: error instanceof UsageError })
-        }
+    return reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.import(asked, content, tell),
+        (error) => logger.error({ err: error, file: asked.file }, 'an import failed')
       )
-      .finally(() => lines.end())
-    return reply.type('application/x-ndjson').send(lines)
+    )
   })
+}
+
+const LINES = 'application/x-ndjson'
+
+/** Lines of JSON about work that takes long: its progress, then its report, or the error. */
+function linesOf<Progress, Report>(
+  work: (tell: (progress: Progress) => void) => Promise<Report>,
+  onDefect: (error: unknown) => void
+): Readable {
+  const lines = new PassThrough()
+  const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
+  // Of progress that nobody takes, the next line says as much.
+  work((progress) => lines.writableNeedDrain || lines.destroyed || write({ progress }))
+    .then(
+      (report) => write({ report }),
+      (error: unknown) => {
+        if (statusOf(error) >= 500) onDefect(error)
+        write({ error: sentenceOf(error), usage: error instanceof UsageError })
+      }
+    )
+    .finally(() => lines.end())
+  return lines
 }
 
 function importRequestOf(query: unknown): ImportRequest {

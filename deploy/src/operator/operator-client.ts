@@ -3,13 +3,20 @@ import { Readable } from 'node:stream'
 import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import { ImportProgress, ImportReport, type Operations, ScrapeReport, SettledReport, Status } from './operations.js'
+import {
+  ImportProgress,
+  ImportReport,
+  type Operations,
+  ScrapeProgress,
+  ScrapeReport,
+  SettledReport,
+  Status
+} from './operations.js'
 
-const ImportLine = z.union([
-  z.object({ progress: ImportProgress }),
-  z.object({ report: ImportReport }),
-  z.object({ error: z.string(), usage: z.boolean() })
-])
+const lineOf = <Progress extends z.ZodType, Report extends z.ZodType>(progress: Progress, report: Report) =>
+  z.union([z.object({ progress }), z.object({ report }), z.object({ error: z.string(), usage: z.boolean() })])
+const ImportLine = lineOf(ImportProgress, ImportReport)
+const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
 
 /** The operations of a service that runs elsewhere, over its operator port. */
 export function operatorClient(operatorUrl: string): Operations {
@@ -18,7 +25,26 @@ export function operatorClient(operatorUrl: string): Operations {
   return {
     status: () => ask(Status, 'GET', '/status'),
     settled: (timeoutMs) => ask(SettledReport, 'GET', `/settled?seconds=${timeoutMs / 1000}`),
-    scrape: (source) => ask(z.array(ScrapeReport), 'POST', `/scrape/${encodeURIComponent(source)}`),
+    async scrape(source, onProgress) {
+      const path = `/scrape/${encodeURIComponent(source)}`
+      if (onProgress === undefined) return await ask(z.array(ScrapeReport), 'POST', path)
+      const { statusCode, body } = await reach(operatorUrl, () =>
+        request(operatorUrl + path, {
+          method: 'POST',
+          headers: { accept: 'application/x-ndjson' },
+          headersTimeout: 0,
+          bodyTimeout: 0
+        })
+      )
+      if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
+      for await (const text of createInterface({ input: body })) {
+        const line = ScrapeLine.parse(JSON.parse(text))
+        if ('progress' in line) onProgress(line.progress)
+        else if ('report' in line) return line.report
+        else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
+      }
+      throw new FailureError('The service ended before the scrape did; what it had read is published.')
+    },
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
     async import(importRequest, content, onProgress) {
       const address = `${operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`

@@ -16,6 +16,7 @@ import type {
   ImportReport,
   ImportRequest,
   Operations,
+  ScrapeProgress,
   ScrapeReport,
   SettledReport,
   Status
@@ -58,7 +59,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
     operations: {
       status: async () => ({ ...(await statusOf(all)), startedAt }),
       settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
-      scrape: async (source) => await scrape(needs.ingest, source),
+      scrape: async (source, onProgress) => await scrape(needs.ingest, source, onProgress),
       import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
       migrate: async () => [
         ...applied.splice(0),
@@ -75,7 +76,11 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
   }
 }
 
-async function scrape(ingest: Ingest | undefined, source: string): Promise<ScrapeReport[]> {
+async function scrape(
+  ingest: Ingest | undefined,
+  source: string,
+  onProgress: ((progress: ScrapeProgress) => void) | undefined
+): Promise<ScrapeReport[]> {
   if (ingest === undefined) {
     throw new UsageError('This process does not scrape; ask one that does (gamenet start or ingest).')
   }
@@ -84,7 +89,7 @@ async function scrape(ingest: Ingest | undefined, source: string): Promise<Scrap
       `There is no source ${JSON.stringify(source)}; there are ${SCRAPE_SOURCES.join(', ')} and all.`
     )
   }
-  return await ingest.runNow(source)
+  return await ingest.runNow(source, onProgress)
 }
 
 function isSource(name: string): name is ScrapeSource {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { createIngest, createPeople, type Ingest, sealKeys } from '@gamenet/ingest'
+import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector, readBeside, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -18,7 +18,7 @@ export type ScrapedWorld = {
   readonly writes: Postgres
   readonly projector: Projector
   /** One more process that scrapes, when it is asked to; it ends with the test. */
-  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number }): ScrapingProcess
+  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number; readonly logger?: Logger }): ScrapingProcess
   /** Everything that the log holds of a topic, in its order. */
   events<Event>(topic: Topic<Event>): Promise<Event[]>
   /** Lets the time of all leases pass, and makes every turn due. */
@@ -97,7 +97,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
     tables,
     writes,
     projector,
-    ingest({ life = UNDISTURBED, boardSeconds = 0 } = {}) {
+    ingest({ life = UNDISTURBED, boardSeconds = 0, logger = QUIET } = {}) {
       const registry = new Registry()
       const ingest = createIngest({
         log: {
@@ -115,7 +115,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',
         registry,
-        logger: QUIET
+        logger
       })
       t.teardown(() => ingest.stop())
       return { ingest, registry }

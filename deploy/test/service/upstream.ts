@@ -36,6 +36,8 @@ export type Upstream = {
   showGame(titleId: string, game: UpstreamGame | string | null): void
   /** Paths that were asked for so far, in order. */
   readonly asked: string[]
+  /** Paths that answer 404, whatever the lists say. */
+  readonly missing: Set<string>
   /** Answers that were 304, among these. */
   unchanged(): number
   /** Called with each path before it is answered; the answer is made when the promise resolves. */
@@ -50,6 +52,7 @@ export async function startUpstream(): Promise<Upstream> {
   let titles: readonly UpstreamTitle[] = []
   const games = new Map<string, UpstreamGame | string | null>()
   const asked: string[] = []
+  const missing = new Set<string>()
   const pageAt = (path: string): string | undefined => {
     if (path === '/') return home
     if (path === '/games') return list
@@ -62,7 +65,7 @@ export async function startUpstream(): Promise<Upstream> {
     const path = request.url ?? ''
     asked.push(path)
     await upstream.beforeAnswer(path)
-    const page = pageAt(path)
+    const page = missing.has(path) ? undefined : pageAt(path)
     const headers = { 'content-type': 'text/html; charset=utf-8' }
     if (page === undefined) return response.writeHead(404, headers).end()
     if (page === home || page === list) return response.writeHead(200, headers).end(page)
@@ -87,6 +90,7 @@ export async function startUpstream(): Promise<Upstream> {
       games.set(titleId, game)
     },
     asked,
+    missing,
     unchanged: () => unchanged,
     beforeAnswer: async () => {},
     close: () =>

@@ -9,13 +9,21 @@ export type BoardMetrics = {
   counted(turns: { readonly all: number; readonly due: number }): void
 }
 
-const OUTCOMES: readonly Visit['outcome'][] = ['changed', 'unchanged', 'not-modified', 'failed', 'behind', 'given-up']
+const OUTCOMES: readonly Visit['outcome'][] = [
+  'changed',
+  'unchanged',
+  'not-modified',
+  'absent',
+  'failed',
+  'behind',
+  'given-up'
+]
 
 export function createBoardMetrics(registry: Registry): BoardMetrics {
   const registers = [registry]
   const visits = new Counter({
     name: 'gamenet_board_visits_total',
-    help: 'Visits of boards and of lists of boards by outcome; given-up: another process took the turn, or the service stopped',
+    help: 'Visits of boards and of lists of boards by outcome; absent: a board without a page; given-up: another process took the turn, or the service stopped',
     labelNames: ['outcome'],
     registers
   })

@@ -34,6 +34,8 @@ export type Visit =
     }
   /** Upstream said that the page is as it was. */
   | { readonly outcome: 'not-modified' }
+  /** The board has no page: it vanished since its title's list was read, which is due now. No fault, and nothing to tell. */
+  | { readonly outcome: 'absent' }
   /** `isAnswered`: upstream is there, though not with a page that can be read. */
   | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
   /** What was published of the board before cannot be read yet, so what is new cannot be known. */
@@ -66,6 +68,8 @@ export type VisitBatch = {
   readonly areListsKnown: boolean
   /** Titles whose turns were brought to their list in this batch, with the ids of that list. */
   readonly listed: Map<string, string>
+  /** Titles whose list says something else than what is known: due when the batch ends, and with it a visit of the list. */
+  readonly outdated: Set<string>
 }
 
 /** A board that the tables are behind of is looked at again after so long. */
@@ -100,7 +104,13 @@ export async function visitBoard(
     await needs.turns.release([turn])
     return { outcome: 'given-up' }
   }
-  if (!fetched.ok) return await failed(needs, turn, fetched.reason, fetched.isRefused === true)
+  if (!fetched.ok) {
+    const visit = await failed(needs, turn, fetched.reason, fetched.isRefused === true)
+    // Whether the board is still there, its list says; of a title without a page there is nothing else to ask.
+    if (turn.leaderboardId === null || fetched.isAbsent !== true) return visit
+    batch.outdated.add(turn.titleId)
+    return { outcome: 'absent' }
+  }
   if (!fetched.changed) {
     // The tables have all that was appended before, and are as they were when the page was found equal to them.
     await needs.turns.end(turn, { ...kept(turn), ...rested(needs, turn, false), isUnclean: false, appended: [] })
@@ -234,7 +244,7 @@ async function followList(
   { list, boards }: { readonly list: readonly ListedBoard[]; readonly boards: News['boards'] }
 ): Promise<number> {
   if (leaderboardId !== null && boards.length > 0) {
-    await turns.hastenList(titleId)
+    batch.outdated.add(titleId)
     return 0
   }
   await reader.publish(publication(leaderboardTopic, boards))

@@ -25,6 +25,8 @@ export type FetchedPage =
       readonly reason: string
       /** Upstream answered, but about this page with a no (4xx): others may be there. */
       readonly isRefused?: boolean
+      /** Upstream says that there is no such page (404, 410). */
+      readonly isAbsent?: boolean
     }
 
 /** Fetches pages of one upstream: one request at a time, not too often, never too much, never for too long. */
@@ -56,6 +58,7 @@ export type PageFetcherOptions = {
 
 const REDIRECTS_MAX = 3
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308])
+const ABSENT_STATUS = new Set([404, 410])
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i
 /** A run must not wait longer than this for its next attempt; a longer Retry-After holds back later runs instead. */
@@ -283,7 +286,9 @@ function refusedAnswer(url: URL, answer: Dispatcher.ResponseData, nowMs: number)
   if (afterMs !== undefined && (afterMs > BACKOFF_MAX_MS || answer.statusCode === 429)) {
     return { page, holdBackMs: afterMs }
   }
-  if (answer.statusCode < 500) return { page: { ...page, isRefused: true } }
+  if (answer.statusCode < 500) {
+    return { page: { ...page, isRefused: true, isAbsent: ABSENT_STATUS.has(answer.statusCode) } }
+  }
   return { page, retry: afterMs === undefined ? {} : { afterMs } }
 }
 

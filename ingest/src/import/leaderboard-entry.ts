@@ -27,8 +27,14 @@ export const leaderboardEntryImport = importable({
   measured: [],
   aheadMsMax: AHEAD_OF_NOW_MS_MAX,
   outcome: (fields, judge) => {
+    if (typeof fields.rating === 'number' && !Number.isSafeInteger(fields.rating)) {
+      return fault(`rating is ${shown(fields.rating)}: expected a text, or a whole number up to 2^53`)
+    }
     const { rank, rating, timeMs, ...kept } = asShown(fields)
-    const { changeType } = kept
+    const { changeType, playerName } = kept
+    if (typeof playerName === 'string' && CONTROL.test(playerName)) {
+      return fault(`playerName is ${shown(playerName)}: it has a control character`)
+    }
     if (changeType !== undefined && !CHANGES.includes(changeType)) {
       return fault(`changeType is ${shown(changeType)}: expected ${CHANGES.join(', ')}`)
     }
@@ -48,6 +54,9 @@ export const leaderboardEntryImport = importable({
   }
 })
 
+/** What is left of them where white space is one space: no page shows any. */
+const CONTROL = /\p{Cc}/u
+
 /** Texts as a page would show them, so that the same name is the same entry, whoever brings it. */
 function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
@@ -55,6 +64,7 @@ function asShown(fields: Fields): Fields {
     const value = shown[field]
     if (typeof value === 'string') shown[field] = lineText(value)
   }
+  if (typeof shown.rating === 'number') shown.rating = `${shown.rating}`
   return shown
 }
 

@@ -73,6 +73,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
     everything() {
       let beganAt: Date | undefined
       let isOver = false
+      let done = 0
       /** Even a run that finds nothing says that it was there. */
       const told = (reading: Reading, isFirst: boolean): Reading =>
         isFirst && reading.ok && 'isIdle' in reading ? { ok: true, publications: [], gaps: [] } : reading
@@ -91,7 +92,11 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
           beganAt ??= await turns.now()
           await addTitles(turns, signal)
           const taken = await turns.take(BATCH_VISITS_MAX, { untriedSince: beganAt })
-          const { reading, isAway } = await visitSome({ ...needs, turns }, reader, taken, signal)
+          const onVisits = (visits: number, all: number) => {
+            done += visits
+            reader.onProgress?.(done, Math.max(done, all))
+          }
+          const { reading, isAway } = await visitSome({ ...needs, turns, onVisits }, reader, taken, signal)
           // An upstream that is away is not asked for everything else too.
           isOver = isAway
           return told(reading, isFirst)
@@ -101,7 +106,11 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   }
 }
 
-type BatchNeeds = VisitNeeds & { readonly metrics: BoardMetrics }
+type BatchNeeds = VisitNeeds & {
+  readonly metrics: BoardMetrics
+  /** Called with how many visits have ended since the last call, and how many turns there are. */
+  readonly onVisits?: (visits: number, all: number) => void
+}
 
 async function visitSome(
   needs: BatchNeeds,
@@ -109,8 +118,10 @@ async function visitSome(
   taken: readonly Turn[],
   signal: AbortSignal
 ): Promise<{ reading: Reading; isAway: boolean }> {
-  needs.metrics.counted(await needs.turns.count())
+  const counted = await needs.turns.count()
+  needs.metrics.counted(counted)
   if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isAway: false }
+  needs.onVisits?.(0, counted.all)
   const left = [...taken].sort(byTitle)
   const visits: Visit[] = []
   let unanswered = 0
@@ -123,6 +134,7 @@ async function visitSome(
       const visit = await visitBoard(needs, reader, turn, batch, signal)
       visits.push(visit)
       needs.metrics.visited(visit)
+      needs.onVisits?.(1, counted.all)
       if (visit.outcome !== 'behind') unanswered = visit.outcome === 'failed' && !visit.isAnswered ? unanswered + 1 : 0
     }
   }
@@ -136,6 +148,7 @@ async function visitSome(
       })
     )
     const ended = await Promise.allSettled(visiting)
+    for (const titleId of batch.outdated) await needs.turns.hastenList(titleId)
     for (const each of ended) if (each.status === 'rejected') throw each.reason
   } finally {
     // A failure here would hide the one that led here; what is not given back ends with its lease.
@@ -162,15 +175,23 @@ async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSi
     states: await boardStates(tables, boards, signal),
     lists: await knownLists(tables, [...new Set(turns.map(({ titleId }) => titleId))], signal),
     areListsKnown: reachedLists.has(listHeads),
-    listed: new Map()
+    listed: new Map(),
+    outdated: new Set()
   }
 }
 
 function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
-  const isNothingRead = visits.every(({ outcome }) => outcome === 'failed' || outcome === 'behind')
-  if (signal.aborted && visits.length === 0) return { ok: false, reason: STOPPING }
-  if (visits.length > 0 && isNothingRead) return { ok: false, reason: namedGaps(gaps) }
+  // That a board has no page is neither: what its list says is told by the visit of the list.
+  const telling = visits.filter(({ outcome }) => outcome !== 'absent')
+  const unread = telling.filter(({ outcome }) => outcome === 'failed' || outcome === 'behind').length
+  if (signal.aborted) {
+    const givenUp = telling.filter(({ outcome }) => outcome === 'given-up').length
+    return unread + givenUp < telling.length
+      ? { ok: true, publications: [], gaps: [...gaps, STOPPING] }
+      : { ok: false, reason: STOPPING }
+  }
+  if (telling.length > 0 && unread === telling.length) return { ok: false, reason: namedGaps(gaps) }
   return { ok: true, publications: [], gaps }
 }
 

@@ -33,11 +33,17 @@ export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables;
       const gaps: string[] = []
       let lists: MatchesListed[] = []
       let publishedAtMs = performance.now()
+      let done = 0
       for (const [titleId, readMatches] of readers) {
-        if (signal.aborted) return { ok: false, reason: STOPPING }
         const read = await readMatches(reader.fetcher, signal)
         if (read.ok) lists.push(matchListOf(titleId, read.page, read.observedAt))
-        else gaps.push(`${titleId}: ${read.reason}`)
+        else if (!signal.aborted) gaps.push(`${titleId}: ${read.reason}`)
+        if (signal.aborted) {
+          if (lists.length === 0) return { ok: false, reason: STOPPING }
+          return { ok: true, publications: [publication(matchListTopic, lists)], gaps: [...gaps, STOPPING] }
+        }
+        done += 1
+        reader.onProgress?.(done, titleIds.length)
         if (performance.now() - publishedAtMs < APPEND_EVERY_MS) continue
         await reader.publish(publication(matchListTopic, lists))
         lists = []

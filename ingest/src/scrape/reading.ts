@@ -25,6 +25,8 @@ export type Reader = {
    * `LogRefused` when the log does not take it.
    */
   publish(publication: Publication): Promise<void>
+  /** Called by sources of many pages whenever they have read one more: how many so far, of how many as far as is known. */
+  onProgress?(done: number, total: number): void
 }
 
 /** A kind of page that is scraped on its own schedule. Holds what it must remember from run to run. */

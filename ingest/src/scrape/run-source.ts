@@ -21,6 +21,8 @@ export type RunNeeds = {
   readonly fetcher: PageFetcher
   readonly logger: Logger
   readonly now: () => number
+  /** Called as the run of a source of many pages goes on. */
+  readonly onProgress?: (done: number, total: number) => void
   /** Called when the log did not take a run's events. */
   readonly onLogRefusal: () => void
 }
@@ -28,8 +30,9 @@ export type RunNeeds = {
 /**
  * One run: read, publish, say how it went. The `scrape` event comes last, so whoever sees it finds the events of
  * its run in the log. A crash before it leaves samples without a scrape event: true samples all the same, and the
- * next run speaks for the source. A run that was cut off because the service stops says nothing about upstream and
- * publishes nothing more. Never rejects: a log that takes nothing fails the run, and the next one goes on.
+ * next run speaks for the source. A run that was cut off because the service stops is partial where it has published or
+ * read something; else it says nothing about upstream and publishes nothing. Never rejects: a log that takes nothing
+ * fails the run, and the next one goes on.
  * @returns undefined when there was nothing to do
  */
 export async function runSource(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<ScrapeRan | undefined> {
@@ -51,6 +54,7 @@ export async function runSource(needs: RunNeeds, source: Source, signal: AbortSi
 type Result = Pick<Parameters<typeof scrapeRanOf>[0], 'outcome' | 'published' | 'reason'>
 
 async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<Result | undefined> {
+  if (signal.aborted) return { outcome: 'failed', published: 0, reason: STOPPING }
   let published = 0
   const publishOne = async (publication: Publication) => {
     try {
@@ -62,8 +66,11 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
     published += publication.count
   }
   try {
-    const reading = await source.read({ fetcher: needs.fetcher, publish: publishOne }, signal)
-    if (!reading.ok) return { outcome: 'failed', published, reason: reading.reason }
+    const { fetcher, onProgress } = needs
+    const reader = { fetcher, publish: publishOne, ...(onProgress !== undefined && { onProgress }) }
+    const reading = await source.read(reader, signal)
+    if (!reading.ok)
+      return signal.aborted ? cutOff(published) : { outcome: 'failed', published, reason: reading.reason }
     if ('isIdle' in reading) return undefined
     for (const publication of reading.publications) await publishOne(publication)
     reading.onPublished?.()
@@ -71,8 +78,12 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
       ? { outcome: 'succeeded', published, reason: undefined }
       : { outcome: 'partial', published, reason: namedGaps(reading.gaps) }
   } catch (error) {
-    return { outcome: 'failed', published, reason: signal.aborted ? STOPPING : reasonOf(needs, source, error) }
+    return signal.aborted ? cutOff(published) : { outcome: 'failed', published, reason: reasonOf(needs, source, error) }
   }
+}
+
+function cutOff(published: number): Result {
+  return { outcome: published > 0 ? 'partial' : 'failed', published, reason: STOPPING }
 }
 
 function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown): string {

@@ -63,8 +63,8 @@ export function partRunner(needs: {
   return {
     async runDue() {
       if (asked !== undefined) return
-      // After a failure the schedule's next round is soon enough.
-      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed')
+      // After a failure the schedule's next round is soon enough; who asks does not wait for all that is due.
+      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || asked !== undefined)
         .then(() => undefined)
         .finally(() => {
           due = undefined

@@ -1,0 +1,26 @@
+import { test } from 'tap'
+import { partRunner } from '../../src/scrape/runner.js'
+import { scrapeRanOf } from '../../src/sources/scrape.js'
+
+const ran = (published: number) =>
+  scrapeRanOf({ source: 'boards', beganAtMs: 0, durationMs: 1, outcome: 'succeeded', published, reason: undefined })
+
+test('who asks for everything waits for one part of what is due, however much is', async (t) => {
+  const parts = [ran(7), ran(8)]
+  let isStopping = false
+  const runner = partRunner({
+    runDue: async () => {
+      await new Promise(setImmediate)
+      return ran(1)
+    },
+    everything: () => async () => parts.shift(),
+    isStopping: () => isStopping
+  })
+  t.teardown(() => {
+    isStopping = true
+  })
+  const due = runner.runDue()
+  t.match(await runner.runAsked(), { published: 15, outcome: 'succeeded' })
+  await due
+  t.equal(runner.running(), false)
+})

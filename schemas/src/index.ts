@@ -24,7 +24,8 @@ export {
   type AchievementGroup,
   achievementById,
   achievementGroups,
-  achievements
+  achievements,
+  ruleStatement
 } from './achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './cloud-event.js'

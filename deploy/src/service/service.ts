@@ -229,6 +229,7 @@ function makeIngest({
       boards: config.SCRAPE_BOARDS_SECONDS,
       players: config.SCRAPE_PLAYERS_SECONDS
     },
+    achievements: {},
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

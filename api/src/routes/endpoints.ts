@@ -1,3 +1,4 @@
+import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
 import { searchByTime } from './entry-time.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
@@ -10,6 +11,8 @@ import { player, playerHistory, suggestPlayers } from './player.js'
 import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
 import { profile } from './profile.js'
+import { editProfile } from './profile-edit.js'
+import { rateProfile, reputation } from './rating.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
 import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
@@ -55,5 +58,9 @@ export const endpoints: readonly Endpoint[] = [
   userScores,
   playTime,
   timeline,
-  playerComparison
+  playerComparison,
+  reputation
 ]
+
+/** Every action there is, in the order in which they are described. */
+export const actions: readonly Action[] = [editProfile, rateProfile]

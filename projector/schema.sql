@@ -19,7 +19,8 @@ CREATE TABLE achievement_unlock
     `age` UInt64
 )
 ENGINE = ReplacingMergeTree(age)
-ORDER BY (user_key, achievement_id);
+ORDER BY (user_key, achievement_id)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE achievement_unlock_feed
 (
@@ -600,7 +601,8 @@ CREATE TABLE presence_day
     `position` UInt64
 )
 ENGINE = ReplacingMergeTree(position)
-ORDER BY (user_key, day);
+ORDER BY (user_key, day)
+SETTINGS index_granularity = 256;
 
 CREATE TABLE presence_latest
 (

@@ -52,7 +52,8 @@ SETTINGS index_granularity = 1024;
 
 -- One row a user and UTC day that holds a sighting: how often seen, when last, and the whole seconds played by game.
 -- Recomputed whole from `presence`, so that a late sighting leaves no orphan; a day that has nothing left gets an empty row.
--- `last_at` of a day that was only played through is its end.
+-- `last_at` of a day that was only played through is its end. Asked for a thousand users at once: small granules, or most
+-- of what is read is others'.
 CREATE TABLE IF NOT EXISTS presence_day (
   user_key String,
   day Date,
@@ -61,4 +62,5 @@ CREATE TABLE IF NOT EXISTS presence_day (
   last_at DateTime64(3, 'UTC'),
   seconds Map(String, UInt32),
   position UInt64
-) ENGINE = ReplacingMergeTree(position) ORDER BY (user_key, day);
+) ENGINE = ReplacingMergeTree(position) ORDER BY (user_key, day)
+SETTINGS index_granularity = 256;

@@ -1,5 +1,8 @@
 import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
+import { achievementCatalog, userAchievements } from './achievement.js'
+import { achievementLeaderboard } from './achievement-score.js'
+import { recentUnlocks } from './achievement-unlock-feed.js'
 import { searchByTime } from './entry-time.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
 import { leaderboardChanges } from './leaderboard-change.js'
@@ -59,7 +62,11 @@ export const endpoints: readonly Endpoint[] = [
   playTime,
   timeline,
   playerComparison,
-  reputation
+  reputation,
+  userAchievements,
+  achievementCatalog,
+  achievementLeaderboard,
+  recentUnlocks
 ]
 
 /** Every action there is, in the order in which they are described. */

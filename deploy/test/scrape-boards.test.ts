@@ -62,7 +62,8 @@ test('boards are found, visited and followed', async (t) => {
         ['network', 'succeeded'],
         ['games', 'succeeded'],
         ['matches', 'succeeded'],
-        ['boards', 'succeeded']
+        ['boards', 'succeeded'],
+        ['players', 'succeeded']
       ]
     )
     t.same(await listedBoards(world, HALO.titleId), [

@@ -18,7 +18,13 @@ export type ScrapedWorld = {
   readonly writes: Postgres
   readonly projector: Projector
   /** One more process that scrapes, when it is asked to; it ends with the test. */
-  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number }): ScrapingProcess
+  ingest(options?: {
+    readonly life?: Life
+    readonly boardSeconds?: number
+    readonly playersSeconds?: number
+    /** Its clock, in milliseconds since 1970. */
+    readonly now?: () => number
+  }): ScrapingProcess
   /** Everything that the log holds of a topic, in its order. */
   events<Event>(topic: Topic<Event>): Promise<Event[]>
   /** Lets the time of all leases pass, and makes every turn due. */
@@ -75,7 +81,7 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
     tables,
     writes,
     projector,
-    ingest({ life = UNDISTURBED, boardSeconds = 0 } = {}) {
+    ingest({ life = UNDISTURBED, boardSeconds = 0, playersSeconds = 0, now = Date.now } = {}) {
       const registry = new Registry()
       const ingest = createIngest({
         log: {
@@ -88,11 +94,12 @@ export async function openScrapedWorld(t: Test): Promise<ScrapedWorld> {
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
         people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: upstream.url,
-        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: 0 },
+        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: playersSeconds },
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',
         registry,
-        logger: QUIET
+        logger: QUIET,
+        now
       })
       t.teardown(() => ingest.stop())
       return { ingest, registry }

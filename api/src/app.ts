@@ -80,6 +80,8 @@ export type ApiNeeds = {
   readonly publicUrl: string
   /** The browser SDK that is given away; none when absent. */
   readonly serviceAuth?: ServiceAuthFile
+  /** Called once, with what lets go of all answers that are kept; whoever forgets a person calls that. */
+  readonly onDrop?: (drop: () => void) => void
   /** The program's version, as /openapi.json tells it. */
   readonly version: string
   readonly registry: Registry
@@ -99,6 +101,7 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
   const memory = new AnswerMemory({ bytesMax: limits.memoryBytes })
+  needs.onDrop?.(() => memory.drop())
   const metrics = httpMetrics(needs.registry, () => memory.bytes)
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type { Readiness } from '@gamenet/api'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
@@ -85,20 +86,37 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
     const content = request.body
     if (!(content instanceof Readable)) throw new UsageError('The file is the body, as application/octet-stream.')
     const asked = importRequestOf(request.query)
-    const lines = new PassThrough()
-    const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
-    operations
-      .import(asked, content, (progress) => write({ progress }))
-      .then(
-        (report) => write({ report }),
-        (error: unknown) => {
-          if (statusOf(error) >= 500) logger.error({ err: error, file: asked.file }, 'an import failed')
-          write({ error: sentenceOf(error), usage: error instanceof UsageError })
-        }
-      )
-      .finally(() => lines.end())
-    return reply.type('application/x-ndjson').send(lines)
+    return sendLines(reply, logger, { file: asked.file }, (onProgress) => operations.import(asked, content, onProgress))
   })
+  app.get('/forgettings', () => operations.forgettings())
+  // A name in an address would stand in logs.
+  app.post('/forget', async (request, reply) => {
+    if (!(request.body instanceof Readable))
+      throw new UsageError('The username is the body, as application/octet-stream.')
+    const username = await text(request.body)
+    return sendLines(reply, logger, {}, (onProgress) => operations.forget(username, onProgress))
+  })
+}
+
+/** Lines of JSON: progress, as often as there is some, then the report or the error. */
+function sendLines<Progress>(
+  reply: FastifyReply,
+  logger: Logger,
+  facts: object,
+  work: (onProgress: (progress: Progress) => void) => Promise<unknown>
+): FastifyReply {
+  const lines = new PassThrough()
+  const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
+  work((progress) => write({ progress }))
+    .then(
+      (report) => write({ report }),
+      (error: unknown) => {
+        if (statusOf(error) >= 500) logger.error({ err: error, ...facts }, 'an operation failed')
+        write({ error: sentenceOf(error), usage: error instanceof UsageError })
+      }
+    )
+    .finally(() => lines.end())
+  return reply.type('application/x-ndjson').send(lines)
 }
 
 function importRequestOf(query: unknown): ImportRequest {

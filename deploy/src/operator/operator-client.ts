@@ -3,13 +3,23 @@ import { Readable } from 'node:stream'
 import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import { ImportProgress, ImportReport, type Operations, ScrapeReport, SettledReport, Status } from './operations.js'
+import {
+  ForgetProgress,
+  ForgetReport,
+  Forgetting,
+  ImportProgress,
+  ImportReport,
+  type Operations,
+  ScrapeReport,
+  SettledReport,
+  Status
+} from './operations.js'
 
-const ImportLine = z.union([
-  z.object({ progress: ImportProgress }),
-  z.object({ report: ImportReport }),
-  z.object({ error: z.string(), usage: z.boolean() })
-])
+/** One line of the answer to an operation that takes long. */
+const lineOf = <Progress, Report>(progress: z.ZodType<Progress>, report: z.ZodType<Report>) =>
+  z.union([z.object({ progress }), z.object({ report }), z.object({ error: z.string(), usage: z.boolean() })])
+const ImportLine = lineOf(ImportProgress, ImportReport)
+const ForgetLine = lineOf(ForgetProgress, ForgetReport)
 
 /** The operations of a service that runs elsewhere, over its operator port. */
 export function operatorClient(operatorUrl: string): Operations {
@@ -20,27 +30,42 @@ export function operatorClient(operatorUrl: string): Operations {
     settled: (timeoutMs) => ask(SettledReport, 'GET', `/settled?seconds=${timeoutMs / 1000}`),
     scrape: (source) => ask(z.array(ScrapeReport), 'POST', `/scrape/${encodeURIComponent(source)}`),
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
-    async import(importRequest, content, onProgress) {
-      const address = `${operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`
-      const { statusCode, body } = await reach(operatorUrl, () =>
-        request(address, {
-          method: 'POST',
-          headers: { 'content-type': 'application/octet-stream' },
-          body: Readable.from(content),
-          headersTimeout: 0,
-          bodyTimeout: 0
-        })
-      )
-      if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
-      for await (const text of createInterface({ input: body })) {
-        const line = ImportLine.parse(JSON.parse(text))
-        if ('progress' in line) onProgress(line.progress)
-        else if ('report' in line) return line.report
-        else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
-      }
-      throw new FailureError('The service ended the import without a report; look into its log, then import again.')
+    forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
+    forget: (username, onProgress) =>
+      follow(operatorUrl, '/forget', [Buffer.from(username)], ForgetLine, onProgress, 'forgetting'),
+    import: (importRequest, content, onProgress) => {
+      const path = `/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`
+      return follow(operatorUrl, path, content, ImportLine, onProgress, 'import')
     }
   }
+}
+
+/** Posts a body and follows the lines of the answer to the report. */
+async function follow<Progress, Report>(
+  operatorUrl: string,
+  path: string,
+  content: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  schema: ReturnType<typeof lineOf<Progress, Report>>,
+  onProgress: (progress: Progress) => void,
+  noun: string
+): Promise<Report> {
+  const { statusCode, body } = await reach(operatorUrl, () =>
+    request(operatorUrl + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/octet-stream' },
+      body: Readable.from(content),
+      headersTimeout: 0,
+      bodyTimeout: 0
+    })
+  )
+  if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
+  for await (const text of createInterface({ input: body })) {
+    const line = schema.parse(JSON.parse(text))
+    if ('progress' in line) onProgress(line.progress)
+    else if ('report' in line) return line.report
+    else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
+  }
+  throw new FailureError(`The service ended the ${noun} without a report; look into its log, then do it again.`)
 }
 
 async function askOperator<Answer>(

@@ -588,7 +588,8 @@ CREATE TABLE presence
 )
 ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)
-ORDER BY (user_key, ts);
+ORDER BY (user_key, ts)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE presence_day
 (

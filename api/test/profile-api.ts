@@ -2,7 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migratePostgres, openPglite } from '@gamenet/engines'
-import { nameKey } from '@gamenet/schemas'
+import { nameKey, Refusal } from '@gamenet/schemas'
+import type { WriteTransactions } from '../src/write-side.js'
 import { type BoardApi, openBoardApi } from './board-api.js'
 import { time } from './read-model.js'
 import type { Teardown } from './support/test-app.js'
@@ -32,7 +33,7 @@ export type ProfileApi = BoardApi & Awaited<ReturnType<typeof openWrites>> & Ret
 /** The whole API on real engines, with tables of boards and of people that a test fills by hand. */
 export async function openProfileApi(t: Teardown & { testdir(): string }): Promise<ProfileApi> {
   const writes = await openWrites(t)
-  const api = await openBoardApi(t, { writes: writes.postgres })
+  const api = await openBoardApi(t, { writes: writes.writes })
   return { ...api, ...writes, ...peopleTables(api) }
 }
 
@@ -44,8 +45,21 @@ async function openWrites(t: Teardown) {
     await rm(dir, { recursive: true, force: true })
   })
   await migratePostgres(postgres)
+  let isAway = false
+  const away = async (): Promise<never> => {
+    throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+  }
+  const writes: WriteTransactions = {
+    query: (sql, values) => (isAway ? away() : postgres.query(sql, values)),
+    transaction: (work) => (isAway ? away() : postgres.transaction(work))
+  }
   return {
     postgres,
+    writes,
+    /** From now on PostgreSQL cannot be reached. */
+    goAway: (): void => {
+      isAway = true
+    },
     storeProfile: async (facts: ProfileFacts): Promise<void> => {
       const { username, linkedGamertag = '', sessionGamertag = '', bio = '', socialLinks = [] } = facts
       await postgres.query(

@@ -2,7 +2,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { shown } from './parameters.js'
 
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
 
 /**
  * Bodies are JSON in UTF-8, and nothing else: bytes of another coding are refused, not replaced, so that no garbled text
@@ -13,7 +13,7 @@ export function addJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     const type = request.headers['content-type'] ?? ''
-    if (OTHER_CHARSET.test(type)) {
+    if (!/^utf-?8$/i.test(CHARSET.exec(type)?.[1] ?? 'utf-8')) {
       done(new Refusal('media_type_unsupported', [shown(type)]))
       return
     }

@@ -37,7 +37,7 @@ export type Action<Parameters = unknown, Body = unknown> = {
   readonly methods: readonly [Method, ...Method[]]
   readonly tags: readonly string[]
   readonly summary: string
-  readonly description?: string
+  readonly description: string
   /** An object of path parameters made with `http/parameters.ts`. */
   readonly parameters: z.ZodType<Parameters>
   /** An object of fields made with `http/body.ts`; `sessionKey` is taken out before. */

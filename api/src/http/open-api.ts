@@ -18,8 +18,7 @@ export function openApi(
   }
   for (const action of actions) {
     const path = templateOf(action.path)
-    const operations = action.methods.map((method, n) => [method.toLowerCase(), actionOperation(action, method, n)])
-    paths[path] = { ...paths[path], ...Object.fromEntries(operations) }
+    paths[path] = { ...paths[path], [action.methods[0].toLowerCase()]: actionOperation(action) }
   }
   return {
     openapi: '3.1.0',
@@ -65,15 +64,16 @@ function operation(endpoint: Endpoint): Json {
   }
 }
 
-/** Methods that do the same are one operation each, for ids of operations are unique. */
-function actionOperation(action: Action, method: string, n: number): Json {
-  const { operationId, tags, summary, description, parameters, path, response, example, refuses = {} } = action
+/** Described under its first method; that others do the same stands in the description, for ids are unique. */
+function actionOperation(action: Action): Json {
+  const { operationId, tags, summary, description, methods, parameters, path, response, example, refuses = {} } = action
+  const others = methods.slice(1).map((method) => ` ${method} does the same.`)
   const { description: what = 'Done.', ...schema } = jsonSchema(response, 'output')
   return {
-    operationId: n === 0 ? operationId : `${operationId}By${method.charAt(0)}${method.slice(1).toLowerCase()}`,
+    operationId,
     tags,
     summary,
-    ...(description === undefined ? {} : { description }),
+    description: `${description}${others.join('')}`,
     security: [...SECURED, {}],
     parameters: parametersOf({ input: parameters, path }),
     requestBody: { required: true, content: { 'application/json': bodyOf(action) } },

@@ -19,7 +19,8 @@ CREATE TABLE achievement_unlock
     `age` UInt64
 )
 ENGINE = ReplacingMergeTree(age)
-ORDER BY (user_key, achievement_id);
+ORDER BY (user_key, achievement_id)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE achievement_unlock_feed
 (
@@ -587,7 +588,8 @@ CREATE TABLE presence
 )
 ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)
-ORDER BY (user_key, ts);
+ORDER BY (user_key, ts)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE presence_day
 (
@@ -600,7 +602,8 @@ CREATE TABLE presence_day
     `position` UInt64
 )
 ENGINE = ReplacingMergeTree(position)
-ORDER BY (user_key, day);
+ORDER BY (user_key, day)
+SETTINGS index_granularity = 256;
 
 CREATE TABLE presence_latest
 (

@@ -8,8 +8,10 @@ import Fastify, {
   LogController
 } from 'fastify'
 import type { Registry } from 'prom-client'
+import type { Action } from './answers/action.js'
 import type { Endpoint } from './answers/answer.js'
 import { AnswerMemory } from './answers/memory.js'
+import { type ActionNeeds, addActions } from './http/actions.js'
 import { addDocs } from './http/docs.js'
 import { addEndpoints } from './http/endpoints.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/errors.js'
@@ -17,13 +19,17 @@ import { COMMON_HEADERS } from './http/headers.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { addJsonBodies } from './http/json-body.js'
 import type { Versions } from './http/known-url.js'
-import { type HttpMetrics, httpMetrics } from './http/metrics.js'
+import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/metrics.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
+import { openAuthService } from './remote/auth-service.js'
+import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
+import { Sessions } from './session/sessions.js'
 import type { WriteTransactions } from './write-side.js'
+import { keepUser } from './writes/user.js'
 
 /** What bounds the API. Times in milliseconds. */
 export type ApiLimits = {
@@ -57,9 +63,15 @@ export const API_LIMITS: ApiLimits = {
 /** All that the API needs; nothing in it is made here. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
+  /** None when absent. */
+  readonly actions?: readonly Action[]
   readonly tables: ReadTables
   /** PostgreSQL; without it nothing is told of users. */
   readonly writes?: WriteTransactions
+  /** `{auth_url}`, without a slash at its end; without one nobody has a session. */
+  readonly authUrl?: string | undefined
+  /** Without it no chat profile can be linked. */
+  readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
   /** The titles and boards: a `CatalogKeeper`. */
@@ -68,6 +80,8 @@ export type ApiNeeds = {
   readonly publicUrl: string
   /** The browser SDK that is given away; none when absent. */
   readonly serviceAuth?: ServiceAuthFile
+  /** Called once, with what lets go of all answers that are kept; whoever forgets a person calls that. */
+  readonly onDrop?: (drop: () => void) => void
   /** The program's version, as /openapi.json tells it. */
   readonly version: string
   readonly registry: Registry
@@ -87,13 +101,19 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
   const memory = new AnswerMemory({ bytesMax: limits.memoryBytes })
+  needs.onDrop?.(() => memory.drop())
   const metrics = httpMetrics(needs.registry, () => memory.bytes)
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
-  const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints } = needs
-  addEndpoints(app, endpoints, { tables, writes, catalog, versions, memory, metrics, now, logger: app.log })
+  const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
+  const changed: ActionNeeds['changed'] = (change) => versions.hear(change)
+  const sessions = openSessions(app, needs, { writes, changed, now })
+  const chat = openChatPlatform(needs.chat)
+  app.addHook('onClose', () => chat.close())
+  addEndpoints(app, endpoints, { tables, writes, catalog, versions, sessions, memory, metrics, now, logger: app.log })
+  addActions(app, actions, { tables, writes, chat, sessions, changed, metrics, now })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
@@ -101,6 +121,21 @@ export async function buildApp(
   addOtherMethods(app, paths)
   await app.ready()
   return app
+}
+
+function openSessions(
+  app: FastifyInstance,
+  { authUrl, registry }: ApiNeeds,
+  { writes, changed, now }: Pick<ActionNeeds, 'writes' | 'changed' | 'now'>
+): Sessions {
+  const authService = openAuthService(authUrl === undefined ? undefined : { url: authUrl })
+  app.addHook('onClose', () => authService.close())
+  return new Sessions({
+    authService,
+    onVerified: (session) => keepUser({ writes, changed, nowMs: now() }, session, 'leave'),
+    metrics: sessionMetrics(registry),
+    now
+  })
 }
 
 const writesAway = async (): Promise<never> => {

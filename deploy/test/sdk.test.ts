@@ -100,6 +100,10 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   getPlayTime: (client) => client.getPlayTime({ username: 'x', days: 2 }),
   getTimeline: (client) => client.getTimeline({ username: 'x', limit: 2, after: 'x' }),
   comparePlayers: (client) => client.comparePlayers({ names: 'x,y', limit: 2, offset: 3 }),
+  getAchievements: (client) => client.getAchievements(),
+  getUserAchievements: (client) => client.getUserAchievements({ username: 'x' }),
+  getAchievementLeaderboard: (client) => client.getAchievementLeaderboard({ limit: 3 }),
+  getRecentUnlocks: (client) => client.getRecentUnlocks({ limit: 3 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }

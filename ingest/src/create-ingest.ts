@@ -1,5 +1,6 @@
 import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, type Topic } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
+import { createEvaluator } from './achievements/create-evaluator.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
 import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
@@ -56,6 +57,8 @@ export type IngestOptions = {
   readonly periods: Readonly<Record<ScrapeSource, number>>
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
+  /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
+  readonly achievements?: { readonly pollMs?: number }
   /** Who asks, and where to complain: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */
@@ -129,9 +132,13 @@ export function createIngest(options: IngestOptions): Ingest {
   }
   const runners = createRunners(createSources(options, parsing), runOne, stopping.signal)
   const schedules = new Map<ScrapeSource, Schedule>()
+  const counted = { append: log.append, extents: (topic: string) => options.log.extents(topic) }
+  const evaluator = options.achievements && createEvaluator({ ...options, ...options.achievements, log: counted, now })
   return {
     start() {
-      if (schedules.size > 0 || stopping.signal.aborted) return
+      if (stopping.signal.aborted) return
+      evaluator?.start()
+      if (schedules.size > 0) return
       for (const name of scheduled) {
         const periodMs = name === 'boards' ? BOARDS_LOOK_MS : options.periods[name] * 1000
         schedules.set(
@@ -164,7 +171,8 @@ export function createIngest(options: IngestOptions): Ingest {
     async stop() {
       for (const planned of schedules.values()) planned.stop()
       stopping.abort()
-      const ended = await endedInTime(SCRAPE_SOURCES.map((name) => runners[name].idle()))
+      const ends = [evaluator?.stop(), ...SCRAPE_SOURCES.map((name) => runners[name].idle())]
+      const ended = await endedInTime(ends)
       if (!ended) logger.warn({ waitedMs: STOP_TIMEOUT_MS }, 'a scrape still waits for the log; stopping without it')
       await Promise.all([fetcher.close(), parsing.close()])
     }
@@ -234,7 +242,7 @@ function report(logger: Logger, run: ScrapeRan, stopping: AbortSignal): void {
   else logger.warn({ run }, `scrape of ${run.source} ${run.outcome}: ${run.reason ?? ''}`)
 }
 
-async function endedInTime(runs: readonly Promise<unknown>[]): Promise<boolean> {
+async function endedInTime(runs: readonly unknown[]): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(() => resolve(false), STOP_TIMEOUT_MS)

@@ -18,7 +18,8 @@ CREATE TABLE IF NOT EXISTS event_presence (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
--- Every sighting, one row a user and instant. Asked for one user and a stretch of time: play time is made of it.
+-- Every sighting, one row a user and instant. Asked for some hundred users and a stretch of days, every minute: play time is
+-- made of it. Small granules, or most of what is read is other users' and other days'.
 CREATE TABLE IF NOT EXISTS presence (
   user_key String,
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
@@ -26,7 +27,8 @@ CREATE TABLE IF NOT EXISTS presence (
   game LowCardinality(String),
   period_s UInt32,
   position UInt64
-) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (user_key, ts);
+) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (user_key, ts)
+SETTINGS index_granularity = 1024;
 
 -- What is known of a user from presence, one row a field, each the newest by itself: `username` (its spelling), `seen` (the
 -- newest sighting: online or offline), `online` (the newest sighting online), `game` (the newest sighting in a game: its
@@ -52,7 +54,8 @@ SETTINGS index_granularity = 1024;
 
 -- One row a user and UTC day that holds a sighting: how often seen, when last, and the whole seconds played by game.
 -- Recomputed whole from `presence`, so that a late sighting leaves no orphan; a day that has nothing left gets an empty row.
--- `last_at` of a day that was only played through is its end.
+-- `last_at` of a day that was only played through is its end. Asked for a thousand users at once: small granules, or most
+-- of what is read is others'.
 CREATE TABLE IF NOT EXISTS presence_day (
   user_key String,
   day Date,
@@ -61,4 +64,5 @@ CREATE TABLE IF NOT EXISTS presence_day (
   last_at DateTime64(3, 'UTC'),
   seconds Map(String, UInt32),
   position UInt64
-) ENGINE = ReplacingMergeTree(position) ORDER BY (user_key, day);
+) ENGINE = ReplacingMergeTree(position) ORDER BY (user_key, day)
+SETTINGS index_granularity = 256;

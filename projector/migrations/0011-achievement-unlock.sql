@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS achievement_unlock (
   points UInt16,
   ts DateTime64(3, 'UTC'),
   age UInt64
-) ENGINE = ReplacingMergeTree(age) ORDER BY (user_key, achievement_id);
+) ENGINE = ReplacingMergeTree(age) ORDER BY (user_key, achievement_id)
+SETTINGS index_granularity = 1024;
 
 -- The same, time first, for the newest unlocks of all. One row an event: whether it is the one that counts is looked up in
 -- achievement_unlock for the few that are shown.

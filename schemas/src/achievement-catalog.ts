@@ -1,7 +1,32 @@
+import {
+  boardGames,
+  boardOf,
+  boards,
+  comeback,
+  commentsGiven,
+  daysSeen,
+  fiveStars,
+  gamesOnOneDay,
+  gamesPlayed,
+  newYear,
+  played,
+  playedGame,
+  playedOnOneDay,
+  profileSays,
+  type Rule,
+  ranked,
+  ratingsGiven,
+  ratingsReceived,
+  recordKept,
+  recordsHeld,
+  sharedFirst,
+  starsReceived,
+  weekend
+} from './achievement-rules.js'
+
 /*
- * The achievements there are. Each is reached when its rule says so: one SELECT over the read tables that gives
- * `user_key` and `reached_at` for those of `{users}` (Array(String), the user_keys that are looked at) who have reached it.
- * An id and a key are never changed and never given to another; points count as they were when it was reached.
+ * The achievements there are. An id and a key are never changed and never given to another; points count as they were
+ * when it was reached.
  */
 
 /** What achievements are shown together: those of the whole network, or those of one title. */
@@ -21,7 +46,7 @@ export type Achievement = {
   readonly groupId: string
   /** Shown to nobody before they have it, and then to them alone. */
   readonly isHidden?: true
-  readonly rule: string
+  readonly rule: Rule
 }
 
 const HALO = 'Halo 2'
@@ -90,9 +115,9 @@ export const achievements: readonly Achievement[] = [
   network(35, 'five-stars', 'Five Stars', 'Be given 5 stars by 5 users.', 25, fiveStars(5)),
 
   // Oneself.
-  network(36, 'introduced', 'Introduced', 'Write something about yourself.', 5, profileSays("p.bio != ''")),
-  network(37, 'itsame', 'It’s Really Me', 'Verify your gamertag.', 10, profileSays('p.console_verified')),
-  network(38, 'good-company', 'Good Company', 'Link your chat profile.', 5, profileSays("p.chat_profile_url != ''")),
+  network(36, 'introduced', 'Introduced', 'Write something about yourself.', 5, profileSays("trimBoth(f.bio) != ''")),
+  network(37, 'itsame', 'It’s Really Me', 'Verify your gamertag.', 10, profileSays('f.console_verified')),
+  network(38, 'good-company', 'Good Company', 'Link your chat profile.', 5, profileSays("f.chat_profile_url != ''")),
 
   // Titles.
   title(39, 'halo-hour', 'Boots on the Ground', 'Play Halo 2 for an hour.', 5, HALO, playedGame(HALO, 1)),
@@ -107,238 +132,37 @@ export const achievements: readonly Achievement[] = [
   title(48, 'mechs-hour', 'Powered Up', 'Play for an hour.', 5, MECHS, playedGame(MECHS, 1)),
 
   // Hidden.
-  hidden(
-    49,
-    'night-owl',
-    'Night Owl',
-    'Be seen online between 3 and 4 in the morning, UTC, on 5 days.',
-    20,
-    nightOwl(5)
-  ),
+  hidden(49, 'auld-lang-syne', 'Auld Lang Syne', 'Play on the first day of a year.', 20, newYear()),
   hidden(50, 'tough-crowd', 'Tough Crowd', 'Be given a single star.', 10, starsReceived(1)),
   hidden(51, 'comeback', 'Comeback', 'Play again after a pause of a year.', 50, comeback(365)),
   hidden(52, 'shared-glory', 'Shared Glory', 'Stand on first place together with somebody else.', 30, sharedFirst())
 ]
 
-/** What 404 and bad ids need: an achievement by its id. */
+/** An achievement by its id. */
 export const achievementById: ReadonlyMap<number, Achievement> = new Map(achievements.map((each) => [each.id, each]))
 
-type Facts = readonly [id: number, key: string, name: string, description: string, points: number]
+/** Asks which of `{users}` have reached which of some achievements that have their facts in common: `user_key`, `reached`. */
+export function ruleStatement(rules: readonly Achievement[]): string {
+  const [first] = rules
+  if (first === undefined || rules.some(({ rule }) => rule.facts !== first.rule.facts)) {
+    throw new Error('Rules about different facts cannot be one statement.')
+  }
+  const pairs = rules.map(({ id, rule }) => `(toUInt16(${id}), CAST(${rule.reached}, 'Nullable(Int64)'))`)
+  return `SELECT f.user_key AS user_key, arrayFilter(r -> r.2 IS NOT NULL, [${pairs.join(',\n')}]) AS reached
+    FROM (${first.rule.facts}) AS f WHERE notEmpty(reached)`
+}
 
-function network(...[id, key, name, description, points, rule]: [...Facts, rule: string]): Achievement {
+type Told = readonly [id: number, key: string, name: string, description: string, points: number]
+
+function network(...[id, key, name, description, points, rule]: [...Told, rule: Rule]): Achievement {
   return { id, key, name, description, points, groupId: 'network', rule }
 }
 
-function title(
-  ...[id, key, name, description, points, game, rule]: [...Facts, game: string, rule: string]
-): Achievement {
+function title(...[id, key, name, description, points, game, rule]: [...Told, game: string, rule: Rule]): Achievement {
   const groupId = achievementGroups.find((group) => group.displayName === game)?.groupId ?? 'network'
   return { id, key, name, description, points, groupId, rule }
 }
 
-function hidden(...facts: [...Facts, rule: string]): Achievement {
-  return { ...network(...facts), isHidden: true }
-}
-
-/*
- * The rules. A day's facts are reached at the last sighting of the day that made it so (`last_at`); an entry's at the
- * entry's last change; a rating's when it was given. Of n facts of a user the n-th oldest counts.
- */
-
-/** The instant of the n-th oldest of a user's facts, for users who have that many. */
-function nth(n: number, facts: string): string {
-  return `SELECT f.user_key AS user_key, arrayElement(arraySort(groupArray(f.at)), ${n}) AS reached_at
-    FROM (${facts}) AS f GROUP BY f.user_key HAVING count() >= ${n}`
-}
-
-/** The first day at which a sum over a user's days reaches a total: `amount` of a day `d`. */
-function summed(amount: string, total: number): string {
-  return `SELECT s.user_key AS user_key, min(s.at) AS reached_at
-    FROM (
-      SELECT d.user_key AS user_key, d.last_at AS at,
-        sum(${amount}) OVER (PARTITION BY d.user_key ORDER BY d.day ROWS UNBOUNDED PRECEDING) AS total
-      FROM presence_day AS d FINAL WHERE d.user_key IN {users: Array(String)}) AS s
-    WHERE s.total >= ${total} GROUP BY s.user_key`
-}
-
-function daysWhere(condition: string): string {
-  return `SELECT d.user_key AS user_key, d.last_at AS at FROM presence_day AS d FINAL
-    WHERE d.user_key IN {users: Array(String)} AND ${condition}`
-}
-
-function daysSeen(days: number): string {
-  return nth(days, daysWhere('d.online_sightings > 0'))
-}
-
-function played(hours: number): string {
-  return summed('arraySum(mapValues(d.seconds))', hours * 3600)
-}
-
-function playedGame(game: string, hours: number): string {
-  return summed(`d.seconds['${game}']`, hours * 3600)
-}
-
-function playedOnOneDay(hours: number): string {
-  return nth(1, daysWhere(`arraySum(mapValues(d.seconds)) >= ${hours * 3600}`))
-}
-
-function gamesOnOneDay(games: number): string {
-  return nth(1, daysWhere(`length(d.seconds) >= ${games}`))
-}
-
-function gamesPlayed(games: number): string {
-  return nth(
-    games,
-    `SELECT d.user_key AS user_key, g.1 AS game, min(d.last_at) AS at FROM presence_day AS d FINAL
-     ARRAY JOIN arrayMap(game -> tuple(game), mapKeys(d.seconds)) AS g
-     WHERE d.user_key IN {users: Array(String)} GROUP BY user_key, game`
-  )
-}
-
-function weekend(): string {
-  const on = (day: number) =>
-    daysWhere(`length(d.seconds) > 0 AND toDayOfWeek(d.day) = ${day}`).replace(
-      'd.last_at AS at',
-      'd.day AS day, d.last_at AS at'
-    )
-  return `SELECT sunday.user_key AS user_key, min(sunday.at) AS reached_at
-    FROM (${on(7)}) AS sunday JOIN (${on(6)}) AS saturday
-      ON saturday.user_key = sunday.user_key AND saturday.day + 1 = sunday.day
-    GROUP BY sunday.user_key`
-}
-
-/** The entries that a user has on boards, by names that are known to be the user's. */
-function entriesWhere(condition: string): string {
-  return `SELECT u.user_key AS user_key, e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, min(e.rank) AS rank,
-      min(e.ts) AS at
-    FROM user_player AS u JOIN (
-      SELECT p.player_key AS player_key, p.title_id AS title_id, p.leaderboard_id AS leaderboard_id, p.rank AS rank,
-        p.ts AS ts
-      FROM player_entry AS p FINAL
-      WHERE p.player_key IN (SELECT k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)})
-        AND NOT p.is_gone) AS e ON e.player_key = u.player_key
-    WHERE u.user_key IN {users: Array(String)} AND ${condition}
-    GROUP BY user_key, title_id, leaderboard_id`
-}
-
-function boards(count: number): string {
-  return nth(count, entriesWhere('true'))
-}
-
-function boardOf(titleId: string, rank: number): string {
-  return nth(1, entriesWhere(`e.title_id = '${titleId}' AND e.rank <= ${rank}`))
-}
-
-function boardGames(count: number): string {
-  return nth(
-    count,
-    `SELECT b.user_key AS user_key, b.title_id AS title_id, min(b.at) AS at FROM (${entriesWhere('true')}) AS b
-     GROUP BY user_key, title_id`
-  )
-}
-
-/** Standing on a rank or better on so many boards with so many entries. */
-function ranked(rank: number, count: number, entries: number): string {
-  return nth(
-    count,
-    `SELECT b.user_key AS user_key, b.at AS at FROM (${entriesWhere(`e.rank <= ${rank}`)}) AS b
-     WHERE (b.title_id, b.leaderboard_id) IN (
-       SELECT l.title_id, l.leaderboard_id FROM leaderboard_entry AS l FINAL
-       WHERE NOT l.is_gone GROUP BY l.title_id, l.leaderboard_id HAVING count() >= ${entries})`
-  )
-}
-
-function sharedFirst(): string {
-  return nth(
-    1,
-    `SELECT b.user_key AS user_key, b.at AS at FROM (${entriesWhere('e.rank = 1')}) AS b
-     WHERE (b.title_id, b.leaderboard_id) IN (
-       SELECT l.title_id, l.leaderboard_id FROM leaderboard_entry AS l FINAL
-       WHERE NOT l.is_gone AND l.rank = 1 GROUP BY l.title_id, l.leaderboard_id HAVING count() >= 2)`
-  )
-}
-
-/** Every reign of a user over a board. */
-function reigns(): string {
-  return `SELECT u.user_key AS user_key, r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.from_at AS at,
-      r.to_at AS to_at
-    FROM (
-      SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, g.1 AS player, g.2 AS from_at, g.3 AS to_at
-      FROM record_history AS h FINAL ARRAY JOIN arrayZip(h.players, h.from_at, h.to_at) AS g) AS r
-    JOIN player AS n ON n.player = r.player
-    JOIN user_player AS u ON u.player_key = n.player_key
-    WHERE u.user_key IN {users: Array(String)}`
-}
-
-function recordsHeld(count: number): string {
-  return nth(
-    count,
-    `SELECT r.user_key AS user_key, min(r.at) AS at FROM (${reigns()}) AS r
-     GROUP BY r.user_key, r.title_id, r.leaderboard_id`
-  )
-}
-
-function recordKept(days: number): string {
-  return nth(
-    1,
-    `SELECT r.user_key AS user_key, r.at + INTERVAL ${days} DAY AS at FROM (${reigns()}) AS r
-     WHERE coalesce(r.to_at, now64(3, 'UTC')) >= r.at + INTERVAL ${days} DAY`
-  )
-}
-
-function ratingsWhere(condition: string): string {
-  return `SELECT r.user_key AS user_key, r.ts AS at FROM rating AS r FINAL
-    WHERE r.user_key IN {users: Array(String)} AND ${condition}`
-}
-
-function ratingsReceived(count: number): string {
-  return nth(count, ratingsWhere('true'))
-}
-
-function fiveStars(count: number): string {
-  return nth(count, ratingsWhere('r.stars = 5'))
-}
-
-function starsReceived(stars: number): string {
-  return nth(1, ratingsWhere(`r.stars = ${stars}`))
-}
-
-function ratingsGiven(count: number): string {
-  return nth(
-    count,
-    `SELECT g.rater_key AS user_key, g.ts AS at FROM rating_given AS g FINAL
-     WHERE g.rater_key IN {users: Array(String)}`
-  )
-}
-
-function commentsGiven(count: number): string {
-  return nth(
-    count,
-    `SELECT r.rater_key AS user_key, r.ts AS at FROM rating AS r FINAL
-     WHERE r.comment IS NOT NULL AND (r.user_key, r.rater_key) IN (
-       SELECT g.user_key, g.rater_key FROM rating_given AS g WHERE g.rater_key IN {users: Array(String)})`
-  )
-}
-
-function profileSays(condition: string): string {
-  return `SELECT p.user_key AS user_key, p.ts AS reached_at FROM profile AS p FINAL
-    WHERE p.user_key IN {users: Array(String)} AND ${condition}`
-}
-
-function nightOwl(days: number): string {
-  return nth(
-    days,
-    `SELECT s.user_key AS user_key, toDate(s.ts) AS day, min(s.ts) AS at FROM presence AS s FINAL
-     WHERE s.user_key IN {users: Array(String)} AND s.is_online AND toHour(s.ts) = 3 GROUP BY user_key, day`
-  )
-}
-
-function comeback(days: number): string {
-  return `SELECT d.user_key AS user_key, min(d.at) AS reached_at
-    FROM (
-      SELECT p.user_key AS user_key, p.day AS day, p.last_at AS at,
-        lagInFrame(p.day, 1, p.day) OVER (PARTITION BY p.user_key ORDER BY p.day ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS before
-      FROM presence_day AS p FINAL
-      WHERE p.user_key IN {users: Array(String)} AND length(p.seconds) > 0) AS d
-    WHERE d.day - d.before > ${days} GROUP BY d.user_key`
+function hidden(...told: [...Told, rule: Rule]): Achievement {
+  return { ...network(...told), isHidden: true }
 }

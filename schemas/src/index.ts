@@ -24,7 +24,8 @@ export {
   type AchievementGroup,
   achievementById,
   achievementGroups,
-  achievements
+  achievements,
+  ruleStatement
 } from './achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
 export { loadCheckpoint, projectionCheckpoint } from './checkpoint-name.js'

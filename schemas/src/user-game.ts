@@ -11,7 +11,7 @@ export const UserGames = z
           titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
           imageUrl: z.string().nullable(),
           totalMinutes: Count,
-          lastPlayedAt: Count.meta({
+          lastPlayedAt: z.int().nonnegative().meta({
             description:
               'Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry.'
           })

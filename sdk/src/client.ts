@@ -1,3 +1,4 @@
+import { achievementMethods } from './achievement.js'
 import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
 import { leaderboardMethods } from './leaderboard.js'
@@ -45,6 +46,7 @@ export function gamenetClient(options: ClientOptions) {
     ...playTimeMethods(get),
     ...timelineMethods(get),
     ...playerComparisonMethods(get),
+    ...achievementMethods(get),
     ...healthMethods(get)
   }
 }

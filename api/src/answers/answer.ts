@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import type { Boards } from '../queries/board-keeper.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
+import type { Session } from '../session/sessions.js'
 import type { WriteSide } from '../write-side.js'
 
 /*
@@ -76,6 +77,11 @@ export type Endpoint<Input = unknown, Resolved = unknown> = {
   headers?(resolved: Resolved): Readonly<Record<string, string>>
   /** Runs when no memory has the answer. */
   answer(resolved: Resolved, context: AnswerContext): Promise<Made>
+  /**
+   * The answer for one who shows a good session: made for them alone, each time, and kept nowhere. Absent: sessions are
+   * not looked at. A session never makes the difference between an answer and a refusal here.
+   */
+  answerTo?(resolved: Resolved, viewer: Session, context: AnswerContext): Promise<Made>
   /** The 200 body; say `.meta({ description })`. */
   readonly response: z.ZodType
   readonly example: unknown

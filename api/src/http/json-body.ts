@@ -2,7 +2,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { shown } from './parameters.js'
 
-const OTHER_CHARSET = /;\s*charset\s*=\s*"?(?!utf-?8"?\s*(?:;|$))/i
+const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
 
 /**
  * Bodies are JSON in UTF-8, and nothing else: bytes of another coding are refused, not replaced, so that no garbled text
@@ -17,7 +17,8 @@ export function addJsonBodies(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, bytes: Buffer) => {
       const type = request.headers['content-type'] ?? ''
-      if (OTHER_CHARSET.test(type)) throw new Refusal('media_type_unsupported', [shown(type)])
+      if (!/^utf-?8$/i.test(CHARSET.exec(type)?.[1] ?? 'utf-8'))
+        throw new Refusal('media_type_unsupported', [shown(type)])
       let text: string
       try {
         text = UTF8.decode(bytes)

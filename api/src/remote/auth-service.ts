@@ -16,7 +16,11 @@ const GAMERTAG_LENGTH_MAX = 200
 const Valid = z.object({
   valid: z.literal(true),
   username: Username,
-  gamertag: z.string().max(GAMERTAG_LENGTH_MAX).nullish()
+  gamertag: z
+    .string()
+    .max(GAMERTAG_LENGTH_MAX)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u)
+    .nullish()
 })
 const Invalid = z.union([z.object({ valid: z.literal(false) }), z.object({ error: z.string() })])
 

@@ -1,4 +1,8 @@
+import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
+import { achievementCatalog, userAchievements } from './achievement.js'
+import { achievementLeaderboard } from './achievement-score.js'
+import { recentUnlocks } from './achievement-unlock-feed.js'
 import { searchByTime } from './entry-time.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
 import { leaderboardChanges } from './leaderboard-change.js'
@@ -11,6 +15,8 @@ import { player, playerHistory, suggestPlayers } from './player.js'
 import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
 import { profile } from './profile.js'
+import { editProfile } from './profile-edit.js'
+import { rateProfile, reputation } from './rating.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
 import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
@@ -56,5 +62,13 @@ export const endpoints: readonly Endpoint[] = [
   userScores,
   playTime,
   timeline,
-  playerComparison
+  playerComparison,
+  reputation,
+  userAchievements,
+  achievementCatalog,
+  achievementLeaderboard,
+  recentUnlocks
 ]
+
+/** Every action there is, in the order in which they are described. */
+export const actions: readonly Action[] = [editProfile, rateProfile]

@@ -21,7 +21,8 @@ export type SessionsNeeds = {
 }
 
 /** How a key was judged. */
-export type Judgement = 'valid' | 'kept' | 'invalid' | 'unchecked'
+export const JUDGEMENTS = ['valid', 'kept', 'invalid', 'unchecked'] as const
+type Judgement = (typeof JUDGEMENTS)[number]
 export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
 
 /** Who session keys belong to. Keys are known by their hashes alone, and a no is never kept. */

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import {
   CHANGED_CHANNEL,
   createIngest,
@@ -15,6 +15,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { type Config, FailureError, UsageError } from '../config.js'
+import { FORGOTTEN_CHANNEL } from '../forgetting/ledger.js'
 import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
@@ -101,18 +102,29 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
-  const { operations, stop } = serviceOperations({
+  const { operations, finishForgettings, stop } = serviceOperations({
     engines,
     projector,
     ingest,
     people,
     demo,
+    onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })
   const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
   const api =
     role === 'all' || role === 'api'
-      ? await startApi({ config, engines, registry, logger, dataVersions, ready, authUrl, parts })
+      ? await startApi({
+          config,
+          engines,
+          registry,
+          logger,
+          dataVersions,
+          ready,
+          authUrl,
+          chat: chatOf(config, demo),
+          parts
+        })
       : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
@@ -122,6 +134,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   if (role === 'all' || role === 'ingest') {
     ingest?.start()
     startRelay({ engines, registry, logger, people, parts })
+    endForgettings(finishForgettings, logger)
   }
   if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, people, projector)
   return {
@@ -158,10 +171,23 @@ function hasIngest(role: Role): boolean {
   return role === 'all' || role === 'ingest' || role === 'offline'
 }
 
+/** Those that were cut off, in the background. */
+function endForgettings(finish: () => Promise<number>, logger: Logger): void {
+  const failed = 'a forgetting that was cut off could not be ended; it is tried again at the next start'
+  finish().catch((error: unknown) => logger.error({ err: error }, failed))
+}
+
 /** The API alone has sessions and looks at chat accounts. */
 function demoParts(role: Role, config: Config): Parameters<typeof startDemo>[1] {
   const hasApi = role === 'all'
   return { withAuth: hasApi && config.AUTH_URL === undefined, withChat: hasApi && config.CHAT_API_URL === undefined }
+}
+
+/** Of the chat platform that is configured, else of the demo's. */
+function chatOf(config: Config, demo: Demo | undefined): ChatSettings | undefined {
+  const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
+  if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
+  return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
 }
 
 type Needs = {
@@ -229,6 +255,7 @@ function makeIngest({
       boards: config.SCRAPE_BOARDS_SECONDS,
       players: config.SCRAPE_PLAYERS_SECONDS
     },
+    achievements: {},
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,
@@ -256,24 +283,34 @@ async function startApi({
   dataVersions,
   ready,
   authUrl,
+  chat,
   parts
 }: Needs & {
   dataVersions: DataVersions
   ready: ReturnType<typeof readiness>
   authUrl: string | undefined
+  chat: ChatSettings | undefined
 }): Promise<string> {
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
+  if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   const app = await buildApp(
     {
       endpoints,
+      actions,
       tables,
       ...(engines.postgres === undefined ? {} : { writes: engines.postgres }),
+      authUrl,
+      chat,
       dataVersions,
       catalog,
+      onDrop: (drop) => {
+        if (engines.postgres === undefined) return
+        parts.add(engines.postgres.listen(FORGOTTEN_CHANNEL, drop, drop), (unlisten) => unlisten())
+      },
       publicUrl: publicUrl(config),
       serviceAuth: await serviceAuthFile(authUrl),
       version: VERSION,

@@ -18,7 +18,14 @@ export type ScrapedWorld = {
   readonly writes: Postgres
   readonly projector: Projector
   /** One more process that scrapes, when it is asked to; it ends with the test. */
-  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number; readonly logger?: Logger }): ScrapingProcess
+  ingest(options?: {
+    readonly life?: Life
+    readonly boardSeconds?: number
+    readonly playersSeconds?: number
+    readonly logger?: Logger
+    /** Its clock, in milliseconds since 1970. */
+    readonly now?: () => number
+  }): ScrapingProcess
   /** Everything that the log holds of a topic, in its order. */
   events<Event>(topic: Topic<Event>): Promise<Event[]>
   /** Lets the time of all leases pass, and makes every turn due. */
@@ -97,7 +104,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
     tables,
     writes,
     projector,
-    ingest({ life = UNDISTURBED, boardSeconds = 0, logger = QUIET } = {}) {
+    ingest({ life = UNDISTURBED, boardSeconds = 0, playersSeconds = 0, now = options.now, logger = QUIET } = {}) {
       const registry = new Registry()
       const ingest = createIngest({
         log: {
@@ -110,8 +117,8 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
         people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: options.upstreamUrl ?? upstream.url,
-        ...(options.now === undefined ? {} : { now: options.now }),
-        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: 0 },
+        ...(now === undefined ? {} : { now }),
+        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: playersSeconds },
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',
         registry,

@@ -10,12 +10,10 @@ const RETRY_MOST_MS = 5000
 /** A connection that does not even end. */
 const END_MS = 1000
 
-/** A channel's name as it may stand in a statement, which takes no value there. */
-export const channelName = (channel: string): string => {
-  if (/^[a-z_][a-z0-9_]{0,62}$/.test(channel)) return channel
-  throw new TypeError(
-    `The channel ${JSON.stringify(channel)} is no plain name: a letter, then letters, digits and underscores`
-  )
+/** The name of a channel or table as it may stand in a statement, which takes no value there. */
+export const plainName = (name: string): string => {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return name
+  throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
 }
 
 /**
@@ -29,7 +27,7 @@ export const listenToServer = (
   onPayload: (payload: string) => void,
   onListening: () => void
 ): (() => Promise<void>) => {
-  const statement = `LISTEN ${channelName(channel)}`
+  const statement = `LISTEN ${plainName(channel)}`
   const stopping = new AbortController()
   const run = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; failures += 1) {

@@ -1,9 +1,15 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { PGlite } from '@electric-sql/pglite'
-import { channelName } from './listen.js'
+import { plainName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
 
 const INT8 = 20
+
+/** The write-ahead log goes on in a new file, and the older ones are removed instead of being used again. */
+const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT', 'RESET wal_recycle']
+/** What is told goes through a queue of files of 32 pages; a file is removed when the queue is past it. */
+const QUEUE_FILLERS = 70
+const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
 /**
  * PostgreSQL in this process, on a directory that is made when absent. It runs without fsync: what is committed
@@ -23,13 +29,18 @@ export const openPglite = async (options: { readonly dir: string }): Promise<Pos
     ...queries(database),
     transaction: (work) => database.transaction((transaction) => work(queries(transaction))),
     listen: (channel, onPayload, onListening) => {
-      const listening = database.listen(channelName(channel), onPayload)
+      const listening = database.listen(plainName(channel), onPayload)
       // It fails only in a database that is being closed, which tells nothing any more.
       listening.then(onListening, () => undefined)
       return async () => {
         const unlisten = await listening.catch(() => undefined)
         if (!database.closed) await unlisten?.()
       }
+    },
+    erase: async (tables) => {
+      for (const table of tables) await database.exec(`VACUUM FULL ${plainName(table)}`)
+      for (const statement of NEW_LOG) await database.exec(statement)
+      for (let told = 0; told < QUEUE_FILLERS; told += 1) await database.exec(FILL_QUEUE)
     },
     check: async () => {
       await database.query('SELECT 1')

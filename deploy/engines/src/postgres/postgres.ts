@@ -21,6 +21,12 @@ export type Postgres = Queries & {
    * was told before, or while the server was away, is not known.
    */
   listen(channel: string, onPayload: (payload: string) => void, onListening: () => void): () => Promise<void>
+  /**
+   * Takes what deleted rows of these tables left behind out of the files. In the process nothing of them is left, in the
+   * tables, the write-ahead log or what was told on channels. A server frees the rows for others, and keeps older copies
+   * (write-ahead log, archives, replicas) for as long as it is told to.
+   */
+  erase(tables: readonly string[]): Promise<void>
   /** Resolves when a statement can be answered. */
   check(): Promise<void>
   /** Lets what runs finish; idempotent. */

@@ -1,6 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import pg from 'pg'
-import { listenToServer } from './listen.js'
+import { listenToServer, plainName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
 
 export type PostgresOptions = {
@@ -36,6 +36,10 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
         listeners.delete(end)
         await end()
       }
+    },
+    erase: async (tables) => {
+      // With new statistics: the old ones hold values of rows that are gone.
+      for (const table of tables) await queriesOn(pool).query(`VACUUM (ANALYZE) ${plainName(table)}`)
     },
     check: async () => {
       await queriesOn(pool).query('SELECT 1')

@@ -76,7 +76,7 @@ export function changesOf(history: readonly EntryEvent[]): Change[] {
 }
 
 /** Where in the log a change was recorded: the first position at which a fold of what the log then held has it. */
-export function recordedAt(events: readonly EntryEvent[], change: EntryEvent): number {
+function recordedAt(events: readonly EntryEvent[], change: EntryEvent): number {
   const positions = events.map(({ position }) => position).filter((position) => position >= change.position)
   const found = positions
     .sort((a, b) => a - b)

@@ -16,7 +16,7 @@ export function sealOf(username: string): Seal {
 }
 
 /** The key of everybody who was ever named to {@link sealOf}. */
-export function sealKeyOf(person: number): Uint8Array | undefined {
+function sealKeyOf(person: number): Uint8Array | undefined {
   return keys.get(person)
 }
 

@@ -29,6 +29,7 @@ import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
 import type { WriteTransactions } from './write-side.js'
+import { createRatingKeeper } from './writes/rating.js'
 import { keepUser } from './writes/user.js'
 
 /** What bounds the API. Times in milliseconds. */
@@ -113,7 +114,8 @@ export async function buildApp(
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
   addEndpoints(app, endpoints, { tables, writes, catalog, versions, sessions, memory, metrics, now, logger: app.log })
-  addActions(app, actions, { tables, writes, chat, sessions, changed, metrics, now })
+  const ratings = createRatingKeeper(writes)
+  addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, now })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)

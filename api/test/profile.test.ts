@@ -84,13 +84,13 @@ const unlocks = fc.uniqueArray(
   }),
   { selector: ({ id }) => id, maxLength: 4 }
 )
-const scrapes = fc.array(
+const scrapes = fc.uniqueArray(
   fc.record({
     source: fc.constantFrom('players', 'network'),
     outcome: fc.constantFrom('succeeded', 'partial', 'failed'),
     ago: fc.constantFrom(1, MINUTE_MS, DAY_MS)
   }),
-  { maxLength: 3 }
+  { selector: ({ source, ago }) => `${source} ${ago}`, maxLength: 3 }
 )
 const users = fc.record({
   profile: fc.option(profiles, { nil: undefined }),

@@ -7,6 +7,7 @@ import { importQuietApi } from './import-quiet-api.js'
 import { loaderKafka } from './loader-kafka.js'
 import { logSize } from './log-size.js'
 import type { Measurement } from './measurement.js'
+import { profile } from './profile.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
@@ -27,6 +28,7 @@ export const measurements: readonly Measurement[] = [
   titleHistory,
   boards,
   search,
+  profile,
   repeatedAnswer,
   notModified,
   flood,

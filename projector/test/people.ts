@@ -15,11 +15,6 @@ export function sealOf(username: string): Seal {
   return seal
 }
 
-/** The key of everybody who was ever named to {@link sealOf}. */
-function sealKeyOf(person: number): Uint8Array | undefined {
-  return keys.get(person)
-}
-
 /** The same as a projector asks for them. */
 export async function sealKeys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
   return new Map(

@@ -4,6 +4,7 @@ import type { ReadTables } from '../read-tables.js'
 import type { ChatPlatform } from '../remote/chat-platform.js'
 import type { Session } from '../session/sessions.js'
 import type { WriteTransactions } from '../write-side.js'
+import type { RatingKeeper } from '../writes/rating.js'
 
 /*
  * action   one route by which a user changes something, as a value: what it takes, who may, what is done
@@ -14,10 +15,11 @@ export type ActionContext = {
   /** Who does it. */
   readonly session: Session
   readonly writes: WriteTransactions
+  readonly ratings: RatingKeeper
   readonly tables: ReadTables
   readonly chat: ChatPlatform
-  /** Ends what takes too long. */
-  readonly signal: AbortSignal
+  /** Ends what takes too long, from when it is asked for. */
+  signal(): AbortSignal
   /** The clock, milliseconds since 1970. */
   readonly nowMs: number
   /** Called with everything that was changed, once it is kept: who reads next, reads no older answer. */

@@ -40,6 +40,8 @@ export type AnswerContext = {
   catalog(): Promise<Catalog>
   /** What lists say of boards, as the newest known change left it. */
   boards(): Promise<Boards>
+  /** When the page of players was last read whole, as the newest known change left it. */
+  playersCheckedMs(): Promise<number | null>
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */

@@ -10,7 +10,7 @@ import type { HttpMetrics } from './metrics.js'
 import { parseInput } from './parameters.js'
 
 /** What doing something needs. */
-export type ActionNeeds = Pick<ActionContext, 'writes' | 'tables' | 'chat' | 'changed'> & {
+export type ActionNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat' | 'changed'> & {
   readonly sessions: Pick<Sessions, 'of'>
   readonly metrics: HttpMetrics
   now(): number
@@ -45,10 +45,18 @@ async function act(action: Action, request: FastifyRequest, needs: ActionNeeds):
   action.permit?.(given, session)
   const parameters = parseInput(action.parameters, given)
   const body = parseInput(action.body, fields)
-  const { writes, tables, chat, changed, metrics, now } = needs
-  const signal = AbortSignal.timeout(ACTION_MS_MAX)
+  const { metrics, now } = needs
   const startedAt = performance.now()
-  const answer = await action.act(parameters, body, { session, writes, tables, chat, changed, signal, nowMs: now() })
+  const answer = await action.act(parameters, body, {
+    session,
+    writes: needs.writes,
+    ratings: needs.ratings,
+    tables: needs.tables,
+    chat: needs.chat,
+    changed: needs.changed,
+    signal: () => AbortSignal.timeout(ACTION_MS_MAX),
+    nowMs: now()
+  })
   metrics.queried(action.operationId, (performance.now() - startedAt) / 1000)
   return answer
 }

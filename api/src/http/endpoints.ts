@@ -4,6 +4,7 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
 import type { CatalogKeeper } from '../queries/catalog.js'
+import { playersCheckKeeper } from '../queries/players-check.js'
 import type { ReadTables } from '../read-tables.js'
 import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Session, Sessions } from '../session/sessions.js'
@@ -33,12 +34,17 @@ export type EndpointNeeds = {
 /** Adds the routes of the endpoints. HEAD comes with each GET. What is posted is never known by its URL. */
 export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[], needs: EndpointNeeds): void {
   const urls = new KnownUrls()
+  const { tables, versions } = needs
+  const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
+  const shared = { ...needs, playersCheckedMs: playersCheckKeeper({ tables, versionOf }) }
   for (const endpoint of endpoints) {
-    const answering = new Answering(endpoint, urls, needs)
+    const answering = new Answering(endpoint, urls, shared)
     if (endpoint.method === 'POST') app.post(endpoint.path, (request, reply) => answering.answerPosted(request, reply))
     else app.get(endpoint.path, (request, reply) => answering.answer(request, reply))
   }
 }
+
+type AnsweringNeeds = EndpointNeeds & Pick<AnswerContext, 'playersCheckedMs'>
 
 /**
  * Answers one endpoint's requests. The response is written past Fastify's reply: a ready answer is one lookup and one
@@ -47,10 +53,10 @@ export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[
 class Answering {
   readonly #endpoint: Endpoint
   readonly #urls: KnownUrls
-  readonly #needs: EndpointNeeds
+  readonly #needs: AnsweringNeeds
   readonly #observe: ReturnType<HttpMetrics['durations']>
 
-  constructor(endpoint: Endpoint, urls: KnownUrls, needs: EndpointNeeds) {
+  constructor(endpoint: Endpoint, urls: KnownUrls, needs: AnsweringNeeds) {
     this.#endpoint = endpoint
     this.#urls = urls
     this.#needs = needs
@@ -141,12 +147,13 @@ class Answering {
 
   async #make(known: KnownUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
     const { resolved, identity, dataVersion, headers } = known
-    const { tables, writes, catalog, metrics, now } = this.#needs
+    const { tables, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
     const context: AnswerContext = {
       tables,
       writes,
       catalog: () => catalog.newest(),
       boards: () => catalog.boards(),
+      playersCheckedMs,
       signal
     }
     const startedAt = performance.now()

@@ -17,24 +17,14 @@ export const presenceFacts = query({
     WHERE l.user_key = {userKey: String}`
 })
 
-/**
- * What all days of a user come to, and when the page of players was last read whole; null where it never was. One statement,
- * because the second costs next to nothing beside the first, and a statement has its price.
- */
+/** What all days of a user come to. */
 export const playTotals = query({
   params: OfUser,
-  row: z.object({ seconds: z.int(), daysSeen: z.int(), checkedMs: Ms.nullable() }),
+  row: z.object({ seconds: z.int(), daysSeen: z.int() }),
   sql: `
     SELECT
       toFloat64(sum(arraySum(mapValues(d.seconds)))) AS seconds,
-      toUInt32(countIf(d.online_sightings > 0)) AS daysSeen,
-      (
-        SELECT toFloat64(toUnixTimestamp64Milli(s.ts))
-        FROM scrape AS s
-        WHERE s.source = 'players' AND s.outcome = 'succeeded'
-        ORDER BY s.ts DESC
-        LIMIT 1
-      ) AS checkedMs
+      toUInt32(countIf(d.online_sightings > 0)) AS daysSeen
     FROM presence_day AS d FINAL
     WHERE d.user_key = {userKey: String}`
 })

@@ -39,8 +39,8 @@ export const recordsOfPlayer = query({
       AND g.2 IN (SELECT n.player FROM player AS n WHERE n.player_key = {playerKey: String})`
 })
 
-/** A place in the order of ranks gained: newest first, then by board and position. */
-export const RankPlace = z.object({
+/** A place in the order of changes: newest first, then by board and position. */
+export const ChangePlace = z.object({
   atMs: Ms,
   titleId: z.string(),
   leaderboardId: z.int(),
@@ -48,44 +48,22 @@ export const RankPlace = z.object({
   partition: z.int(),
   offset: z.int()
 })
-export type RankPlace = z.infer<typeof RankPlace>
-
-const RANKS_BEHIND = `
-  c.player_key = {playerKey: String}
-    AND c.is_change
-    AND c.new_rank IS NOT NULL
-    AND (c.previous_rank IS NULL OR c.new_rank < c.previous_rank)
-    AND c.ts <= fromUnixTimestamp64Milli({atMs: Int64}, 'UTC')
-    AND (
-      c.ts < fromUnixTimestamp64Milli({atMs: Int64}, 'UTC')
-      OR (c.title_id, c.leaderboard_id, c.epoch, c.partition, c.offset)
-        > ({titleId: String}, {leaderboardId: UInt32}, {epoch: UInt16}, {partition: UInt16}, {offset: UInt64})
-    )`
+export type ChangePlace = z.infer<typeof ChangePlace>
 
 /**
- * The instant of the row that lies `skip` rows behind a place; no row when there are not that many. It reads from the end of
- * the key and stops; rows that were replaced count, so that fewer ranks than that may lie on the way.
+ * Rows about changes of a player behind a place, newest change first, and of one change its newest row first; `gained` where that
+ * brought the player to the board, or to a better rank. It reads from the end of the key and stops. Rows that were replaced come
+ * too: leaving them out by FINAL would read what changed for everybody else in between.
  */
-export const rankInstant = query({
-  params: RankPlace.extend({ playerKey: z.string(), skip: z.int().nonnegative() }),
-  row: z.object({ atMs: Ms }),
-  sql: `
-    SELECT toFloat64(toUnixTimestamp64Milli(c.ts)) AS foundMs, foundMs AS atMs
-    FROM leaderboard_change AS c
-    WHERE ${RANKS_BEHIND}
-    ORDER BY c.ts DESC
-    LIMIT 1 OFFSET {skip: UInt32}`
-})
-
-/** The ranks that a player gained behind a place and not before an instant, newest first. */
-export const ranksGained = query({
-  params: RankPlace.extend({ playerKey: z.string(), fromMs: Ms, limit: z.int().positive() }),
+export const changeRows = query({
+  params: ChangePlace.extend({ playerKey: z.string(), limit: z.int().positive() }),
   row: Measured.extend({
     epoch: z.int(),
     partition: z.int(),
     offset: z.int(),
+    gained: z.coerce.boolean(),
     previousRank: z.int().nullable(),
-    newRank: z.int()
+    newRank: z.int().nullable()
   }),
   sql: `
     SELECT
@@ -99,11 +77,17 @@ export const ranksGained = query({
       c.epoch AS epoch,
       c.partition AS partition,
       toFloat64(c.offset) AS offset,
+      c.is_change AND c.new_rank IS NOT NULL AND (c.previous_rank IS NULL OR c.new_rank < c.previous_rank) AS gained,
       toFloat64(c.previous_rank) AS previousRank,
       toFloat64(c.new_rank) AS newRank
-    FROM leaderboard_change AS c FINAL
-    WHERE ${RANKS_BEHIND}
-      AND c.ts >= fromUnixTimestamp64Milli({fromMs: Int64}, 'UTC')
-    ORDER BY c.ts DESC, c.title_id, c.leaderboard_id, c.epoch, c.partition, c.offset
+    FROM leaderboard_change AS c
+    WHERE c.player_key = {playerKey: String}
+      AND c.ts <= fromUnixTimestamp64Milli({atMs: Int64}, 'UTC')
+      AND (
+        c.ts < fromUnixTimestamp64Milli({atMs: Int64}, 'UTC')
+        OR (c.title_id, c.leaderboard_id, c.epoch, c.partition, c.offset)
+          > ({titleId: String}, {leaderboardId: UInt32}, {epoch: UInt16}, {partition: UInt16}, {offset: UInt64})
+      )
+    ORDER BY c.ts DESC, c.title_id, c.leaderboard_id, c.epoch, c.partition, c.offset, c.version DESC
     LIMIT {limit: UInt32}`
 })

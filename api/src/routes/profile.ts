@@ -84,13 +84,14 @@ export const profile: Endpoint<{ username: string }, AskedProfile> = {
 async function answerProfile(asked: AskedProfile, context: AnswerContext): Promise<ProfileSummary> {
   const { tables, signal } = context
   const { userKey, nowMs } = asked
-  const [{ user, stats }, [totals], unlocks] = await Promise.all([
+  const [{ user, stats }, [totals], unlocks, checkedMs] = await Promise.all([
     knownUser(asked, context).then(async (user) => {
       const [stats] = await rowsOf(tables, boardStats, { playerKey: user.player.key }, { signal })
       return { user, stats }
     }),
     rowsOf(tables, playTotals, { userKey }, { signal }),
-    rowsOf(tables, unlocksOfUser, { userKey }, { signal })
+    rowsOf(tables, unlocksOfUser, { userKey }, { signal }),
+    context.playersCheckedMs()
   ])
   const newest = unlocks.filter(({ unlockedMs }) => unlockedMs >= nowMs - NEW_UNLOCKS_MS)
   return {
@@ -98,7 +99,7 @@ async function answerProfile(asked: AskedProfile, context: AnswerContext): Promi
     profile: shownProfile(user.profile),
     playTime: {
       totalMinutes: Math.floor((totals?.seconds ?? 0) / 60),
-      ...shownPresence(user.presence, totals?.checkedMs ?? null, nowMs),
+      ...shownPresence(user.presence, checkedMs, nowMs),
       daysSeen: totals?.daysSeen ?? 0
     },
     achievementScore: unlocks.reduce((sum, { points }) => sum + points, 0),

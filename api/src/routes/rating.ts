@@ -14,7 +14,7 @@ import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
 import { bodyField, bodyInteger, isProse } from '../http/body.js'
 import { integer, shown } from '../http/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'
-import { keepRating, type RatingKept } from '../writes/rating.js'
+import type { RatingKept } from '../writes/rating.js'
 import { keepSighted, keepUser } from '../writes/user.js'
 import { type AskedUser, askedUser, knownUser, usernameParameter } from './known-user.js'
 
@@ -97,11 +97,11 @@ async function rate(
   { stars, comment = null }: { stars: number; comment?: string | null | undefined },
   context: ActionContext
 ): Promise<RatingGiven> {
-  const { session: rater, writes, nowMs } = context
+  const { session: rater, ratings, nowMs } = context
   const { userKey } = user
   if (userKey === rater.userKey) throw new Refusal('rating_of_self')
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const kept = await keepRating(writes, { userKey, rater, stars, comment, nowMs })
+    const kept = await ratings.keep({ userKey, rater, stars, comment, nowMs })
     if (kept.isRaterKnown && kept.isUserKnown) {
       context.changed(['rating', userKey])
       return { success: true, reputation: totalsOf(kept), viewer: verdictOf({ stars, comment, atMs: nowMs }) }
@@ -113,7 +113,7 @@ async function rate(
 
 async function makeKnown(user: AskedUser, { isRaterKnown, isUserKnown }: RatingKept, context: ActionContext) {
   if (!isUserKnown) {
-    const { userKey, username } = await knownUser(user, context)
+    const { userKey, username } = await knownUser(user, { ...context, signal: context.signal() })
     if (!(await keepSighted(context, { userKey, username }))) {
       throw new Refusal('user_unknown', [shown(user.username)])
     }

@@ -6,14 +6,12 @@ import { nextLink } from '../http/next-link.js'
 import { integer, text } from '../http/parameters.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
-import { type RankPlace, rankInstant, ranksGained, recordsOfPlayer } from '../queries/timeline.js'
+import { type ChangePlace, changeRows, recordsOfPlayer } from '../queries/timeline.js'
 import { readsNames } from './found-entry.js'
 import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
 const START = 'start'
-/** By how much more is looked at when what was looked at held too few ranks. */
-const WIDER = 4
 
 /** What happened at one instant is listed in this order. */
 const UNLOCK = 0
@@ -119,7 +117,7 @@ async function answerTimeline(asked: AskedTimeline, context: AnswerContext): Pro
   return { body, headers: nextLink(path, { limit, after: boundText(filterOf(asked), last.place) }) }
 }
 
-/** The records of a player, and as many ranks behind the place asked for as a page can need. */
+/** The records of a player, and as many ranks behind the place asked for as a page can need, with one more. */
 async function boardEvents(playerKey: string, asked: AskedTimeline, context: AnswerContext) {
   const { tables, signal } = context
   const { limit, after } = asked
@@ -128,11 +126,10 @@ async function boardEvents(playerKey: string, asked: AskedTimeline, context: Ans
     context.boards(),
     context.catalog()
   ])
-  // What set a record gained a rank too, mostly; a page of ranks loses at most so many of its own by that.
-  const here = records.filter(({ atMs }) => atMs === after?.[0]).length
-  const found = await ranksBehind(playerKey, after, 2 * (limit + 1) + here, context)
+  // What set a record gained a rank too, mostly.
   const set = new Set(records.map(nameOfEvent))
-  const told = (row: (typeof records | typeof found)[number]) => ({
+  const ranks = await ranksBehind({ playerKey, after, limit }, (row) => !set.has(nameOfEvent(row)), context)
+  const told = (row: (typeof records | typeof ranks)[number]) => ({
     at: instantOf(row.atMs),
     titleId: row.titleId,
     gameName: titles.named(row.titleId).name,
@@ -147,43 +144,52 @@ async function boardEvents(playerKey: string, asked: AskedTimeline, context: Ans
         event: { kind: 'record', ...told(row), ...measure(row) }
       })
     ),
-    ranks: found
-      .filter((row) => !set.has(nameOfEvent(row)))
-      .map((row): Placed => {
-        const { previousRank, newRank } = row
-        return {
-          place: [row.atMs, RANK, row.titleId, row.leaderboardId, row.epoch, row.partition, row.offset],
-          event: { kind: 'rank', ...told(row), previousRank, newRank, ...measure(row) }
-        }
-      })
+    ranks: ranks.map((row): Placed => {
+      const { previousRank, newRank } = row
+      return {
+        place: [row.atMs, RANK, row.titleId, row.leaderboardId, row.epoch, row.partition, row.offset],
+        event: { kind: 'rank', ...told(row), previousRank, newRank, ...measure(row) }
+      }
+    })
   }
 }
 
-type RankRow = z.infer<(typeof ranksGained)['row']>
+type RankRow = z.infer<(typeof changeRows)['row']> & { readonly newRank: number }
 
-/**
- * The changes of a player end where the key ends, or at the place, so they are looked for from there: first the instant behind
- * which enough rows lie, then those rows with replaced ones left out. Where too many were replaced it looks further back.
- */
+/** The ranks gained behind a place that pass, newest first: more than `limit`, unless there are no more. */
 async function ranksBehind(
-  playerKey: string,
-  after: Place | null,
-  wanted: number,
+  { playerKey, after, limit }: { playerKey: string; after: Place | null; limit: number },
+  passes: (row: RankRow) => boolean,
   { tables, signal }: AnswerContext
 ): Promise<RankRow[]> {
-  const place = { ...rankPlace(after), playerKey }
-  let rows: RankRow[] = []
-  let fromMs: number | undefined
-  for (let reach = wanted; rows.length < wanted && fromMs !== 0; reach *= WIDER) {
-    const [found] = await rowsOf(tables, rankInstant, { ...place, skip: reach - 1 }, { signal })
-    fromMs = found?.atMs ?? 0
-    rows = await rowsOf(tables, ranksGained, { ...place, fromMs, limit: wanted }, { signal })
+  const ranks: RankRow[] = []
+  let place = changePlace(after)
+  // Mostly half of the changes gained a rank.
+  for (let reach = 2 * (limit + 1); ranks.length <= limit; reach *= 2) {
+    const rows = await rowsOf(tables, changeRows, { ...place, playerKey, limit: reach }, { signal })
+    let newest: ChangePlace | undefined
+    for (const row of rows) {
+      if (newest !== undefined && isSameChange(row, newest)) continue
+      newest = row
+      const { newRank } = row
+      if (row.gained && newRank !== null && passes({ ...row, newRank })) ranks.push({ ...row, newRank })
+    }
+    if (newest === undefined || rows.length < reach) break
+    place = placeOf(newest)
   }
-  return rows
+  return ranks
 }
 
-/** Where the ranks begin behind a place: those of its instant stand last. */
-function rankPlace(after: Place | null): RankPlace {
+function isSameChange(a: ChangePlace, b: ChangePlace): boolean {
+  return a.epoch === b.epoch && a.partition === b.partition && a.offset === b.offset
+}
+
+function placeOf({ atMs, titleId, leaderboardId, epoch, partition, offset }: ChangePlace): ChangePlace {
+  return { atMs, titleId, leaderboardId, epoch, partition, offset }
+}
+
+/** Where the changes begin behind a place: those of its instant stand last. */
+function changePlace(after: Place | null): ChangePlace {
   const first = { titleId: '', leaderboardId: 0, epoch: 0, partition: 0, offset: 0 }
   if (after === null) return { atMs: INSTANTS_END_MS - 1, ...first }
   const [atMs, kind, titleId, leaderboardId, epoch, partition, offset] = after

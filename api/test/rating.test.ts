@@ -1,5 +1,6 @@
 import { averageOf } from '@gamenet/schemas'
 import fc from 'fast-check'
+import { createRatingKeeper } from '../src/writes/rating.js'
 import { onEachPostgres, openPeopleApi } from './people-api.js'
 
 onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t, postgres) => {
@@ -218,4 +219,42 @@ onEachPostgres('of many ratings of one pair at once the last to be kept is what 
     [...revisions].sort((a, b) => a - b)
   )
   t.match((await api.reputation('Bob')).body, { ratingCount: 1, feedback: [{ stars: rows.at(-1)?.event.stars }] })
+})
+
+onEachPostgres('ratings that are kept together are each answered as if alone', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres)
+  const names = Array.from({ length: 150 }, (_, n) => `User${n}`)
+  const keys = names.map((name) => api.signIn(name))
+  api.see('Star')
+  for (const key of keys) await api.reputation('Star', { key })
+  const [, , dead = ''] = names
+  await postgres.query('DELETE FROM profile AS p WHERE p.user_key = $1', [dead.toLowerCase()])
+  const answers = await Promise.all([
+    ...keys.map((key, n) => api.rate('Star', key, { stars: (n % 5) + 1 })),
+    api.rate('Nobody', keys[0] ?? '', { stars: 1 }),
+    api.rate('User1', keys[0] ?? '', { stars: 1 }),
+    api.rate('User1', keys[0] ?? '', { stars: 2 })
+  ])
+  const statuses = answers.map(({ status }) => status)
+  t.same(statuses, [...Array(150).fill(200), 404, 200, 200], 'one whose row is gone is made known again')
+  for (const [n, { body }] of answers.slice(0, 150).entries()) {
+    t.match(body, { viewer: { stars: (n % 5) + 1 }, reputation: { priorOnly: false } })
+  }
+  t.match((await api.reputation('Star')).body, { ratingCount: 150, average: averageOf(450, 150) })
+  t.match((await api.reputation('User1')).body, { ratingCount: 1, feedback: [{ stars: 2 }] })
+  const ratings = (await api.outbox()).filter(({ topic }) => topic === 'rating')
+  t.equal(ratings.length, 152)
+})
+
+onEachPostgres('what PostgreSQL refuses fails alone; those kept with it are kept', async (t, postgres) => {
+  await postgres.script(
+    "INSERT INTO profile (user_key, username, revision, changed_at) SELECT k, k, 1, now() FROM unnest(ARRAY['a', 'b', 'c']) AS k"
+  )
+  const keeper = createRatingKeeper(postgres)
+  const rate = (rater: string, stars: number) =>
+    keeper.keep({ userKey: 'a', rater: { userKey: rater, username: rater }, stars, comment: null, nowMs: 0 })
+  const [good, bad] = await Promise.allSettled([rate('b', 5), rate('c', 6)])
+  t.match(good, { status: 'fulfilled', value: { isUserKnown: true, starsSum: 5, ratingCount: 1 } })
+  t.match(bad, { status: 'rejected', reason: { code: '23514' } })
+  t.match(await rate('c', 1), { starsSum: 6, ratingCount: 2 })
 })

@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream'
+import { Refusal } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { onEachPostgres, openPeopleApi, type PeopleApi } from './people-api.js'
 import type { Fault } from './support/servers.js'
@@ -229,3 +230,42 @@ onEachPostgres('no key is in a log, a metric or an answer', async (t, postgres) 
   const kept = await postgres.query('SELECT p.* FROM profile AS p')
   t.notMatch(JSON.stringify([kept, await api.outbox()]), ann)
 })
+
+onEachPostgres(
+  'while PostgreSQL is away nothing is kept, and what was known is told with its age',
+  async (t, postgres) => {
+    let isAway = false
+    const through = <Rest extends unknown[], Result>(call: (...rest: Rest) => Promise<Result>) => {
+      return async (...rest: Rest) => {
+        if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+        return await call(...rest)
+      }
+    }
+    const writes = { query: through(postgres.query), transaction: through(postgres.transaction) }
+    const api = await openPeopleApi(t, postgres, { writes: writes as typeof postgres })
+    const ann = api.signIn('Ann')
+    const eve = api.signIn('Eve')
+    api.see('Bob')
+    await api.rate('Bob', ann, { stars: 2 })
+    const known = await api.reputation('Bob')
+    isAway = true
+    api.versions.hear(['rating', 'bob'])
+    api.clock.nowMs += 7000
+    for (const answer of [
+      await api.rate('Bob', ann, { stars: 3 }),
+      await api.edit('Ann', ann, { bio: 'x' }),
+      await api.edit('Eve', eve, { bio: 'x' }),
+      await api.reputation('Ann')
+    ]) {
+      t.match([answer.status, answer.headers['retry-after']], [503, '5'])
+    }
+    const last = await api.reputation('Bob')
+    t.match([last.status, last.body, last.headers.age], [200, known.body, '7'])
+    const personal = await api.reputation('Bob', { key: ann })
+    t.match([personal.status, personal.body, personal.headers.age], [200, { ...known.body, viewer: null }, '7'])
+    t.match(personal.headers, { 'cache-control': 'private, no-store' })
+    t.equal(personal.headers.etag, undefined)
+    isAway = false
+    t.match((await api.reputation('Bob', { key: ann })).body, { viewer: { stars: 2 } })
+  }
+)

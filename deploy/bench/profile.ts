@@ -33,6 +33,7 @@ export const profile: Measurement = {
     const uncached = await measureUncached(conditions)
     const repeated = await compareRepeated(conditions, {
       questions: [{ what: 'row 1, a profile', path: '/api/profile/badger' }],
+      codings: ['identity'],
       prepare: importSightings
     })
     return [...uncached, ...repeated]

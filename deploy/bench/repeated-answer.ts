@@ -20,6 +20,8 @@ import {
 /** Questions that can be compared, and what the service needs for them. */
 export type Repeated = {
   readonly questions: readonly { readonly what: string; readonly path: string }[]
+  /** An answer of less than 1 KiB is not compressed. */
+  readonly codings: readonly Coding[]
   prepare(service: QuietService, conditions: Conditions): Promise<void>
 }
 
@@ -59,6 +61,7 @@ export function compareRepeated(conditions: Conditions, repeated: Repeated): Pro
 
 const counts: Repeated = {
   questions: QUESTIONS,
+  codings: CODINGS,
   prepare: async (service, { directory, scale }) => {
     await importTitlesAndNetwork(service, directory)
     await importTitleCounts(service, directory, scaled(600, scale, 60))
@@ -93,7 +96,7 @@ type Case = { readonly what: string; readonly ready: Ready; readonly bareEtag: s
 /** Both servers with the same bytes, and the load; one result of each question and coding. */
 async function withServers(
   conditions: Conditions,
-  { questions, prepare }: Repeated,
+  { questions, codings, prepare }: Repeated,
   measure: (servers: Servers, each: Case) => Promise<Result>
 ): Promise<Result[]> {
   const { directory } = conditions
@@ -106,7 +109,7 @@ async function withServers(
     const cases: Omit<Case, 'bareEtag'>[] = []
     const paths: string[] = []
     for (const { what, path } of questions) {
-      for (const coding of CODINGS) {
+      for (const coding of codings) {
         const { bytes, etag } = await fetchBytes(service.apiUrl + path, coding)
         const file = join(files, `${paths.length}${coding === 'gzip' ? '.gz' : ''}`)
         await writeFile(file, bytes)

@@ -11,6 +11,7 @@ import { playerMethods } from './player.js'
 import { playerComparisonMethods } from './player-comparison.js'
 import { playerEntryMethods } from './player-entry.js'
 import { profileMethods } from './profile.js'
+import { ratingMethods } from './rating.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
 import { timelineMethods } from './timeline.js'
@@ -27,7 +28,7 @@ export type GamenetClient = ReturnType<typeof gamenetClient>
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
-  const { get, post } = requester(options)
+  const { get, post, act } = requester(options)
   return {
     ...networkCountMethods(get),
     ...titleCountMethods(get),
@@ -40,7 +41,8 @@ export function gamenetClient(options: ClientOptions) {
     ...playerEntryMethods(get, post),
     ...entryTimeMethods(get),
     ...playerMethods(get),
-    ...profileMethods(get),
+    ...profileMethods(get, act),
+    ...ratingMethods(get, act),
     ...userGameMethods(get),
     ...userScoreMethods(get),
     ...playTimeMethods(get),

@@ -1,4 +1,4 @@
-import { instantOf, nameKey, newUnlock, type PlayTime, type Profile, ProfileSummary } from '@gamenet/schemas'
+import { instantOf, newUnlock, type PlayTime, type Profile, ProfileSummary } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
@@ -6,6 +6,7 @@ import { playTotals } from '../queries/play-time.js'
 import type { ProfileRow } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'
 import { boardStats } from '../queries/user-score.js'
+import { isConsoleVerified } from '../writes/user.js'
 import { type AskedUser, askedUser, knownUser, type PresenceFacts, readsUser, usernameParameter } from './known-user.js'
 
 export const PROFILE_TAGS = ['Profiles']
@@ -113,13 +114,12 @@ async function answerProfile(asked: AskedProfile, context: AnswerContext): Promi
 
 /** The profile object of the contract; that of a user who never signed in says nothing. */
 export function shownProfile(row: ProfileRow | undefined): Profile {
-  const linked = row?.linked_gamertag ?? ''
   return {
     avatar_url: row?.avatar_url ?? '',
     chat_profile_url: row?.chat_profile_url ?? '',
     display_name_override: row?.display_name_override ?? null,
-    linked_gamertag: linked,
-    console_verified: linked !== '' && nameKey(linked) === nameKey(row?.session_gamertag ?? ''),
+    linked_gamertag: row?.linked_gamertag ?? '',
+    console_verified: row !== undefined && isConsoleVerified(row),
     bio: row?.bio ?? '',
     social_links: row?.social_links ?? []
   }

@@ -1,9 +1,9 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
 import { forgetInWrites, markDone, PEOPLE_TABLES, readLedger, readSalt } from './ledger.js'
+import { pause } from './pause.js'
 import { cleanTables, namesInTables } from './tables.js'
 
 export type ForgetNeeds = {
@@ -56,7 +56,7 @@ export async function finishForgettings(needs: ForgetNeeds): Promise<number> {
 /** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
 async function waitForReaders(needs: ForgetNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
-  await wait(needs.keysKeptMs ?? SEAL_KEYS_KEPT_MS, undefined, { signal: needs.signal })
+  await pause(needs.keysKeptMs ?? SEAL_KEYS_KEPT_MS, needs.signal)
   await needs.settled(PEOPLE_TOPICS)
 }
 

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { projections } from '@gamenet/projector'
+import { pause } from './pause.js'
 
 type Lane = ClickHouse['control']
 
@@ -8,7 +8,7 @@ type Lane = ClickHouse['control']
 const NAME_COLUMNS = ['user_key', 'rater_key']
 /** Changes that projections of topics about people told of have a user_key as key. */
 const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
-const LOOK_MS = 50
+const LOOK_MS = 200
 /** A mutation rewrites every part that holds a row of the person. */
 const MUTATION_MS_MAX = 600_000
 /** How long parts that were replaced are waited for; a query may still read them. */
@@ -55,21 +55,24 @@ export async function namesInTables(
  * @returns how many rows there were
  */
 export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<number> {
-  const { tables, onTable, signal } = cleaning
+  const { tables, signal } = cleaning
   const conditions = await conditionsByTable(cleaning, userKey)
-  let deleted = 0
-  for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
-    if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
-    found = 0
-    for (const [done, { table, condition }] of conditions.entries()) {
-      signal.throwIfAborted()
-      onTable(done, conditions.length)
-      found += await cleanTable(tables, table, condition, signal)
+  const names = conditions.map(({ table }) => table)
+  // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
+  for (const table of names) await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+  try {
+    let deleted = 0
+    for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
+      if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
+      found = await deleteRows(cleaning, conditions)
+      deleted += found
     }
-    deleted += found
+    await waitForOldParts(tables, names, signal)
+    await tellChanges(tables)
+    return deleted
+  } finally {
+    for (const table of names) await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
   }
-  await tellChanges(tables)
-  return deleted
 }
 
 type Condition = { readonly table: string; readonly condition: string }
@@ -106,40 +109,53 @@ async function nameColumns(tables: Lane): Promise<{ table: string; columns: stri
   return rows.map(({ table, columns }) => ({ table: String(table), columns: columns as string[] }))
 }
 
-async function cleanTable(tables: Lane, table: string, condition: string, signal: AbortSignal): Promise<number> {
-  // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
-  await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
-  try {
+async function deleteRows({ tables, onTable, signal }: Cleaning, conditions: readonly Condition[]): Promise<number> {
+  let deleted = 0
+  for (const [done, { table, condition }] of conditions.entries()) {
+    signal.throwIfAborted()
+    onTable(done, conditions.length)
     const [row] = await tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`)
     const rows = Number(row?.rows)
     if (rows > 0) await tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`)
     await until(MUTATION_MS_MAX, signal, async () => {
       const [left] = await tables.rows(
-        `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, m.latest_fail_reason != '') AS reason
+        `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
          FROM system.mutations AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
         { table }
       )
       if (left?.reason !== '') throw new Error(`${table} cannot be cleaned: ${left?.reason}`)
       return Number(left.mutations) === 0
     })
-    await until(OLD_PARTS_MS_MAX, signal, async () => {
-      const [left] = await tables.rows(
-        `SELECT countIf(NOT p.active) AS parts FROM system.parts AS p
-         WHERE p.database = currentDatabase() AND p.table = {table: String}`,
-        { table }
-      )
-      return Number(left?.parts) === 0
-    })
-    return rows
-  } finally {
-    await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
+    deleted += rows
   }
+  return deleted
+}
+
+/** Only for those that there are now: what is written meanwhile leaves new ones, without the person. */
+async function waitForOldParts(tables: Lane, names: readonly string[], signal: AbortSignal): Promise<void> {
+  const oldParts = async () =>
+    (
+      await tables.rows(
+        `SELECT p.table AS table, p.name AS name FROM system.parts AS p
+         WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
+        { names }
+      )
+    ).map(({ table, name }) => ({ table: String(table), part: `${table}/${name}` }))
+  const old = new Set((await oldParts()).map(({ part }) => part))
+  await until(OLD_PARTS_MS_MAX, signal, async () => {
+    const left = (await oldParts()).filter(({ part }) => old.has(part))
+    // Otherwise looked after twice a minute; an older ClickHouse cannot be told.
+    for (const table of new Set(left.map(({ table }) => table))) {
+      await tables.execute(`SYSTEM START CLEANUP ${table}`).catch(() => undefined)
+    }
+    return left.length === 0
+  })
 }
 
 /** Looks until it is so, or for so long. */
 async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
   const begun = performance.now()
-  while (!(await isSo()) && performance.now() - begun < ms) await wait(LOOK_MS, undefined, { signal })
+  while (!(await isSo()) && performance.now() - begun < ms) await pause(LOOK_MS, signal)
 }
 
 /** What is known of people may be something else now, whatever it was. */

@@ -383,7 +383,8 @@ CREATE TABLE match_session
     INDEX seen_last last_seen TYPE minmax GRANULARITY 1
 )
 ENGINE = ReplacingMergeTree(version)
-ORDER BY (title_id, first_seen, host, nth);
+ORDER BY (title_id, first_seen, host, nth)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE network_count
 (

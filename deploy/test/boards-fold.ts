@@ -75,19 +75,6 @@ export function changesOf(history: readonly EntryEvent[]): Change[] {
   return changes
 }
 
-/** Where in the log a change was recorded: the first position at which a fold of what the log then held has it. */
-export function recordedAt(events: readonly EntryEvent[], change: EntryEvent): number {
-  const positions = events.map(({ position }) => position).filter((position) => position >= change.position)
-  const found = positions
-    .sort((a, b) => a - b)
-    .find((position) => {
-      const known = historyOf(events.filter((event) => event.position <= position))
-      return changesOf(known).some(({ event }) => event.position === change.position)
-    })
-  if (found === undefined) throw new Error(`the event at ${change.position} never was a change`)
-  return found
-}
-
 /** The reigns of a board's record. */
 export function recordsOf(history: readonly EntryEvent[]): Reign[] {
   const reigns: { -readonly [Key in keyof Reign]: Reign[Key] }[] = []

@@ -92,6 +92,24 @@ test('a forgetting that is cut off anywhere is ended later', async (t) => {
   t.same(await filesThatName(world.folder), [])
 })
 
+test('beside an older state of everything else, the ledger is applied again', async (t) => {
+  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
+  await fill(world)
+  await forget(needsOf(world), USER)
+  const ledger = await world.writes.query('SELECT f.* FROM forgotten AS f')
+  await world.writes.query('DELETE FROM forgotten')
+  await fill(world)
+  for (const { name_hash, forgotten_at } of ledger) {
+    await world.writes.query('INSERT INTO forgotten (name_hash, forgotten_at) VALUES ($1, $2)', [
+      name_hash,
+      forgotten_at
+    ])
+  }
+  t.equal(await finishForgettings(needsOf(world)), 1)
+  t.same(await tablesThatName(world.clickhouse), [])
+  t.same(await writesThatName(world.writes), [])
+})
+
 const programs = postgresPrograms()
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false

@@ -76,6 +76,18 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await t.rejects(postgres.query('SELECT 1 FROM half'), { code: '42P01' })
   })
 
+  test(`${name}: rows that are deleted can be taken out of the files, and others stay`, options, async (t) => {
+    const postgres = await open(t)
+    await postgres.query('DROP TABLE IF EXISTS erased')
+    await postgres.query('CREATE TABLE erased (word text PRIMARY KEY)')
+    await postgres.query(`INSERT INTO erased VALUES ('zebrafish'), ('quagga')`)
+    for (let told = 0; told < 50; told += 1) await postgres.query(`SELECT pg_notify('erased', 'zebrafish')`)
+    await postgres.query(`DELETE FROM erased WHERE word = 'zebrafish'`)
+    await postgres.erase(['erased'])
+    t.same(await postgres.query('SELECT word FROM erased'), [{ word: 'quagga' }])
+    await t.rejects(postgres.erase(['a; b']), /is no plain name/)
+  })
+
   test(`${name}: what is told on a channel is heard once the telling transaction is kept`, options, async (t) => {
     const postgres = await open(t)
     const heard: string[] = []

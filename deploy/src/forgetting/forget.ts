@@ -2,7 +2,7 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
-import { forgetInWrites, markDone, PEOPLE_TABLES, readLedger, readSalt } from './ledger.js'
+import { forgetInWrites, markDone, namesInWrites, PEOPLE_TABLES, readLedger, readSalt } from './ledger.js'
 import { pause } from './pause.js'
 import { cleanTables, namesInTables } from './tables.js'
 
@@ -38,16 +38,18 @@ export async function forget(needs: ForgetNeeds, username: string): Promise<Forg
 }
 
 /**
- * Ends the forgettings that a crash cut off.
+ * Ends the forgettings of the ledger that are not done: cut off by a crash, or put there again beside an older state of
+ * everything else.
  * @returns how many there were
  */
 export async function finishForgettings(needs: ForgetNeeds): Promise<number> {
   const ledger = await readLedger(needs.writes)
   const open = ledger.filter(({ doneAt }) => doneAt === null).map(({ nameHash }) => nameHash)
   if (open.length === 0) return 0
+  const { writes, tables, signal } = needs
+  for (const userKey of await namesInWrites(writes, open)) await forgetInWrites(writes, userKey)
   await waitForReaders(needs)
-  const { tables, signal } = needs
-  const names = await namesInTables({ tables, salt: await readSalt(needs.writes), signal }, open)
+  const names = await namesInTables({ tables, salt: await readSalt(writes), signal }, open)
   for (const { userKey } of names) await clean(needs, userKey)
   await finish(needs, open)
   return open.length

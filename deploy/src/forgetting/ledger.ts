@@ -62,6 +62,25 @@ export async function readLedger(writes: Queries): Promise<Forgetting[]> {
   return rows.map((row) => ({ nameHash: row.name_hash, forgottenAt: row.forgotten_at, doneAt: row.done_at }))
 }
 
+/**
+ * The user_keys in the write side that have one of these hashes. There are some only where an older state was put back
+ * beside a newer ledger.
+ */
+export async function namesInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
+  const rows = await writes.query<{ user_key: string }>(
+    `SELECT DISTINCT n.user_key
+     FROM forgetting_salt AS s, (
+       SELECT p.user_key FROM person AS p
+       UNION SELECT p.user_key FROM profile AS p
+       UNION SELECT unnest(ARRAY[r.user_key, r.rater_key]) FROM rating AS r
+       UNION SELECT unnest(o.people) FROM outbox AS o
+     ) AS n
+     WHERE encode(${nameHashSql('n.user_key', 's.salt')}, 'hex') = ANY ($1::text[])`,
+    [nameHashes]
+  )
+  return rows.map(({ user_key }) => user_key)
+}
+
 /** The salt of all name hashes, hexadecimal; there is one as soon as somebody was forgotten. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)

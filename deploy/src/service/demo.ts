@@ -1,5 +1,6 @@
 import { type People, publish } from '@gamenet/ingest'
 import type { Logger } from 'pino'
+import { actAsPeople } from '../demo-auth/activity.js'
 import type { DemoPerson } from '../demo-auth/people.js'
 import { type DemoAuth, startDemoAuth } from '../demo-auth/server.js'
 import { type DemoChat, startDemoChat } from '../demo-chat/server.js'
@@ -21,8 +22,18 @@ export type Demo = {
   /** How many of the history's events the log has. */
   progress(): { name: string; done: number; total: number }
   /** Fills in the history that a first start lacks, in the background. */
-  fill(needs: { log: OpenLog; people: People; journalFile: string; beforeEachPart: () => Promise<void> }): void
+  fill(needs: FillNeeds): void
   close(): Promise<void>
+}
+
+type FillNeeds = {
+  readonly log: OpenLog
+  readonly people: People
+  /** The service's own address, where users of the demo act. */
+  readonly apiUrl: string
+  /** Absolute path of a file beside what the engines keep. */
+  readonly fileNamed: (name: string) => string
+  readonly beforeEachPart: () => Promise<void>
 }
 
 /**
@@ -38,7 +49,7 @@ export async function startDemo(
     const network = parts.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
     const auth = withAuth ? parts.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
     const chat = withChat ? parts.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
-    const filling = historyFilling(network, logger)
+    const filling = historyFilling({ network, auth, chat, logger })
     parts.add(filling, (filling) => filling.stop())
     const person = auth?.people.find(({ username, gamertag }) => gamertag !== undefined && chat?.accountOf(username))
     const { progress, fill } = filling
@@ -57,29 +68,49 @@ export async function startDemo(
   }
 }
 
-function historyFilling(
-  network: DemoNetwork,
-  logger: Logger
-): Pick<Demo, 'progress' | 'fill'> & { stop(): Promise<void> } {
+function historyFilling({
+  network,
+  auth,
+  chat,
+  logger
+}: {
+  readonly network: DemoNetwork
+  readonly auth: DemoAuth | undefined
+  readonly chat: DemoChat | undefined
+  readonly logger: Logger
+}): Pick<Demo, 'progress' | 'fill'> & { stop(): Promise<void> } {
   const stopping = new AbortController()
+  const { signal } = stopping
   let filling: Promise<unknown> = Promise.resolve()
   let progress = { name: 'demo history', done: 0, total: 0 }
+  const history = ({ log, people, fileNamed, beforeEachPart }: FillNeeds) =>
+    fillHistory({
+      world: network.world,
+      journal: historyJournalFile(fileNamed('demo-history.json')),
+      append: (topic, events, source) => publish(log, topic, events, { source }, people),
+      // The first scrape comes first, and each part is readable before the next is made.
+      pause: beforeEachPart,
+      onProgress: ({ events, total }) => {
+        progress = { name: 'demo history', done: events, total }
+      },
+      signal
+    })
   return {
     progress: () => progress,
-    fill: ({ log, people, journalFile, beforeEachPart }) => {
-      filling = fillHistory({
-        world: network.world,
-        journal: historyJournalFile(journalFile),
-        append: (topic, events, source) => publish(log, topic, events, { source }, people),
-        // The first scrape comes first, and each part is readable before the next is made.
-        pause: beforeEachPart,
-        onProgress: ({ events, total }) => {
-          progress = { name: 'demo history', done: events, total }
-        },
-        signal: stopping.signal
-      }).catch((error: unknown) => {
-        if (!stopping.signal.aborted) logger.error({ err: error }, 'the demo history could not be filled in')
-      })
+    fill: (needs) => {
+      const told = (what: string) => (error: unknown) => {
+        if (!signal.aborted) logger.error({ err: error }, what)
+      }
+      const { apiUrl, fileNamed } = needs
+      const doneFile = fileNamed('demo-people-acted')
+      filling = Promise.all([
+        history(needs).catch(told('the demo history could not be filled in')),
+        auth === undefined
+          ? undefined
+          : actAsPeople({ seed: SEED, apiUrl, auth, chat, doneFile, signal }).catch(
+              told('the users of the demo could not act')
+            )
+      ])
     },
     stop: async () => {
       stopping.abort()

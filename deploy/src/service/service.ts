@@ -136,7 +136,8 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     startRelay({ engines, registry, logger, people, parts })
     endForgettings(finishForgettings, logger)
   }
-  if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, people, projector)
+  if (role === 'all' && demo !== undefined && projector !== undefined)
+    fillDemo({ demo, engines, people, projector, apiUrl: api })
   return {
     operations,
     apiUrl: api,
@@ -354,8 +355,19 @@ function publicUrl(config: Config): string {
   return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
 }
 
-function fillDemo(demo: Demo, engines: Engines, people: People, projector: Projector): void {
-  const journalFile = engines.directory?.part('demo-history.json')
-  if (journalFile === undefined) return
-  demo.fill({ log: engines.log, people, journalFile, beforeEachPart: () => projector.settled() })
+function fillDemo({
+  demo,
+  engines: { directory, log },
+  people,
+  projector,
+  apiUrl
+}: {
+  readonly demo: Demo
+  readonly engines: Engines
+  readonly people: People
+  readonly projector: Projector
+  readonly apiUrl: string | null
+}): void {
+  if (directory === undefined || apiUrl === null) return
+  demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart: () => projector.settled() })
 }

@@ -77,6 +77,25 @@ test('projections of matches', async (t) => {
     t.same(row, { day: '2026-03-20' })
   })
 
+  await t.test(
+    'a title that goes on after days of silence beside a late list of another keeps its matches',
+    async (t) => {
+      const listed = (titleId: string, day: string, ...hosts: string[]) =>
+        message(matchListTopic, {
+          titleId,
+          observedAt: `2026-03-${day}T20:00:00Z`,
+          matches: hosts.map((hostName) => ({ hostName, currentPlayers: 1, maxPlayers: 8 }))
+        })
+      const before = [listed(TITLE, '10', 'ann'), listed('4d530065', '14', 'cem')]
+      const hosts = await rowsAfter(
+        'SELECT s.host AS host FROM match_session AS s FINAL WHERE NOT s.is_void ORDER BY host',
+        before,
+        [listed(TITLE, '14', 'bob'), listed('4d530065', '09', 'dan')]
+      )
+      t.same(hosts, [['ann'], ['bob'], ['cem'], ['dan']])
+    }
+  )
+
   await t.test('a late list without a lobby splits its match, a late one with it joins two', async (t) => {
     const split = [
       [list('20:00:00', 'ann', 'bob')],

@@ -21,12 +21,15 @@ const of = (table: 'm' | 's', titles: string, values: string) =>
 const sinceOf = (table: 'm' | 's') => of(table, '{keys}', '{since_ms}')
 
 /** The newest list of each title before what was touched: its instant. Instants alone are read. */
-const newestBefore = (titles: string, fromMs: string) => `
+const newestBefore = (titles: string, fromMs: string, isRecent = 'true') => `
   SELECT m.title_id AS title_id, max(m.ts) AS ts
   FROM match_list AS m
   WHERE m.title_id IN ${titles} AND m.ts >= ${time(fromMs)} AND m.ts < ${time('arrayMax({since_ms})')}
-    AND ${ms('m.ts')} < ${sinceOf('m')}
+    AND ${ms('m.ts')} < ${sinceOf('m')} AND ${isRecent}
   GROUP BY m.title_id`
+
+/** The same, if it is recent: seen from each title's own first touched list, whatever other titles are asked about. */
+const recentBefore = newestBefore('{keys}', RECENTLY, `${ms('m.ts')} >= ${sinceOf('m')} - ${RECENT_MS}`)
 
 /**
  * For each key whether its new lists continue what is stored: nothing that is stored was seen later than the list before
@@ -41,7 +44,7 @@ const judged = `
     SELECT toString(m.title_id) AS title_id, 1 AS found, ${ms('m.ts')} AS before_ms,
       arraySort(arrayZip(m.hosts, arrayEnumerateUniq(m.hosts))) AS lobbies
     FROM match_list AS m FINAL
-    WHERE (m.title_id, m.ts) IN (${newestBefore('{keys}', RECENTLY)})) AS r ON r.title_id = k.key.1
+    WHERE (m.title_id, m.ts) IN (${recentBefore})) AS r ON r.title_id = k.key.1
   LEFT JOIN (
     SELECT l.title_id AS title_id, max(l.last_ms) AS newest_ms, argMax(l.lobbies, l.last_ms) AS lobbies
     FROM (
@@ -71,7 +74,7 @@ const weigh = `
 const continued = `
   WITH
     1 AS is_continued,
-    (SELECT groupArray((toString(b.title_id), ${ms('b.ts')})) FROM (${newestBefore('{keys}', RECENTLY)}) AS b) AS befores,
+    (SELECT groupArray((toString(b.title_id), ${ms('b.ts')})) FROM (${recentBefore}) AS b) AS befores,
     arrayPushBack(arrayMap(b -> b.1, befores), '') AS titles,
     arrayPushBack(arrayMap(b -> b.2, befores), ${FAR_MS}) AS before,
     before AS floors,

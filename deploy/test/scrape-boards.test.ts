@@ -82,8 +82,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
         ['network', 'succeeded'],
         ['games', 'succeeded'],
         ['matches', 'succeeded'],
-        ['boards', 'succeeded'],
-        ['players', 'succeeded']
+        ['boards', 'succeeded']
       ]
     )
     t.same(await listedBoards(world, HALO.titleId), [
@@ -359,8 +358,6 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       settled: refuse,
       migrate: refuse,
       import: refuse,
-      forget: refuse,
-      forgettings: refuse,
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },
     registry: new Registry(),

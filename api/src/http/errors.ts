@@ -1,6 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { withoutSessionKey } from '../session/session-key.js'
 import { JSON_TYPE } from './headers.js'
 import { shown } from './parameters.js'
 
@@ -28,7 +27,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     const context = {
       err: error,
       cause: causeOf(error),
-      url: shown(withoutSessionKey(request.raw.url ?? '')),
+      url: shown(request.raw.url ?? ''),
       clientRequestId: clientId(request)
     }
     if (refusal.code === 'internal') request.log.error(context, 'a request failed')

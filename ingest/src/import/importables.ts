@@ -4,7 +4,6 @@ import { leaderboardImport } from './leaderboard.js'
 import { leaderboardEntryImport } from './leaderboard-entry.js'
 import { matchListImport } from './match-list.js'
 import { networkCountImport } from './network-count.js'
-import { presenceImport } from './presence.js'
 import { titleImport } from './title.js'
 import { titleCountImport } from './title-count.js'
 
@@ -15,8 +14,7 @@ export const importables: readonly Importable[] = [
   titleImport,
   leaderboardImport,
   leaderboardEntryImport,
-  matchListImport,
-  presenceImport
+  matchListImport
 ]
 
 /** The importable topic of that name. */

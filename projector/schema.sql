@@ -1,3 +1,37 @@
+CREATE TABLE achievement_score
+(
+    `user_key` String,
+    `username` String,
+    `score` UInt32,
+    `achievements` UInt32,
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY user_key;
+
+CREATE TABLE achievement_unlock
+(
+    `user_key` String,
+    `achievement_id` UInt16,
+    `username` String,
+    `points` UInt16,
+    `ts` DateTime64(3, 'UTC'),
+    `age` UInt64
+)
+ENGINE = ReplacingMergeTree(age)
+ORDER BY (user_key, achievement_id)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE achievement_unlock_feed
+(
+    `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `user_key` String,
+    `achievement_id` UInt16,
+    `age` UInt64
+)
+ENGINE = ReplacingMergeTree(age)
+ORDER BY (ts, user_key, achievement_id, age);
+
 CREATE TABLE checkpoint
 (
     `name` String,
@@ -33,6 +67,24 @@ CREATE TABLE entry_time
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (time_ms, title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024;
+
+CREATE TABLE event_achievement_unlock
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `user_key` String,
+    `username` String,
+    `achievement_id` UInt16,
+    `points` UInt16,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
 
 CREATE TABLE event_import_run
 (
@@ -128,6 +180,74 @@ CREATE TABLE event_network_count
     `registered` Nullable(UInt32) CODEC(T64, ZSTD(1)),
     `online` Nullable(UInt32) CODEC(T64, ZSTD(1)),
     `lobbies` Nullable(UInt32) CODEC(T64, ZSTD(1)),
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_presence
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `user_key` String,
+    `username` String,
+    `gamertag` String,
+    `gamertag_key` String,
+    `is_online` Bool,
+    `game` String,
+    `period_s` UInt32,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_profile
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `user_key` String,
+    `username` String,
+    `revision` UInt64,
+    `avatar_url` String,
+    `avatar_hue` Nullable(UInt16),
+    `chat_profile_url` String,
+    `display_name_override` Nullable(String),
+    `linked_gamertag` String,
+    `linked_gamertag_key` String,
+    `console_verified` Bool,
+    `bio` String,
+    `social_links` String,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
+CREATE TABLE event_rating
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `user_key` String,
+    `username` String,
+    `rater_key` String,
+    `rater` String,
+    `stars` UInt8,
+    `comment` Nullable(String),
+    `revision` UInt64,
     `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
     `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 )
@@ -457,6 +577,94 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (player_key, title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024;
 
+CREATE TABLE presence
+(
+    `user_key` String,
+    `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
+    `is_online` Bool,
+    `game` LowCardinality(String),
+    `period_s` UInt32,
+    `position` UInt64
+)
+ENGINE = ReplacingMergeTree(position)
+PARTITION BY toYear(ts)
+ORDER BY (user_key, ts)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE presence_day
+(
+    `user_key` String,
+    `day` Date,
+    `sightings` UInt32,
+    `online_sightings` UInt32,
+    `last_at` DateTime64(3, 'UTC'),
+    `seconds` Map(String, UInt32),
+    `position` UInt64
+)
+ENGINE = ReplacingMergeTree(position)
+ORDER BY (user_key, day)
+SETTINGS index_granularity = 256;
+
+CREATE TABLE presence_latest
+(
+    `user_key` String,
+    `field` LowCardinality(String),
+    `value` String,
+    `value_key` String,
+    `ts` DateTime64(3, 'UTC'),
+    `version` UInt128,
+    INDEX by_value value_key TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (user_key, field)
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE profile
+(
+    `user_key` String,
+    `username` String,
+    `avatar_url` String,
+    `avatar_hue` Nullable(UInt16),
+    `chat_profile_url` String,
+    `display_name_override` Nullable(String),
+    `linked_gamertag` String,
+    `gamertag_key` String,
+    `console_verified` Bool,
+    `bio` String,
+    `social_links` String,
+    `ts` DateTime64(3, 'UTC'),
+    `revision` UInt64,
+    INDEX by_gamertag gamertag_key TYPE bloom_filter(0.01) GRANULARITY 1
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY user_key
+SETTINGS index_granularity = 1024;
+
+CREATE TABLE rating
+(
+    `user_key` String,
+    `rater_key` String,
+    `username` String,
+    `rater` String,
+    `stars` UInt8,
+    `comment` Nullable(String),
+    `ts` DateTime64(3, 'UTC'),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (user_key, rater_key);
+
+CREATE TABLE rating_given
+(
+    `rater_key` String,
+    `user_key` String,
+    `stars` UInt8,
+    `ts` DateTime64(3, 'UTC'),
+    `revision` UInt64
+)
+ENGINE = ReplacingMergeTree(revision)
+ORDER BY (rater_key, user_key);
+
 CREATE TABLE record_history
 (
     `title_id` LowCardinality(String),
@@ -561,3 +769,29 @@ CREATE TABLE title_latest
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (imported, title_id);
+
+CREATE TABLE user_gamertag
+(
+    `gamertag_key` String,
+    `user_key` String
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (gamertag_key, user_key)
+SETTINGS index_granularity = 1024;
+
+CREATE VIEW default.user_player
+(
+    `user_key` String,
+    `player_key` String
+)
+AS SELECT
+    u.user_key AS user_key,
+    u.gamertag_key AS player_key
+FROM default.user_gamertag AS u
+UNION DISTINCT
+SELECT
+    p.user_key AS user_key,
+    p.gamertag_key AS player_key
+FROM default.profile AS p
+FINAL
+WHERE p.console_verified AND (p.gamertag_key != '');

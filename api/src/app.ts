@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { Refusal } from '@gamenet/schemas'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -7,21 +8,29 @@ import Fastify, {
   LogController
 } from 'fastify'
 import type { Registry } from 'prom-client'
+import type { Action } from './answers/action.js'
 import type { Endpoint } from './answers/answer.js'
 import { AnswerMemory } from './answers/memory.js'
+import { type ActionNeeds, addActions } from './http/actions.js'
 import { addDocs } from './http/docs.js'
 import { addEndpoints } from './http/endpoints.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/errors.js'
 import { COMMON_HEADERS } from './http/headers.js'
 import { addHealth, type Readiness } from './http/health.js'
-import { readJsonBodies } from './http/json-body.js'
+import { addJsonBodies } from './http/json-body.js'
 import type { Versions } from './http/known-url.js'
-import { type HttpMetrics, httpMetrics } from './http/metrics.js'
+import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/metrics.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogKeeper } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
+import { openAuthService } from './remote/auth-service.js'
+import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
+import { Sessions } from './session/sessions.js'
+import type { WriteTransactions } from './write-side.js'
+import { createRatingKeeper } from './writes/rating.js'
+import { keepUser } from './writes/user.js'
 
 /** What bounds the API. Times in milliseconds. */
 export type ApiLimits = {
@@ -55,7 +64,15 @@ export const API_LIMITS: ApiLimits = {
 /** All that the API needs; nothing in it is made here. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
+  /** None when absent. */
+  readonly actions?: readonly Action[]
   readonly tables: ReadTables
+  /** PostgreSQL; without it nothing is told of users. */
+  readonly writes?: WriteTransactions
+  /** `{auth_url}`, without a slash at its end; without one nobody has a session. */
+  readonly authUrl?: string | undefined
+  /** Without it no chat profile can be linked. */
+  readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
   /** The titles and boards: a `CatalogKeeper`. */
@@ -64,6 +81,8 @@ export type ApiNeeds = {
   readonly publicUrl: string
   /** The browser SDK that is given away; none when absent. */
   readonly serviceAuth?: ServiceAuthFile
+  /** Called once, with what lets go of all answers that are kept; whoever forgets a person calls that. */
+  readonly onDrop?: (drop: () => void) => void
   /** The program's version, as /openapi.json tells it. */
   readonly version: string
   readonly registry: Registry
@@ -83,13 +102,20 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
   const memory = new AnswerMemory({ bytesMax: limits.memoryBytes })
+  needs.onDrop?.(() => memory.drop())
   const metrics = httpMetrics(needs.registry, () => memory.bytes)
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
-  const { tables, catalog, dataVersions: versions, endpoints } = needs
-  addEndpoints(app, endpoints, { tables, catalog, versions, memory, metrics, now, logger: app.log })
+  const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
+  const changed: ActionNeeds['changed'] = (change) => versions.hear(change)
+  const sessions = openSessions(app, needs, { writes, changed, now })
+  const chat = openChatPlatform(needs.chat)
+  app.addHook('onClose', () => chat.close())
+  addEndpoints(app, endpoints, { tables, writes, catalog, versions, sessions, memory, metrics, now, logger: app.log })
+  const ratings = createRatingKeeper(writes)
+  addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, now })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
@@ -98,6 +124,26 @@ export async function buildApp(
   await app.ready()
   return app
 }
+
+function openSessions(
+  app: FastifyInstance,
+  { authUrl, registry }: ApiNeeds,
+  { writes, changed, now }: Pick<ActionNeeds, 'writes' | 'changed' | 'now'>
+): Sessions {
+  const authService = openAuthService(authUrl === undefined ? undefined : { url: authUrl })
+  app.addHook('onClose', () => authService.close())
+  return new Sessions({
+    authService,
+    onVerified: (session) => keepUser({ writes, changed, nowMs: now() }, session, 'leave'),
+    metrics: sessionMetrics(registry),
+    now
+  })
+}
+
+const writesAway = async (): Promise<never> => {
+  throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+}
+const NO_WRITES: WriteTransactions = { query: writesAway, transaction: writesAway }
 
 function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
   const observeUnread = metrics.durations('(no request)')
@@ -133,7 +179,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
     }
   })
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
-  readJsonBodies(app)
+  addJsonBodies(app)
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply))

@@ -11,6 +11,12 @@ export type Answer = {
   readonly headers: Readonly<Record<string, string>>
 }
 
+const noWrites = {
+  query: async (): Promise<never> => {
+    throw new Error('the endpoint asks nothing of PostgreSQL')
+  }
+}
+
 /**
  * Asks an endpoint value as the mechanism does, with parameters as a URL has them: all strings. The answer must fit
  * the schema that the endpoint is described by.
@@ -24,7 +30,14 @@ export async function ask<Input, Resolved>(
   const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs: needs.nowMs, catalog })
   const signal = new AbortController().signal
   const boards = async (): Promise<Boards> => boardsOf([])
-  const made = await endpoint.answer(resolved, { tables: needs.tables, signal, catalog, boards })
+  const made = await endpoint.answer(resolved, {
+    tables: needs.tables,
+    writes: noWrites,
+    signal,
+    catalog,
+    boards,
+    playersCheckedMs: async () => null
+  })
   const json = made.body instanceof Uint8Array ? new TextDecoder().decode(made.body) : JSON.stringify(made.body)
   const body: unknown = JSON.parse(json)
   endpoint.response.parse(body)

@@ -1,6 +1,7 @@
 import type { Standing } from '@gamenet/schemas'
 import { nameKey } from '@gamenet/schemas'
 import { DataVersions } from '../src/answers/data-versions.js'
+import type { ApiNeeds } from '../src/app.js'
 import { catalogKeeper } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { openReadModel, type ReadModel, time } from './read-model.js'
@@ -13,13 +14,20 @@ const END_MS = Date.UTC(2106, 0, 1)
 export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
 
 /** The whole API on a real engine, with tables of boards that a test fills by hand. */
-export async function openBoardApi(t: Teardown & { testdir(): string }) {
+export async function openBoardApi(t: Teardown & { testdir(): string }, given: Partial<ApiNeeds> = {}) {
   const model = await openReadModel(t)
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ tables })
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
   const clock = { nowMs: NOW_MS }
-  const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => clock.nowMs })
+  const { app } = await testApp(t, {
+    endpoints,
+    tables,
+    dataVersions: versions,
+    catalog,
+    now: () => clock.nowMs,
+    ...given
+  })
   let version = 0
   return {
     app,

@@ -243,3 +243,29 @@ test('a version beyond what a number holds is refused rather than rounded', asyn
   tables.changes.push({ projection: 'a', version: 2 ** 53, fromMs: START, toMs: START + HOUR })
   await t.rejects(new DataVersions({ tables }).refresh(), /expected an integer below 2\^53/)
 })
+
+test('a change that is heard of is news at once, for its key alone, whatever the clocks say', async (t) => {
+  const tables = new TestTables()
+  const ahead = (Date.now() + 3_600_000) * 1000
+  tables.changes.push({ version: ahead, projection: 'rating', key: 'ann', fromMs: START, toMs: START + 1 })
+  const versions = new DataVersions({ tables })
+  await versions.refresh()
+  const read = (key: string) => versions.versionOf({ projection: 'rating', key })
+  const revision = versions.revision
+  const before = [read('ann'), read('bob'), versions.versionOf({ projection: 'profile', key: 'ann' })]
+  versions.hear(['rating', 'ann'])
+  t.ok(read('ann') > ahead, 'another clock may be ahead')
+  t.ok(versions.revision > revision)
+  t.same([read('bob'), versions.versionOf({ projection: 'profile', key: 'ann' })], before.slice(1))
+  const once = read('ann')
+  versions.hear(['rating', 'ann'])
+  t.ok(read('ann') > once)
+  const late = { version: ahead + 1, projection: 'profile', key: 'ann', fromMs: START, toMs: START + 1 }
+  tables.changes.push(late)
+  await versions.refresh()
+  t.equal(
+    versions.versionOf({ projection: 'profile', key: 'ann' }),
+    late.version,
+    'changes in the table are still found'
+  )
+})

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { refusals } from '@gamenet/schemas'
 import { test } from 'tap'
 import { z } from 'zod'
-import { endpoints } from '../src/routes/endpoints.js'
+import { actions, endpoints } from '../src/routes/endpoints.js'
 import { testApp } from './support/test-app.js'
 
 const root = new URL('../../../', import.meta.url)
@@ -29,7 +29,7 @@ type Document = {
 }
 
 test('/openapi.json describes every answer of every endpoint, with an example', async (t) => {
-  const { app } = await testApp(t, { endpoints })
+  const { app } = await testApp(t, { endpoints, actions })
   const { statusCode, headers, body } = await app.inject('/openapi.json')
   t.equal(statusCode, 200)
   t.equal(headers['content-type'], 'application/json; charset=utf-8')
@@ -39,12 +39,13 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   t.equal(document.openapi, '3.1.0')
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'ids are unique')
-  t.equal(operations.length, endpoints.length + 2)
-  for (const [path, { get, post }] of Object.entries(document.paths)) {
-    const operation = get ?? post
-    if (operation === undefined) throw new Error(`${path} has neither GET nor POST`)
+  t.equal(operations.length, endpoints.length + actions.length + 2)
+  const each = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
+  )
+  for (const { path, method, operation } of each) {
     t.match(operation.summary, /\w/, path)
-    t.equal('requestBody' in operation, operation === post, path)
+    t.equal('requestBody' in operation, method !== 'get', path)
     for (const [status, given] of Object.entries(operation.responses)) {
       const response =
         given.$ref === undefined ? given : document.components.responses[String(given.$ref.split('/').at(-1))]
@@ -67,11 +68,29 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   }
 })
 
-test('the example of every endpoint is one of its answers', async (t) => {
-  for (const { operationId, response, example } of endpoints) {
+test('the example of every endpoint and action is one of its answers', async (t) => {
+  for (const { operationId, response, example } of [...endpoints, ...actions]) {
     const parsed = z.safeParse(response, example)
     t.ok(parsed.success, `${operationId} ${parsed.success ? '' : z.prettifyError(parsed.error)}`)
   }
+  for (const { operationId, body, bodyExample } of actions) t.ok(body.safeParse(bodyExample).success, operationId)
+})
+
+test('an action tells of its session, its fields and its other methods', async (t) => {
+  const { app } = await testApp(t, { endpoints, actions })
+  const { paths, components } = (await app.inject('/openapi.json')).json()
+  const { patch, put } = paths['/api/profile/{username}']
+  t.equal(put, undefined)
+  t.match(patch.description, / PUT does the same\.$/)
+  t.match(Object.keys(patch.responses), ['200', '400', '401', '403', '413', '415', '500', '502', '503'])
+  const { schema } = patch.requestBody.content['application/json']
+  t.same(schema.additionalProperties, false)
+  t.match(Object.keys(schema.properties), ['avatar_url', 'avatar_hue', 'chat_profile_url', 'display_name_override'])
+  t.match(schema.properties, { sessionKey: { type: 'string' }, social_links: { type: 'array', maxItems: 10 } })
+  const { get, post } = paths['/api/profile/{username}/reputation']
+  t.same(post.requestBody.content['application/json'].schema.required, ['stars'])
+  t.same(get.security, [{}, { sessionKey: [] }, { sessionKeyInQuery: [] }])
+  t.same(Object.keys(components.securitySchemes), ['sessionKey', 'sessionKeyInQuery'])
 })
 
 test('/docs is a page that loads nothing from elsewhere and runs no inline script', async (t) => {

@@ -126,7 +126,7 @@ const heavy: Endpoint<{ number: number }, { number: number }> = {
 async function heavyApp(t: Parameters<typeof openReadModel>[0], queueMax: number) {
   const clickhouse = await openChdb({ path: t.testdir(), queueMax })
   t.teardown(() => clickhouse.close())
-  const dataVersions = { revision: 1, isCurrent: true, versionOf: () => 1 }
+  const dataVersions = { revision: 1, isCurrent: true, versionOf: () => 1, hear: () => undefined }
   const { app } = await testApp(t, { endpoints: [heavy], tables: clickhouse.readers, dataVersions })
   return { clickhouse, app }
 }

@@ -88,7 +88,7 @@ test('every way to fail is one sentence, with the status that fits', async (t) =
       'POST',
       '/api/echo',
       400,
-      'The body is not valid JSON.',
+      'The body is not valid UTF-8.',
       { headers: json, payload: Buffer.from([0x22, 0xff, 0x22]) }
     ],
     [

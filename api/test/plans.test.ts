@@ -1,8 +1,12 @@
 import type { Lane } from '@gamenet/engines'
 import { test } from 'tap'
+import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
 import { networkPeaks, networkSamples } from '../src/queries/network-count.js'
+import { playDays, playTotals, presenceFacts } from '../src/queries/play-time.js'
 import { cutAtDays, cutAtHours, uncut } from '../src/queries/series.js'
 import { titleActivity, titlePeaks, titleSamples } from '../src/queries/title-count.js'
+import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
+import { bestScores, boardStats } from '../src/queries/user-score.js'
 import type { Parameters } from '../src/read-tables.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
 import { openReadModel } from './read-model.js'
@@ -71,4 +75,37 @@ test('a question about one title or metric reads by the primary key, whatever th
     'network_count'
   )
   t.ok(peaks.of > 70 && peaks.read <= 4, `the edges of weeks of the network: ${JSON.stringify(peaks)}`)
+})
+
+const USERS = 5000
+
+test('a question about one user reads by the primary key, whatever the tables hold', async (t) => {
+  const { clickhouse } = await openReadModel(t)
+  const user = `concat('user ', leftPad(toString(number % ${USERS}), 6, '0'))`
+  const from = `FROM numbers(${60 * USERS})`
+  const day = `toDate('2026-03-14') - intDiv(number, ${USERS})`
+  for (const statement of [
+    `presence_latest (user_key, field, value) SELECT ${user}, toString(intDiv(number, ${USERS})), 'x' ${from}`,
+    `presence_day (user_key, day, sightings, seconds) SELECT ${user}, ${day}, 1, map('Race', 60) ${from}`,
+    `presence (user_key, ts, is_online, game) SELECT ${user}, toDateTime64(${day}, 3, 'UTC'), true, 'Race' ${from}`,
+    `achievement_unlock (user_key, achievement_id) SELECT ${user}, intDiv(number, ${USERS}) ${from}`,
+    `player_entry (player_key, title_id, leaderboard_id) SELECT ${user}, '4d530001', intDiv(number, ${USERS}) ${from}`
+  ]) {
+    await clickhouse.loader.execute(`INSERT INTO ${statement}`)
+  }
+  const userKey = 'user 002500'
+  const days = { fromDay: '2026-02-01', toDay: '2026-03-01' }
+  for (const [what, { sql }, parameters, table] of [
+    ['presence', presenceFacts, { userKey }, 'presence_latest'],
+    ['play time', playTotals, { userKey }, 'presence_day'],
+    ['days', playDays, { userKey, ...days }, 'presence_day'],
+    ['seconds by game', playedSeconds, { userKey }, 'presence_day'],
+    ['sightings', lastSightings, { userKey }, 'presence'],
+    ['unlocks', unlocksOfUser, { userKey }, 'achievement_unlock'],
+    ['boards', boardStats, { playerKey: userKey }, 'player_entry'],
+    ['scores', bestScores, { playerKey: userKey, limit: 10 }, 'player_entry']
+  ] as const) {
+    const { read, of } = await granules(clickhouse.readers, sql, parameters, table)
+    t.ok(of > 30 && read >= 1 && read <= 3, `${what}: ${read} of ${of}`)
+  }
 })

@@ -132,7 +132,7 @@ test('a body may hold any unknown field and begin with a byte order mark, but mu
   t.same(await send(`\ufeff${JSON.stringify(good)}`), answered)
   const bytes = Buffer.from('{"players": [{"name": "?", "rank": 1}]}')
   bytes[bytes.indexOf('?')] = 0xff
-  t.same(await send(bytes), [400, { error: 'The body is not valid JSON.' }])
+  t.same(await send(bytes), [400, { error: 'The body is not valid UTF-8.' }])
 })
 
 test('a page of another origin may post JSON', async (t) => {

@@ -1,5 +1,5 @@
 import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import type { ClickHouse } from '@gamenet/engines'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { Registry } from 'prom-client'
 import { Client } from 'undici'
 
@@ -13,7 +13,7 @@ export type ServedApi = {
 }
 
 /** The public API on tables that a measurement has filled, as the service puts it together. */
-export async function serveTables({ readers }: ClickHouse): Promise<ServedApi> {
+export async function serveTables({ readers }: ClickHouse, writes?: Postgres): Promise<ServedApi> {
   const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
   await dataVersions.refresh()
   const catalog = catalogKeeper({
@@ -23,6 +23,7 @@ export async function serveTables({ readers }: ClickHouse): Promise<ServedApi> {
   const app = await buildApp({
     endpoints,
     tables: readers,
+    ...(writes === undefined ? {} : { writes }),
     dataVersions,
     catalog,
     publicUrl: 'http://127.0.0.1',

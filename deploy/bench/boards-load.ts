@@ -89,6 +89,7 @@ function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry):
       })
       return { port: worker, ended, close: async () => void (await worker.terminate()) }
     },
+    sealKeys: async () => new Map(),
     registry,
     logger: pino({ level: 'warn' }, pino.destination(2)),
     onChange: () => undefined

@@ -17,7 +17,7 @@ const CALM_MS = 3000
 const AFTER_MS = 3000
 const QUEUE_EVERY_MS = 25
 /** What the engine lets wait for a reader. */
-const QUEUE_MAX = 64
+const QUEUE_MAX = 1024
 const MIB = 1024 * 1024
 
 /** 2,000 questions that nobody asked before, all at once on as many connections, five times over. */

@@ -1,3 +1,4 @@
+import { achievement } from './achievement.js'
 import { boards } from './boards.js'
 import { boardsLoad } from './boards-load.js'
 import { diffSpeed } from './diff-board.js'
@@ -7,6 +8,9 @@ import { importQuietApi } from './import-quiet-api.js'
 import { loaderKafka } from './loader-kafka.js'
 import { logSize } from './log-size.js'
 import type { Measurement } from './measurement.js'
+import { profile } from './profile.js'
+import { rating } from './rating.js'
+import { ratingToTable } from './rating-to-table.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
@@ -27,6 +31,10 @@ export const measurements: readonly Measurement[] = [
   titleHistory,
   boards,
   search,
+  profile,
+  achievement,
+  rating,
+  ratingToTable,
   repeatedAnswer,
   notModified,
   flood,

@@ -17,6 +17,14 @@ import {
   startQuietService
 } from './quiet-service.js'
 
+/** Questions that can be compared, and what the service needs for them. */
+export type Repeated = {
+  readonly questions: readonly { readonly what: string; readonly path: string }[]
+  /** An answer of less than 1 KiB is not compressed. */
+  readonly codings: readonly Coding[]
+  prepare(service: QuietService, conditions: Conditions): Promise<void>
+}
+
 const QUESTIONS = [
   { what: 'row 15, 200 titles', path: '/api/online-users' },
   { what: 'row 12, 30 days', path: '/api/network-stats/online-24h?days=30' },
@@ -35,16 +43,30 @@ type Ready = { readonly path: string; readonly barePath: string; readonly coding
 export const repeatedAnswer: Measurement = {
   name: 'repeated-answer',
   claim: 'an answer that is asked again comes at 0.8 × the speed of a bare Fastify with the same bytes',
-  run: (conditions) =>
-    withServers(conditions, async (servers, { what, ready }) =>
-      compare(conditions, servers, {
-        what: `${what}, ${ready.coding}`,
-        least: 0.8,
-        status: 200,
-        ours: { path: ready.path, headers: { 'Accept-Encoding': ready.coding } },
-        bare: { path: ready.barePath, headers: { 'Accept-Encoding': ready.coding } }
-      })
-    )
+  run: (conditions) => compareRepeated(conditions, counts)
+}
+
+/** Each question asked again and again, against a bare Fastify. */
+export function compareRepeated(conditions: Conditions, repeated: Repeated): Promise<Result[]> {
+  return withServers(conditions, repeated, async (servers, { what, ready }) =>
+    compare(conditions, servers, {
+      what: `${what}, ${ready.coding}`,
+      least: 0.8,
+      status: 200,
+      ours: { path: ready.path, headers: { 'Accept-Encoding': ready.coding } },
+      bare: { path: ready.barePath, headers: { 'Accept-Encoding': ready.coding } }
+    })
+  )
+}
+
+const counts: Repeated = {
+  questions: QUESTIONS,
+  codings: CODINGS,
+  prepare: async (service, { directory, scale }) => {
+    await importTitlesAndNetwork(service, directory)
+    await importTitleCounts(service, directory, scaled(600, scale, 60))
+    await importBoard(service, directory)
+  }
 }
 
 /** 304 against a bare Fastify that compares an ETag. */
@@ -52,7 +74,7 @@ export const notModified: Measurement = {
   name: 'not-modified',
   claim: 'a 304 comes at 0.9 × the speed of a bare Fastify that compares an ETag',
   run: (conditions) =>
-    withServers(conditions, async (servers, { what, ready, bareEtag }) =>
+    withServers(conditions, counts, async (servers, { what, ready, bareEtag }) =>
       compare(conditions, servers, {
         what: `304 of ${what}, ${ready.coding}`,
         least: 0.9,
@@ -73,21 +95,21 @@ type Case = { readonly what: string; readonly ready: Ready; readonly bareEtag: s
 
 /** Both servers with the same bytes, and the load; one result of each question and coding. */
 async function withServers(
-  { scale, directory }: Conditions,
+  conditions: Conditions,
+  { questions, codings, prepare }: Repeated,
   measure: (servers: Servers, each: Case) => Promise<Result>
 ): Promise<Result[]> {
+  const { directory } = conditions
   const service = await startQuietService(directory)
   const load = startHttpLoad()
   let bare: ChildProcess | undefined
   try {
-    await importTitlesAndNetwork(service, directory)
-    await importTitleCounts(service, directory, scaled(600, scale, 60))
-    await importBoard(service, directory)
+    await prepare(service, conditions)
     const files = await mkdtemp(join(directory, 'bytes-'))
     const cases: Omit<Case, 'bareEtag'>[] = []
     const paths: string[] = []
-    for (const { what, path } of QUESTIONS) {
-      for (const coding of CODINGS) {
+    for (const { what, path } of questions) {
+      for (const coding of codings) {
         const { bytes, etag } = await fetchBytes(service.apiUrl + path, coding)
         const file = join(files, `${paths.length}${coding === 'gzip' ? '.gz' : ''}`)
         await writeFile(file, bytes)

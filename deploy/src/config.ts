@@ -17,6 +17,10 @@ const httpUrl = () =>
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
 const text = () => z.string().min(1)
+const commaSeparated = (item: z.ZodString) =>
+  text()
+    .transform((list) => list.split(',').map((entry) => entry.trim()))
+    .pipe(z.array(item))
 
 /** Every variable that the service reads, with the unit in its name, its default and what it may be. */
 const Environment = z.object({
@@ -28,10 +32,25 @@ const Environment = z.object({
   DATA_DIR: text().default('./data'),
   OPERATOR_URL: httpUrl().optional(),
   UPSTREAM_URL: httpUrl().optional(),
-  KAFKA_BROKERS: text()
-    .transform((list) => list.split(',').map((broker) => broker.trim()))
-    .pipe(z.array(z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port, comma-separated')))
+  AUTH_URL: httpUrl().optional(),
+  CHAT_API_URL: httpUrl().optional(),
+  CHAT_API_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]+$/, 'expected visible ASCII characters')
     .optional(),
+  CHAT_HOSTS: commaSeparated(
+    z
+      .string()
+      .toLowerCase()
+      .regex(/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/, 'expected names of hosts, comma-separated')
+  ).optional(),
+  CHAT_AVATAR_URL: z
+    .string()
+    .regex(/^https?:\/\/(?=.*\{id\})(?=.*\{avatar\})/, 'expected an http or https address with {id} and {avatar}')
+    .optional(),
+  KAFKA_BROKERS: commaSeparated(
+    z.string().regex(/^[^\s:]+:\d{1,5}$/, 'expected host:port, comma-separated')
+  ).optional(),
   KAFKA_TOPIC_PREFIX: z
     .string()
     .regex(/^[a-zA-Z0-9._-]{0,64}$/)
@@ -53,6 +72,7 @@ const Environment = z.object({
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
   SCRAPE_MATCHES_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_BOARDS_SECONDS: wholeNumber(0, 86_400).default(300),
+  SCRAPE_PLAYERS_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_REQUESTS_PER_SECOND: wholeNumber(1, 1000).optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('warn')
 })
@@ -76,7 +96,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
 }
 
-const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD'])
+const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD', 'CHAT_API_TOKEN'])
 
 /** Addresses of engines can hold passwords. */
 function shown(name: string, value: string | undefined): string {

@@ -29,6 +29,7 @@ export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Prom
     SCRAPE_GAMES_SECONDS: '0',
     SCRAPE_MATCHES_SECONDS: '0',
     SCRAPE_BOARDS_SECONDS: '0',
+    SCRAPE_PLAYERS_SECONDS: '0',
     SCRAPE_REQUESTS_PER_SECOND: '1000'
   }
   const running = await startGamenet(environment)

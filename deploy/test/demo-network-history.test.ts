@@ -1,7 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { NetworkCounted, networkCountTopic, TitleCounted, type Topic, titleCountTopic } from '@gamenet/schemas'
+import {
+  NetworkCounted,
+  networkCountTopic,
+  PresenceSeen,
+  TitleCounted,
+  type Topic,
+  titleCountTopic
+} from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -21,6 +28,7 @@ import { createWorld } from '../src/demo-network/world.js'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
+const QUARTER_MS = 15 * MINUTE_MS
 const START = Date.UTC(2026, 10, 21, 8, 51, 17)
 const UNTIL = Date.UTC(2026, 10, 21, 8, 51)
 const MINUTES = Date.UTC(2026, 10, 19, 8)
@@ -29,8 +37,11 @@ const SAMPLE_END = Date.UTC(2026, 2, 15)
 const world = createWorld(7)
 const sample = await readOnlineHistory()
 
-/** 20 titles instead of 200: the same kinds of part with a tenth of the events. */
-const small = { world: createWorld(7, { catalogue: readCatalogue().slice(0, 20) }), sample: sample.slice(-6000) }
+/** 20 titles instead of 200, 10 users instead of 400: the same kinds of part with a tenth of the events. */
+const small = {
+  world: createWorld(7, { catalogue: readCatalogue().slice(0, 20), users: 10 }),
+  sample: sample.slice(-6000)
+}
 
 test('the sample is read as it stands in the file: no missing hour, every written zero', async (t) => {
   const lines = gunzipSync(readFileSync(ONLINE_HISTORY_FILE)).toString('utf8').trim().split(/\r?\n/).slice(1)
@@ -62,6 +73,8 @@ test('the whole history: counted, valid, nothing twice, nothing after the start'
   const titleHours = (MINUTES - (Date.UTC(2026, 10, 21, 8) - 90 * DAY_MS)) / HOUR_MS
   t.equal(facts.get(`network-count ${SAMPLE_SOURCE}`)?.size, 79_285)
   t.equal(facts.get(`network-count ${DEMO_HISTORY_SOURCE}`)?.size, ownHours + minutes)
+  const sightings = planHistory(world, sample, UNTIL).filter(({ name }) => name.startsWith('presence'))
+  t.equal(facts.get(`presence ${DEMO_HISTORY_SOURCE}`)?.size, sumOf(sightings.map(({ size }) => size)))
   t.equal(facts.get(`title-count ${DEMO_HISTORY_SOURCE}`)?.size, 200 * (titleHours + minutes))
   const distinct = [...facts.values()].reduce((sum, ofSource) => sum + ofSource.size, 0)
   t.equal(sumOf(sizes), distinct, 'as many facts as events')
@@ -72,6 +85,37 @@ test('the whole history: counted, valid, nothing twice, nothing after the start'
     const instants = [...ofSource.keys()].map((fact) => fact.slice(fact.indexOf('@') + 1)).sort()
     t.ok(Date.parse(instants.at(-1) ?? '') < UNTIL, `${source} ends before the start`)
   }
+})
+
+test('users are sighted where the players page would have shown them, and once when they are gone', async (t) => {
+  const events = new Map<string, PresenceSeen>()
+  for (const part of planHistory(world, sample, UNTIL).filter(({ name }) => name.startsWith('presence'))) {
+    t.ok(part.size <= PART_EVENTS_MAX)
+    let made = 0
+    await part.append(async (_topic, batch) => {
+      made += batch.length
+      for (const event of batch as unknown as readonly PresenceSeen[]) {
+        events.set(`${event.username} ${Date.parse(event.observedAt)}`, PresenceSeen.parse(event))
+      }
+    })
+    t.equal(made, part.size)
+  }
+  t.ok(events.size > 80_000 && events.size < 150_000, `${events.size} sightings`)
+  const last = Math.floor((UNTIL - 1) / QUARTER_MS) * QUARTER_MS
+  const wrong: unknown[] = []
+  for (let ms = last; ms > last - 27 * DAY_MS; ms -= 29 * QUARTER_MS) {
+    const before = world.sightingsAt(ms - QUARTER_MS)
+    for (const [user, { username, gamertag, playing }] of world.sightingsAt(ms).entries()) {
+      const found = events.get(`${username} ${ms}`)
+      const wasOnline = before[user]?.playing !== undefined
+      const isRight =
+        playing === undefined
+          ? found?.state === (wasOnline ? 'offline' : found && 'offline')
+          : found?.state === 'online' && found.game === playing.title.name && found.gamertag === gamertag
+      if (!isRight) wrong.push({ username, ms, found })
+    }
+  }
+  t.same(wrong.slice(0, 3), [])
 })
 
 test('every event of the demo matches its schema', async (t) => {

@@ -1,10 +1,18 @@
-import { freePort, kafkaBrokerMissing, startClickHouseFront, startKafkaBroker } from '@gamenet/engines/testing'
+import {
+  freePort,
+  kafkaBrokerMissing,
+  postgresPrograms,
+  startClickHouseFront,
+  startKafkaBroker,
+  startPostgres
+} from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { provesTheWholeWay } from './service/end-to-end.js'
 import { type Environment, gamenetJson, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
-const missing = await kafkaBrokerMissing()
+const programs = postgresPrograms()
+const missing = (await kafkaBrokerMissing()) ?? (programs === undefined ? 'PostgreSQL is not installed' : undefined)
 if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
 if (missing !== undefined) console.error(`NOT TESTED: the service on a real Kafka; ${missing}.`)
 const options = missing === undefined ? {} : { skip: missing }
@@ -42,7 +50,9 @@ test(
     const { upstream, environment } = await surroundings(t)
     const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
-    const real = { ...environment, CLICKHOUSE_URL: front.url }
+    const postgres = await startPostgres(programs ?? '')
+    t.teardown(() => postgres.stop())
+    const real = { ...environment, CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
     const projector = await startGamenet(real, 'projector')
     t.teardown(() => projector.kill())
     const ingest = await startGamenet(real, 'ingest')

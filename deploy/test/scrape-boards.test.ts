@@ -82,7 +82,8 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
         ['network', 'succeeded'],
         ['games', 'succeeded'],
         ['matches', 'succeeded'],
-        ['boards', 'succeeded']
+        ['boards', 'succeeded'],
+        ['players', 'succeeded']
       ]
     )
     t.same(await listedBoards(world, HALO.titleId), [
@@ -358,6 +359,8 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       settled: refuse,
       migrate: refuse,
       import: refuse,
+      forget: refuse,
+      forgettings: refuse,
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },
     registry: new Registry(),

@@ -94,6 +94,19 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   searchRoster: (client) =>
     client.searchRoster({ players: [{ playerName: 'x', rank: 1 }], tolerance: 2, titleId: 'x' }),
   suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
+  getProfile: (client) => client.getProfile({ username: 'x' }),
+  editProfile: (client) => client.editProfile({ username: 'x', bio: '' }, { sessionKey: 'k' }),
+  getReputation: (client) => client.getReputation({ username: 'x', feedbackLimit: 2 }, { sessionKey: 'k' }),
+  rateProfile: (client) => client.rateProfile({ username: 'x', stars: 5, comment: null }, { sessionKey: 'k' }),
+  getUserGames: (client) => client.getUserGames({ username: 'x' }),
+  getUserScores: (client) => client.getUserScores({ username: 'x', limit: 2 }),
+  getPlayTime: (client) => client.getPlayTime({ username: 'x', days: 2 }),
+  getTimeline: (client) => client.getTimeline({ username: 'x', limit: 2, after: 'x' }),
+  comparePlayers: (client) => client.comparePlayers({ names: 'x,y', limit: 2, offset: 3 }),
+  getAchievements: (client) => client.getAchievements(),
+  getUserAchievements: (client) => client.getUserAchievements({ username: 'x' }),
+  getAchievementLeaderboard: (client) => client.getAchievementLeaderboard({ limit: 3 }),
+  getRecentUnlocks: (client) => client.getRecentUnlocks({ limit: 3 }),
   getHealth: (client) => client.getHealth(),
   getReadiness: (client) => client.getReadiness()
 }
@@ -357,6 +370,41 @@ test('what cannot be an address or an instant is refused with a sentence', async
   t.equal(requests.length, 0)
   await client.getOnlineHistory({ from: new Date(0), to: undefined })
   t.equal(requests[0]?.url, 'https://stats.example.org/api/network-stats/online-24h?from=1970-01-01T00%3A00%3A00.000Z')
+})
+
+test('a call with a session says whose it is in a header alone, and its answer is not kept', async (t) => {
+  const sent: RequestInit[] = []
+  const { fetch, requests } = recording(async (_, init) => {
+    sent.push(init ?? {})
+    return new Response('{}', { headers: { etag: '"a"' } })
+  })
+  const client = gamenetClient({ baseUrl: 'https://stats.example.org', fetch })
+  const whose = { sessionKey: 'a key' }
+  await client.editProfile({ username: 'a/b', bio: 'hello', avatar_hue: null }, whose)
+  await client.rateProfile({ username: 'bob', stars: 4 }, whose)
+  await client.getReputation({ username: 'bob' }, whose)
+  await client.getReputation({ username: 'bob' }, whose)
+  await client.getReputation({ username: 'bob' })
+  t.same(
+    requests.map(({ method, url, tag }) => [method, url.slice('https://stats.example.org/api/profile/'.length), tag]),
+    [
+      ['PATCH', 'a%2Fb', null],
+      ['POST', 'bob/reputation', null],
+      ['GET', 'bob/reputation', null],
+      ['GET', 'bob/reputation', null],
+      ['GET', 'bob/reputation', null]
+    ]
+  )
+  t.same(
+    sent.map(({ body, headers }) => [body, new Headers(headers).get('x-session-key')]),
+    [
+      ['{"bio":"hello","avatar_hue":null}', 'a key'],
+      ['{"stars":4}', 'a key'],
+      [undefined, 'a key'],
+      [undefined, 'a key'],
+      [undefined, null]
+    ]
+  )
 })
 
 test('kept answers are bounded: the ones kept longest ago make room', async (t) => {

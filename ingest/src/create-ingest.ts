@@ -1,16 +1,19 @@
 import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, type Topic } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
+import { createEvaluator } from './achievements/create-evaluator.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
 import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import type { Log, LogExtents } from './log.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
+import type { People } from './people/people.js'
 import { countingLog, publish } from './publish.js'
 import type { ReadTables } from './read-tables.js'
 import { type BoardsSource, boardsSource } from './scrape/boards.js'
 import { gamesSource } from './scrape/games.js'
 import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
+import { playersSource } from './scrape/players.js'
 import type { Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
@@ -23,7 +26,8 @@ const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
   network: [],
   games: [],
   matches: ['network'],
-  boards: ['network', 'games']
+  boards: ['network', 'games'],
+  players: []
 }
 
 /** A day and a half would do; a week leaves room. Timers of Node end at 24 days. */
@@ -32,6 +36,8 @@ const PERIOD_MAX_SECONDS = 604_800
 const BOARDS_LOOK_MS = 2_000
 /** Period of a board that moves when boards are visited only when asked for. */
 const BOARD_PERIOD_S = 300
+/** What sightings say of how often the players page is read, when it is read only when asked for. */
+const PLAYERS_PERIOD_S = 60
 /** Longer than a batch of visits ever takes; so long nobody visits the boards that a killed process was at. */
 const BOARD_LEASE_S = 300
 /** Longest wait for an append that is under way when the service stops. */
@@ -43,12 +49,16 @@ export type IngestOptions = {
   readonly tables: ReadTables
   /** Opens the write side, at its newest schema; called when the first board is to be visited. */
   readonly writes: () => Promise<WriteSide>
+  /** Seals what is published about people. */
+  readonly people: People
   /** Base address of the network's pages; the home page is this address exactly. */
   readonly upstreamUrl: string
   /** Seconds between runs of each source, whole; of boards, between visits of one. 0: only when asked. */
   readonly periods: Readonly<Record<ScrapeSource, number>>
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
+  /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
+  readonly achievements?: { readonly pollMs?: number }
   /** Who asks, and where to complain: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */
@@ -91,7 +101,7 @@ export type Ingest = {
 /** Puts the scrapers together. Nothing runs before `start` or `runNow`. Throws on options that cannot work. */
 export function createIngest(options: IngestOptions): Ingest {
   for (const source of SCRAPE_SOURCES) checkPeriod(source, options.periods[source])
-  const { logger, registry, now = Date.now } = options
+  const { logger, people, registry, now = Date.now } = options
   const scheduled = SCRAPE_SOURCES.filter((source) => options.periods[source] > 0)
   const fetcher = createPageFetcher({ ...options, now })
   const parsing = createPageParsing()
@@ -103,7 +113,15 @@ export function createIngest(options: IngestOptions): Ingest {
     const onProgress = (done: number, total: number) => {
       for (const watch of watchers) watch({ source: source.name, done, total })
     }
-    const needs = { log, fetcher, logger, now, onProgress, onLogRefusal: () => metrics.refusedByLog(source.name) }
+    const needs = {
+      log,
+      people,
+      fetcher,
+      logger,
+      now,
+      onProgress,
+      onLogRefusal: () => metrics.refusedByLog(source.name)
+    }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
     // What the service's own end cut off before anything was read is no failure.
@@ -114,9 +132,13 @@ export function createIngest(options: IngestOptions): Ingest {
   }
   const runners = createRunners(createSources(options, parsing), runOne, stopping.signal)
   const schedules = new Map<ScrapeSource, Schedule>()
+  const counted = { append: log.append, extents: (topic: string) => options.log.extents(topic) }
+  const evaluator = options.achievements && createEvaluator({ ...options, ...options.achievements, log: counted, now })
   return {
     start() {
-      if (schedules.size > 0 || stopping.signal.aborted) return
+      if (stopping.signal.aborted) return
+      evaluator?.start()
+      if (schedules.size > 0) return
       for (const name of scheduled) {
         const periodMs = name === 'boards' ? BOARDS_LOOK_MS : options.periods[name] * 1000
         schedules.set(
@@ -145,11 +167,12 @@ export function createIngest(options: IngestOptions): Ingest {
         lastRun: runners[source].last() ?? null,
         nextRunAtMs: schedules.get(source)?.nextAtMs() ?? null
       })),
-    publish: (topic, events, provenance) => publish(log, topic, events, provenance),
+    publish: (topic, events, provenance) => publish(log, topic, events, provenance, people),
     async stop() {
       for (const planned of schedules.values()) planned.stop()
       stopping.abort()
-      const ended = await endedInTime(SCRAPE_SOURCES.map((name) => runners[name].idle()))
+      const ends = [evaluator?.stop(), ...SCRAPE_SOURCES.map((name) => runners[name].idle())]
+      const ended = await endedInTime(ends)
       if (!ended) logger.warn({ waitedMs: STOP_TIMEOUT_MS }, 'a scrape still waits for the log; stopping without it')
       await Promise.all([fetcher.close(), parsing.close()])
     }
@@ -161,10 +184,12 @@ type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { rea
 function createSources(options: IngestOptions, parsing: PageParsing): Sources {
   const { tables, log, registry } = options
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
+  const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
     network: networkSource(parsing),
     games: gamesSource(parsing),
     matches: matchesSource({ parsing, tables, log }),
+    players: playersSource({ parsing, tables, log, periodSeconds }),
     boards: boardsSource({
       parsing,
       tables,
@@ -192,6 +217,7 @@ function createRunners(
     network: whole(sources.network),
     games: whole(sources.games),
     matches: whole(sources.matches),
+    players: whole(sources.players),
     boards: partRunner({
       runDue: () => runOne(sources.boards),
       everything: () => {
@@ -216,7 +242,7 @@ function report(logger: Logger, run: ScrapeRan, stopping: AbortSignal): void {
   else logger.warn({ run }, `scrape of ${run.source} ${run.outcome}: ${run.reason ?? ''}`)
 }
 
-async function endedInTime(runs: readonly Promise<unknown>[]): Promise<boolean> {
+async function endedInTime(runs: readonly unknown[]): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<false>((resolve) => {
     timer = setTimeout(() => resolve(false), STOP_TIMEOUT_MS)

@@ -3,8 +3,13 @@
  * page         the text of an answer, then the value that its parser read from it
  * reading      what one run of a source saw: events to publish, or why there are none
  * publication  events of one topic on their way to the log
+ * seal         how the events of one person are sealed; see `@gamenet/schemas`
+ * outbox       changes of the write side that the log may not have yet; the relay brings them there
  * turn         when a board is visited next, and who visits it; one visit reads its page once
+ * unlock       an achievement that a user has reached; evaluating finds those that are new
  */
+export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK } from '@gamenet/schemas'
+export { type Evaluation, type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
 export {
   createIngest,
@@ -25,7 +30,9 @@ export {
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
 export type { Log, LogExtents } from './log.js'
+export { createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
+export { createPeople, type People, type Seals, sealKeys } from './people/people.js'
 export { publish } from './publish.js'
 export type { ReadTables } from './read-tables.js'
 export type { Logger } from './scrape/run-source.js'
-export type { WriteSide } from './write-side.js'
+export type { WriteSide, WriteTransactions } from './write-side.js'

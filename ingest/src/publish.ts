@@ -1,5 +1,7 @@
-import { encodeEvent, type LogMessage, type Provenance, type Topic } from '@gamenet/schemas'
+import type { LogMessage, Provenance, Topic } from '@gamenet/schemas'
 import type { Log } from './log.js'
+import { encodeEvents } from './people/encode-events.js'
+import type { People } from './people/people.js'
 
 /** Events that one append carries at most: about 3 MB of JSON, well below what a Kafka request may hold. */
 const APPEND_EVENTS_MAX = 10_000
@@ -8,19 +10,18 @@ const APPEND_EVENTS_MAX = 10_000
  * Appends events to their topic in their order, each chunk after the one before it is in the log for good.
  * Rejects with the log's error; chunks before the failed one are in the log then, and publishing all of them
  * again is safe: an event has the same id each time.
+ * Events about people need `people`; those about somebody who was forgotten are left out.
  */
 export async function publish<Event>(
   log: Log,
   topic: Topic<Event>,
   events: readonly Event[],
-  provenance: Provenance
+  provenance: Provenance,
+  people?: People
 ): Promise<void> {
   for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
-    const chunk = events.slice(first, first + APPEND_EVENTS_MAX)
-    await log.append(
-      topic.name,
-      chunk.map((event) => encodeEvent(topic, event, provenance))
-    )
+    const chunk = await encodeEvents(topic, events.slice(first, first + APPEND_EVENTS_MAX), provenance, people)
+    if (chunk.length > 0) await log.append(topic.name, chunk)
   }
 }
 
@@ -28,7 +29,7 @@ export async function publish<Event>(
 export type Publication = {
   readonly topic: string
   readonly count: number
-  publish(log: Log, provenance: Provenance): Promise<void>
+  publish(log: Log, provenance: Provenance, people?: People): Promise<void>
 }
 
 /** Binds events to their topic for a later {@link publish}. */
@@ -36,7 +37,7 @@ export function publication<Event>(topic: Topic<Event>, events: readonly Event[]
   return {
     topic: topic.name,
     count: events.length,
-    publish: (log, provenance) => publish(log, topic, events, provenance)
+    publish: (log, provenance, people) => publish(log, topic, events, provenance, people)
   }
 }
 

@@ -1,9 +1,13 @@
 import type { EventTable } from './event-table.js'
+import { achievementUnlockEvents } from './event-tables/achievement-unlock.js'
 import { importRunEvents } from './event-tables/import-run.js'
 import { leaderboardEvents } from './event-tables/leaderboard.js'
 import { leaderboardEntryEvents } from './event-tables/leaderboard-entry.js'
 import { matchListEvents } from './event-tables/match-list.js'
 import { networkCountEvents } from './event-tables/network-count.js'
+import { presenceEvents } from './event-tables/presence.js'
+import { profileEvents } from './event-tables/profile.js'
+import { ratingEvents } from './event-tables/rating.js'
 import { scrapeEvents } from './event-tables/scrape.js'
 import { titleEvents } from './event-tables/title.js'
 import { titleCountEvents } from './event-tables/title-count.js'
@@ -16,6 +20,10 @@ export const eventTables: readonly EventTable[] = [
   leaderboardEvents,
   leaderboardEntryEvents,
   matchListEvents,
+  presenceEvents,
+  profileEvents,
+  ratingEvents,
+  achievementUnlockEvents,
   scrapeEvents,
   importRunEvents
 ]

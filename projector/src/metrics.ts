@@ -24,6 +24,12 @@ export function projectorMetrics(registry: Registry, lag: () => Promise<Readonly
       labelNames: ['topic'],
       registers
     }),
+    passedOverEvents: new Counter({
+      name: 'gamenet_passed_over_events_total',
+      help: 'Events of the log that nobody can open any more, since somebody whom they are about was forgotten',
+      labelNames: ['topic'],
+      registers
+    }),
     parkedMessages: new Gauge({
       name: 'gamenet_parked_messages',
       help: 'Messages that could not be read and wait for a decision',

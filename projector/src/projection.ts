@@ -31,6 +31,8 @@ type Common = {
 export type Touches = {
   readonly key: string
   readonly bucketMs: number
+  /** How far before and behind the bucket its change is felt too, in ms; else not at all. */
+  readonly reachMs?: number
   /** True where what comes after the instant is changed too, such as ranks; else the bucket alone is. */
   readonly isLasting?: boolean
 }

@@ -4,6 +4,7 @@ import { type Backoff, reasonOf } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { type Folding, foldInThread } from './folding/folding.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
+import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics } from './metrics.js'
 import { parkedByTopic } from './progress.js'
@@ -17,6 +18,11 @@ export type ProjectorOptions = {
   readonly tables: { readonly loader: Tables; readonly projections: Tables }
   /** Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. */
   readonly startReading: () => Promise<ReadingSide>
+  /**
+   * The keys with which events about these people are opened; those that were thrown away are missing. What it rejects
+   * with holds up the topics about people alone, and is tried again.
+   */
+  readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   /** Where folds run; a thread of their own unless given. Closed at `stop`. */
   readonly folding?: Folding
   readonly registry: Registry
@@ -115,6 +121,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     tables: tables.loader,
     topics,
     startReading: options.startReading,
+    sealKeys: options.sealKeys,
     metrics,
     logger,
     onStored: (batch) => {

@@ -309,10 +309,10 @@ const CHANGE_COLUMNS = ['version', 'projection', 'key', 'from_ms', 'to_ms'] as c
 
 /** The `data_change` rows of a step: its keys, each with the touched buckets, half-open. */
 function changesOf(version: number, { projection, touched }: Step): (readonly (number | string)[])[] {
-  const { bucketMs, isLasting } = projection.touches
+  const { bucketMs, reachMs = 0, isLasting } = projection.touches
   return touched.keys.map(({ key, firstMs, lastMs }) => {
-    const fromMs = Math.floor(firstMs / bucketMs) * bucketMs
-    const toMs = isLasting === true ? INSTANTS_END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs
+    const fromMs = Math.max(0, Math.floor(firstMs / bucketMs) * bucketMs - reachMs)
+    const toMs = isLasting === true ? INSTANTS_END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs + reachMs
     return [version, projection.name, key, fromMs, toMs]
   })
 }

@@ -7,9 +7,11 @@ import {
   type LogReader,
   migrate,
   type Projector,
+  type ProjectorOptions,
   readBeside,
   type Tables
 } from '../src/index.js'
+import { sealKeys, sealOf } from './people.js'
 
 /** Failures are tried again at once. */
 export const AT_ONCE = { firstMs: 1, mostMs: 5 }
@@ -45,11 +47,12 @@ export async function newestVersion(tables: Tables): Promise<number> {
 export function projectorOn(
   tables: { loader: Tables; projections: Tables },
   reader: LogReader,
-  options: { registry?: Registry; onChange?: () => void } = {}
+  options: { registry?: Registry; onChange?: () => void; sealKeys?: ProjectorOptions['sealKeys'] } = {}
 ): Projector {
   return createProjector({
     tables,
     startReading: readBeside(reader, topics, AT_ONCE),
+    sealKeys: options.sealKeys ?? sealKeys,
     folding: foldBeside(),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
@@ -69,12 +72,17 @@ export async function runToHead(tables: { loader: Tables; projections: Tables },
   }
 }
 
-/** An event as a source publishes it. */
+/** An event as a source publishes it; those about people are sealed with made-up keys. */
 export function message<Event>(topic: Topic<Event>, event: Event, source = '/test'): LogMessage {
-  return encodeEvent(topic, event, { source })
+  return encodeEvent(topic, event, { source }, topic.people?.(event).map(sealOf))
 }
 
 /** An event as an import publishes it. */
 export function imported<Event>(topic: Topic<Event>, event: Event): LogMessage {
-  return encodeEvent(topic, event, { source: '/import/file', importId: 'f'.repeat(32) })
+  return encodeEvent(
+    topic,
+    event,
+    { source: '/import/file', importId: 'f'.repeat(32) },
+    topic.people?.(event).map(sealOf)
+  )
 }

@@ -2,10 +2,11 @@ import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { Worker } from 'node:worker_threads'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { instantOf, titleCountTopic } from '@gamenet/schemas'
+import { instantOf, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { createProjector, type ReadingSide } from '../src/index.js'
+import { sealKeys } from './people.js'
 import { AT_ONCE, message, openTables, QUIET } from './pipeline.js'
 
 const EVENTS = 50_000
@@ -36,6 +37,7 @@ test('a reading thread on the embedded log loads everything', { timeout: 60_000 
   const projector = createProjector({
     tables: engine,
     startReading,
+    sealKeys,
     registry: new Registry(),
     logger: QUIET,
     onChange: () => {},
@@ -53,6 +55,9 @@ test('a reading thread on the embedded log loads everything', { timeout: 60_000 
   const [hours] = await engine.control.rows('SELECT sum(h.samples) AS samples FROM title_count_hour AS h FINAL')
   t.same(hours, { samples: String(EVENTS) })
   await log.append('title-count', events.slice(0, 1))
+  const seen = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: instantOf(0) } as const
+  await log.append('presence', [message(presenceTopic, seen)])
   await projector.settled()
+  t.match(await engine.control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Ann' }])
   await projector.stop()
 })

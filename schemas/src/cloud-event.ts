@@ -1,4 +1,5 @@
 import type { LogMessage, LogRecord } from './log-record.js'
+import { openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
 import type { Topic } from './topic.js'
 
 /*
@@ -19,15 +20,29 @@ export type Provenance = {
 /**
  * The message of an event. Its id is made of topic, identity and instant: with the source, which CloudEvents
  * reads together with the id, the same observation published twice has the same identity.
+ * An event about people is sealed: `seals` are theirs, in the order of the topic's `people`.
  */
-export function encodeEvent<Event>(topic: Topic<Event>, event: Event, provenance: Provenance): LogMessage {
-  const key = topic.key(event)
+export function encodeEvent<Event>(
+  topic: Topic<Event>,
+  event: Event,
+  provenance: Provenance,
+  seals: readonly Seal[] = []
+): LogMessage {
   const instant = topic.instant(event)
   // A copy of an object with all names in place costs a tenth of one that is made name by name.
   const headers = { ...sharedAttributes(topic, provenance) }
-  headers.ce_id = `${topic.name}/${topic.identity(event)}@${instant}`
   headers.ce_time = instant
-  return { key, headers, value: JSON.stringify(event) }
+  if (topic.people === undefined) {
+    headers.ce_id = `${topic.name}/${topic.identity(event)}@${instant}`
+    return { key: topic.key(event), headers, value: JSON.stringify(event) }
+  }
+  const [first] = seals
+  const people = topic.people(event).length
+  if (first === undefined || seals.length !== people) {
+    throw new Error(`an event of ${topic.name} is about ${people} people and was given the seals of ${seals.length}`)
+  }
+  headers.ce_id = `${topic.name}/${seals.map(({ id }) => id).join('/')}/${topic.identity(event)}@${instant}`
+  return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), seals) }
 }
 
 /** The attributes of all events of one topic and origin, with room for those of one event. */
@@ -57,16 +72,25 @@ let shared: {
 /** An event as the log gave it, or why it is none. */
 export type Decoded<Event> =
   | { readonly ok: true; readonly event: Event; readonly source: string; readonly importId: string }
-  | { readonly ok: false; readonly reason: string }
+  | { readonly ok: false; readonly reason: string; readonly isForgotten?: true }
 
-/** Reads one record of a topic: attributes, JSON, version, schema. Never throws; a fault is a reason to park. */
-export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord): Decoded<Event> {
+/** The seal key of a person; undefined when it was thrown away. */
+export type SealKeyOf = (person: number) => Uint8Array | undefined
+
+/**
+ * Reads one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is a reason to park.
+ * An event of which a person's key is no more was forgotten, and is none.
+ */
+export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
   if (record.value === null) return refused('the message has no value')
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)
+  const opened =
+    topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(record, sealKeyOf)
+  if (!opened.ok) return opened
   let value: unknown
   try {
-    value = JSON.parse(typeof record.value === 'string' ? record.value : utf8.decode(record.value))
+    value = JSON.parse(typeof opened.value === 'string' ? opened.value : utf8.decode(opened.value))
   } catch (error) {
     return refused(`the message is not JSON: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -91,6 +115,25 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord): Deco
     event: parsed.data,
     source: record.headers.ce_source ?? '',
     importId: record.headers.ce_importid ?? ''
+  }
+}
+
+type Opened = { readonly ok: true; readonly value: string } | (Decoded<never> & { readonly ok: false })
+
+/** The JSON of an event about people. */
+function openedValue(record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
+  const value = readSealedValue(record.value)
+  if (value === undefined) return refused('the message is not sealed, as events about people are')
+  const keys: Uint8Array[] = []
+  for (const person of value.people) {
+    const key = sealKeyOf?.(person)
+    if (key === undefined) return { ok: false, reason: `person ${person} was forgotten`, isForgotten: true }
+    keys.push(key)
+  }
+  try {
+    return { ok: true, value: openSealed(value.sealed, keys) }
+  } catch {
+    return refused('the message does not open with the keys of its people')
   }
 }
 

@@ -6,8 +6,30 @@
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
+export {
+  AchievementCatalog,
+  AchievementLeaderboard,
+  NewUnlock,
+  newUnlock,
+  RecentUnlocks,
+  revealedOf,
+  type ShownGroup,
+  shownGroups,
+  UserAchievements,
+  VeiledAchievement,
+  veiled
+} from './achievement.js'
+export {
+  type Achievement,
+  type AchievementGroup,
+  achievementById,
+  achievementGroups,
+  achievements,
+  ruleStatement
+} from './achievement-catalog.js'
+export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
 export { loadCheckpoint, projectionCheckpoint } from './checkpoint-name.js'
-export { type Decoded, decodeEvent, encodeEvent, type Provenance } from './cloud-event.js'
+export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './cloud-event.js'
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
 export { FoundEntry } from './found-entry.js'
@@ -53,13 +75,42 @@ export {
   OnlineHistory,
   RegisteredUsers
 } from './network-count.js'
+export { DailyPlayTime, PlayTime } from './play-time.js'
 export { Player, SuggestedPlayers } from './player.js'
+export { PlayerComparison } from './player-comparison.js'
 export { FoundEntries, FoundRosters } from './player-entry.js'
+export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
+export {
+  BIO_LENGTH_MAX,
+  EditedProfile,
+  Profile,
+  ProfileChanged,
+  ProfileSummary,
+  profileTopic,
+  SOCIAL_LINKS_MAX,
+  SocialLink
+} from './profile.js'
+export {
+  averageOf,
+  COMMENT_LENGTH_MAX,
+  PRIOR_VOTES,
+  ProfileRated,
+  RatingGiven,
+  Reputation,
+  ReputationTotals,
+  ratingTopic
+} from './rating.js'
 export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
+export { readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
+export { Timeline } from './timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'
 export { TitleId } from './title-id.js'
 export { type Lift, type Topic, topic } from './topic.js'
 export { importableTopics, topics } from './topics.js'
+export { UserGames } from './user-game.js'
+export { UserScores } from './user-score.js'
+export { USERNAME_LENGTH_MAX, Username } from './username.js'
+export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS, WriteChange } from './write-side.js'

@@ -4,11 +4,25 @@ export const refusals = {
   request_malformed: { status: 400, message: 'The request is not valid HTTP/1.1.' },
   host_missing: { status: 400, message: 'The request names no host; HTTP/1.1 asks for exactly one Host header.' },
   json_malformed: { status: 400, message: 'The body is not valid JSON.' },
+  body_encoding_invalid: { status: 400, message: 'The body is not valid UTF-8.' },
   query_encoding_invalid: { status: 400, message: 'The query is not valid percent-encoded UTF-8.' },
   path_encoding_invalid: { status: 400, message: 'The path is not valid percent-encoded UTF-8.' },
   title_id_malformed: { status: 400, message: 'titleId must be 8 hexadecimal digits; got %s.' },
   window_invalid: { status: 400, message: '%s.' },
   answer_too_large: { status: 400, message: '%s.' },
+  session_key_missing: {
+    status: 400,
+    message: 'A session key is needed: as header X-Session-Key, or as text in the field sessionKey of the body.'
+  },
+  session_invalid: { status: 401, message: 'The session has ended or never was; sign in again.' },
+  profile_not_owned: { status: 403, message: 'A profile is edited by its owner alone; the session is not of %s.' },
+  chat_link_missing: {
+    status: 403,
+    message: 'social_links needs a chat profile that is linked and verified; give chat_profile_url first.'
+  },
+  chat_profile_unknown: { status: 400, message: 'chat_profile_url %s.' },
+  chat_away: { status: 502, message: 'The chat platform cannot be asked at the moment; nothing was changed.' },
+  rating_of_self: { status: 400, message: 'Nobody rates their own profile.' },
   title_unknown: { status: 404, message: 'No title %s is known.' },
   leaderboard_unknown: { status: 404, message: 'No leaderboard %s of %s is known.' },
   leaderboard_not_yet_seen: {
@@ -20,6 +34,7 @@ export const refusals = {
     status: 400,
     message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.'
   },
+  user_unknown: { status: 404, message: 'No user %s is known.' },
   game_unknown: { status: 404, message: 'No game %s is known.' },
   path_unknown: { status: 404, message: 'There is nothing at %s; /docs lists what there is.' },
   method_not_allowed: { status: 405, message: '%s is not answered here; allowed: %s.' },
@@ -31,6 +46,8 @@ export const refusals = {
   headers_too_large: { status: 431, message: 'The request headers are too large.' },
   internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },
   not_ready: { status: 503, message: 'The service is not ready: %s.' },
+  auth_away: { status: 503, message: 'The auth service cannot be asked at the moment; ask again shortly.' },
+  forgetting_under_way: { status: 503, message: 'This user is being forgotten as they asked; ask again shortly.' },
   engine_busy: { status: 503, message: 'Too many questions at once; ask again shortly.' },
   engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
 } as const satisfies Record<string, { status: number; message: string }>

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { Instant } from './instant.js'
 import { topic } from './topic.js'
 
-/** What is scraped, each on its own schedule: two pages, and two kinds of many pages. */
-export const SCRAPE_SOURCES = ['network', 'games', 'matches', 'boards'] as const
+/** What is scraped, each on its own schedule: three pages, and two kinds of many pages. */
+export const SCRAPE_SOURCES = ['network', 'games', 'matches', 'boards', 'players'] as const
 export type ScrapeSource = (typeof SCRAPE_SOURCES)[number]
 
 /** One run of a source: when it began, how long it took, what came of it. */

@@ -10,20 +10,33 @@ export type Topic<Event = unknown> = {
   /** The schema version that is written now. Older ones are lifted, newer ones are parked. */
   readonly version: number
   readonly event: z.ZodType<Event>
-  /** Ordering key: events of one key keep their order. */
+  /** Ordering key: events of one key keep their order. Of a topic about people, the first of these. */
   key(event: Event): string
   /** What tells events of one instant apart: with the instant, the event's id. The key, unless given. */
   identity(event: Event): string
   /** When the fact held, canonical text ({@link Instant}). */
   instant(event: Event): string
+  /**
+   * The usernames that the event is about. Such an event travels sealed with the keys of these people, its message's key
+   * and id name them by number alone, and `identity` must say nothing of them: when a key is thrown away, nothing that
+   * can be read is left. Absent: the topic is about no people, and its events are plain.
+   */
+  people?(event: Event): readonly string[]
   /** `lifts[n]` turns a value of version n into one of version n + 1. */
   readonly lifts: Readonly<Record<number, Lift>>
 }
 
-/** Binds a noun to its schema. `version` is 1 `lifts` empty and `identity` the key unless given. */
+type Definition<Event> = Pick<Topic<Event>, 'name' | 'event' | 'instant'> &
+  Partial<Pick<Topic<Event>, 'version' | 'lifts'>>
+
+/** Binds a noun to its schema. `version` is 1, `lifts` empty and `identity` the key unless given. */
 export function topic<Event>(
-  definition: Pick<Topic<Event>, 'name' | 'event' | 'key' | 'instant'> &
-    Partial<Pick<Topic<Event>, 'version' | 'lifts' | 'identity'>>
+  definition: Definition<Event> &
+    (
+      | (Pick<Topic<Event>, 'key'> & Partial<Pick<Topic<Event>, 'identity'>>)
+      | (Required<Pick<Topic<Event>, 'people'>> & Pick<Topic<Event>, 'identity'>)
+    )
 ): Topic<Event> {
-  return { version: 1, lifts: {}, identity: definition.key, ...definition }
+  const key = 'people' in definition ? (event: Event) => definition.people(event)[0] ?? '' : definition.key
+  return { version: 1, lifts: {}, identity: key, ...definition, key }
 }

@@ -1,8 +1,12 @@
+import { achievementUnlockTopic } from './achievement-unlock.js'
 import { importRunTopic } from './import-run.js'
 import { leaderboardTopic } from './leaderboard.js'
 import { leaderboardEntryTopic } from './leaderboard-entry.js'
 import { matchListTopic } from './match-list.js'
 import { networkCountTopic } from './network-count.js'
+import { presenceTopic } from './presence.js'
+import { profileTopic } from './profile.js'
+import { ratingTopic } from './rating.js'
 import { scrapeTopic } from './scrape.js'
 import { titleTopic } from './title.js'
 import { titleCountTopic } from './title-count.js'
@@ -16,6 +20,10 @@ export const topics: readonly Topic[] = [
   leaderboardTopic,
   leaderboardEntryTopic,
   matchListTopic,
+  presenceTopic,
+  profileTopic,
+  ratingTopic,
+  achievementUnlockTopic,
   scrapeTopic,
   importRunTopic
 ]
@@ -27,5 +35,6 @@ export const importableTopics: readonly Topic[] = [
   titleTopic,
   leaderboardTopic,
   leaderboardEntryTopic,
-  matchListTopic
+  matchListTopic,
+  presenceTopic
 ]

@@ -1,3 +1,4 @@
+import { achievementMethods } from './achievement.js'
 import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
 import { leaderboardMethods } from './leaderboard.js'
@@ -5,12 +6,19 @@ import { leaderboardChangeMethods } from './leaderboard-change.js'
 import { leaderboardEntryMethods } from './leaderboard-entry.js'
 import { matchListMethods } from './match-list.js'
 import { networkCountMethods } from './network-count.js'
+import { playTimeMethods } from './play-time.js'
 import { playerMethods } from './player.js'
+import { playerComparisonMethods } from './player-comparison.js'
 import { playerEntryMethods } from './player-entry.js'
+import { profileMethods } from './profile.js'
+import { ratingMethods } from './rating.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type ClientOptions, requester } from './request.js'
+import { timelineMethods } from './timeline.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
+import { userGameMethods } from './user-game.js'
+import { userScoreMethods } from './user-score.js'
 
 /** One method for each operation of the service, by its `operationId`. */
 export type GamenetClient = ReturnType<typeof gamenetClient>
@@ -20,7 +28,7 @@ export type GamenetClient = ReturnType<typeof gamenetClient>
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
-  const { get, post } = requester(options)
+  const { get, post, act } = requester(options)
   return {
     ...networkCountMethods(get),
     ...titleCountMethods(get),
@@ -33,6 +41,14 @@ export function gamenetClient(options: ClientOptions) {
     ...playerEntryMethods(get, post),
     ...entryTimeMethods(get),
     ...playerMethods(get),
+    ...profileMethods(get, act),
+    ...ratingMethods(get, act),
+    ...userGameMethods(get),
+    ...userScoreMethods(get),
+    ...playTimeMethods(get),
+    ...timelineMethods(get),
+    ...playerComparisonMethods(get),
+    ...achievementMethods(get),
     ...healthMethods(get)
   }
 }

@@ -15,6 +15,8 @@ export type ClientOptions = {
 export type CallOptions = {
   /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
+  /** Whose call it is; sent as `X-Session-Key`. An answer to a call with a session is not kept. */
+  readonly sessionKey?: string | undefined
 }
 
 /** Parameters of path and query by name; what is `undefined` is not sent. */
@@ -28,10 +30,20 @@ const TIMEOUT_MS = 60_000
 /** Asks `path` a question that stands in a JSON body. */
 export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Promise<Answer>
 
+/** Changes something at `path`, in which `:name` stands for a parameter, as the body says. */
+export type Act = <Answer>(
+  method: 'POST' | 'PATCH',
+  path: string,
+  parameters: Parameters,
+  body: unknown,
+  call?: CallOptions
+) => Promise<Answer>
+
 /** What the methods of one client share: the address, the ways to send, the answers kept. */
 export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS }: ClientOptions): {
   readonly get: Get
   readonly post: Post
+  readonly act: Act
 } {
   const base = baseOf(baseUrl)
   const memory = new AnswerMemory()
@@ -44,25 +56,41 @@ export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEO
       throw new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
     })
   }
+  const act: Act = async <Answer>(
+    method: 'POST' | 'PATCH',
+    path: string,
+    parameters: Parameters,
+    body: unknown,
+    { signal, sessionKey }: CallOptions = {}
+  ): Promise<Answer> => {
+    const url = base + pathAndQuery(path, parameters)
+    const headers = { 'Content-Type': 'application/json', ...session(sessionKey) }
+    const { response, text } = await send(url, { method, headers, body: JSON.stringify(body) }, signal)
+    return answerOf<Answer>(url, response, text)
+  }
   return {
-    get: async <Answer>(path: string, parameters: Parameters, { signal }: CallOptions = {}): Promise<Answer> => {
+    get: async <Answer>(
+      path: string,
+      parameters: Parameters,
+      { signal, sessionKey }: CallOptions = {}
+    ): Promise<Answer> => {
       const url = base + pathAndQuery(path, parameters)
-      const kept = memory.get(url)
-      const headers = kept === undefined ? {} : { 'If-None-Match': kept.etag }
-      const { response, text } = await send(url, { headers }, signal)
+      const kept = sessionKey === undefined ? memory.get(url) : undefined
+      const tag = kept === undefined ? {} : { 'If-None-Match': kept.etag }
+      const { response, text } = await send(url, { headers: { ...tag, ...session(sessionKey) } }, signal)
       if (response.status === 304 && kept !== undefined) return JSON.parse(kept.text)
       const answer = answerOf<Answer>(url, response, text)
       const etag = response.headers.get('etag')
-      if (etag !== null) memory.keep(url, { etag, text })
+      if (etag !== null && sessionKey === undefined) memory.keep(url, { etag, text })
       return answer
     },
-    post: async <Answer>(path: string, body: unknown, { signal }: CallOptions = {}): Promise<Answer> => {
-      const url = base + path
-      const headers = { 'Content-Type': 'application/json' }
-      const { response, text } = await send(url, { method: 'POST', headers, body: JSON.stringify(body) }, signal)
-      return answerOf<Answer>(url, response, text)
-    }
+    post: (path, body, call) => act('POST', path, {}, body, call),
+    act
   }
+}
+
+function session(key: string | undefined): Record<string, string> {
+  return key === undefined ? {} : { 'X-Session-Key': key }
 }
 
 function answerOf<Answer>(url: string, response: Response, text: string): Answer {

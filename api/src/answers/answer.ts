@@ -2,6 +2,8 @@ import type { z } from 'zod'
 import type { Boards } from '../queries/board-keeper.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
+import type { Session } from '../session/sessions.js'
+import type { WriteSide } from '../write-side.js'
 
 /*
  * endpoint     one route that reads, as a value: what it takes, what its answer is made of, how it is asked for
@@ -31,11 +33,15 @@ export type ResolveContext = {
 /** What making an answer may look at. The tables' queries end when every caller has gone. */
 export type AnswerContext = {
   readonly tables: ReadTables
+  /** What users say of themselves and of one another. */
+  readonly writes: Pick<WriteSide, 'query'>
   readonly signal: AbortSignal
   /** The titles, as the newest known change left them. */
   catalog(): Promise<Catalog>
   /** What lists say of boards, as the newest known change left it. */
   boards(): Promise<Boards>
+  /** When the page of players was last read whole, as the newest known change left it. */
+  playersCheckedMs(): Promise<number | null>
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */
@@ -73,6 +79,11 @@ export type Endpoint<Input = unknown, Resolved = unknown> = {
   headers?(resolved: Resolved): Readonly<Record<string, string>>
   /** Runs when no memory has the answer. */
   answer(resolved: Resolved, context: AnswerContext): Promise<Made>
+  /**
+   * The answer for one who shows a good session: made for them alone, each time, and kept nowhere. Absent: sessions are
+   * not looked at. A session never makes the difference between an answer and a refusal here.
+   */
+  answerTo?(resolved: Resolved, viewer: Session, context: AnswerContext): Promise<Made>
   /** The 200 body; say `.meta({ description })`. */
   readonly response: z.ZodType
   readonly example: unknown

@@ -1,5 +1,6 @@
-import { INSTANTS_END_MS } from '@gamenet/schemas'
+import { CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
+import type { WriteChanges } from '../write-side.js'
 import type { Dependency } from './answer.js'
 import {
   ChangeTrack,
@@ -17,6 +18,7 @@ const MINUTE_MS = 60_000
  * change can become visible after one with a higher version. Reading a change twice makes no difference.
  */
 const OVERLAP = 60_000_000
+const ALL_TIME: Stretch = { fromMs: 0, toMs: INSTANTS_END_MS }
 /** After a refresh that failed. Where a callback tells of changes, nothing else would ask again before the next one. */
 const RETRY_MS = 250
 
@@ -27,14 +29,18 @@ type Tracks = { readonly all: ChangeTrack; readonly many: ChangeTrack; readonly 
 
 /**
  * What changed, kept in memory from the table `data_change`: which data version each stretch of each projection has.
- * The same changes give the same versions in every process, whatever their order of arrival and however often.
+ * The same changes give the same versions in every process, whatever their order of arrival and however often. A change
+ * of the write side is heard of before it is in the tables, and has a version of this process until it is.
  */
 export class DataVersions {
   readonly #tables: ReadTables
   readonly #onFailure: (error: unknown) => void
   readonly #horizon: Horizon = { newestMinute: 0 }
   readonly #projections = new Map<string, Tracks>()
+  /** Of the changes in the table. */
   #newest = 0
+  /** Of the changes that were heard of. */
+  #newestHeard = 0
   #revision = 0
   #isCurrent = false
   #running: Promise<void> | undefined
@@ -102,6 +108,29 @@ export class DataVersions {
     await turn()
   }
 
+  /**
+   * Takes in that the write side has changed a profile, or ratings of it, at once: what is answered from now on is not
+   * older. The projections' changes follow through the table.
+   */
+  hear([noun, userKey]: WriteChange): void {
+    this.#hearOf(noun, userKey)
+  }
+
+  /**
+   * Hears of every change of the write side, in whatever process it is made, until the function that it gives is called.
+   * What was told while nobody listened is not known: then everything is taken as changed.
+   */
+  follow(changes: WriteChanges): () => Promise<void> {
+    const onPayload = (payload: string): void => {
+      const change = readChange(payload)
+      if (change === undefined) this.#onFailure(new Error(`${CHANGED_CHANNEL} told of ${payload.slice(0, 200)}`))
+      else this.hear(change)
+    }
+    return changes.listen(CHANGED_CHANNEL, onPayload, () => {
+      for (const noun of WRITE_NOUNS) this.#hearOf(noun, MANY_KEYS)
+    })
+  }
+
   /** Ends all refreshing by itself; one that is under way is waited for. */
   async stop(): Promise<void> {
     this.#isStopped = true
@@ -145,6 +174,7 @@ export class DataVersions {
   #take(changes: readonly Change[]): void {
     let newestMinute = this.#horizon.newestMinute
     for (const change of changes) newestMinute = Math.max(newestMinute, Math.floor(change.fromMs / MINUTE_MS))
+    for (const change of changes) this.#newest = Math.max(this.#newest, change.version)
     const hasMoved = newestMinute > this.#horizon.newestMinute
     this.#horizon.newestMinute = newestMinute
     let isNews = hasMoved
@@ -153,8 +183,14 @@ export class DataVersions {
     if (isNews) this.#revision += 1
   }
 
+  /** The version is above all that are known, so that it is news even where another clock is ahead of ours. */
+  #hearOf(projection: string, key: string): void {
+    this.#newestHeard = Math.max(Date.now() * 1000, this.#newestHeard + 1, this.#newest + 1)
+    this.#record({ projection, key, version: this.#newestHeard, ...ALL_TIME })
+    this.#revision += 1
+  }
+
   #record(change: Change): boolean {
-    this.#newest = Math.max(this.#newest, change.version)
     let tracks = this.#projections.get(change.projection)
     if (tracks === undefined) {
       tracks = { all: new ChangeTrack(this.#horizon), many: new ChangeTrack(this.#horizon), byKey: new Map() }
@@ -190,6 +226,14 @@ const CHANGES_SINCE = `
   FROM data_change AS c
   WHERE c.version > {after: UInt64}
   GROUP BY projection, key, width_ms, first_ms, last_ms`
+
+function readChange(payload: string): WriteChange | undefined {
+  try {
+    return WriteChange.parse(JSON.parse(payload))
+  } catch {
+    return undefined
+  }
+}
 
 function changeOf(row: Record<string, unknown>): Change {
   return {

@@ -44,6 +44,8 @@ export function isCompressible(answer: Answer): boolean {
 export class AnswerMemory {
   readonly #answers: LRUCache<string, Answer>
   readonly #flights = new Map<string, Flight>()
+  /** Rises when all is dropped: what is under way then is not kept. */
+  #generation = 0
 
   constructor({ bytesMax }: { bytesMax: number }) {
     this.#answers = new LRUCache({
@@ -61,6 +63,13 @@ export class AnswerMemory {
   /** The newest answer to a question, of whatever data version. */
   newest(question: string): Answer | undefined {
     return this.#answers.get(question)
+  }
+
+  /** Keeps nothing of what there is, or is under way: it may be about somebody who was forgotten. */
+  drop(): void {
+    this.#generation += 1
+    this.#answers.clear()
+    this.#flights.clear()
   }
 
   /** Whether somebody is making this answer already. */
@@ -114,12 +123,13 @@ export class AnswerMemory {
 
   #begin(question: string, identity: string, make: (signal: AbortSignal) => Promise<Answer>): Flight {
     const abort = new AbortController()
+    const generation = this.#generation
     const answer = make(abort.signal)
     const flight: Flight = { answer, abort, waiting: 0 }
     this.#flights.set(identity, flight)
     answer.then(
       (made) => {
-        if (!made.isProvisional) this.#answers.set(question, made)
+        if (!made.isProvisional && generation === this.#generation) this.#answers.set(question, made)
         this.#land(identity, flight)
       },
       () => this.#land(identity, flight)

@@ -16,7 +16,7 @@ export function readBody(body: unknown): Readonly<Record<string, unknown>> {
 /** An integer, both bounds included. */
 export function bodyInteger({ min, max }: { min: number; max: number }) {
   const allowed = `an integer from ${min} to ${max}`
-  return field(allowed, { type: 'integer', minimum: min, maximum: max }, (raw) =>
+  return bodyField(allowed, { type: 'integer', minimum: min, maximum: max }, (raw) =>
     typeof raw === 'number' && Number.isInteger(raw) && raw >= min && raw <= max ? raw : undefined
   )
 }
@@ -24,36 +24,46 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
 /** 1 to `max` characters, no control characters. */
 export function bodyText({ max }: { max: number }) {
   const allowed = `1 to ${max} characters without control characters`
-  return field(allowed, { type: 'string', minLength: 1, maxLength: max }, (raw) =>
+  return bodyField(allowed, { type: 'string', minLength: 1, maxLength: max }, (raw) =>
     typeof raw === 'string' && isPlainText(raw, max) ? raw : undefined
   )
 }
 
 /** A title's id, 8 hexadecimal digits of any case; lower case comes out. */
 export function bodyTitleId() {
-  return field('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (raw) =>
+  return bodyField('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (raw) =>
     typeof raw === 'string' && /^[0-9a-fA-F]{8}$/.test(raw) ? raw.toLowerCase() : undefined
   )
 }
 
-/** An array of `min` to `max` objects; `what` names them in the plural. Unknown fields of theirs are ignored. */
+/**
+ * An array of `min` to `max` objects; `what` names them in the plural. Unknown fields of theirs are ignored, unless they
+ * are strict.
+ */
 export function bodyObjects<Shape extends z.ZodRawShape>(
   what: string,
-  { min, max }: { min: number; max: number },
+  { min, max, isStrict = false }: { min: number; max: number; isStrict?: boolean },
   shape: Shape
 ) {
-  const objects = z
-    .array(z.object(shape, { error: ({ input }) => `must be an object; ${whatCame(input)}` }))
-    .min(min)
-    .max(max)
+  const error = ({ input }: { input?: unknown }) => `must be an object; ${whatCame(input)}`
+  const one = isStrict ? strictFields(shape, error) : z.object(shape, { error })
+  const objects = z.array(one).min(min).max(max)
   const { $schema: _, ...described } = z.toJSONSchema(objects, { io: 'input', unrepresentable: 'any' })
-  const list = field(`an array of ${min} to ${max} ${what}`, described, (raw) =>
+  const list = bodyField(`an array of ${min} to ${max} ${what}`, described, (raw) =>
     Array.isArray(raw) && raw.length >= min && raw.length <= max ? (raw as unknown[]) : undefined
   )
   return list.pipe(objects)
 }
 
-function field<Value>(allowed: string, jsonSchema: Record<string, unknown>, read: (raw: unknown) => Value | undefined) {
+/**
+ * A field that `read` understands; undefined is no. `allowed` says what it must be, and `jsonSchema` says the same to
+ * programs.
+ */
+export function bodyField<Value>(
+  allowed: string,
+  jsonSchema: Record<string, unknown>,
+  read: (raw: unknown) => Value | undefined
+) {
   const schema = z.unknown().transform((raw, context): Value => {
     const value = read(raw)
     if (value !== undefined) return value
@@ -61,6 +71,35 @@ function field<Value>(allowed: string, jsonSchema: Record<string, unknown>, read
     return z.NEVER
   })
   return schema.meta(jsonSchema)
+}
+
+/** An object that has these fields and no other. */
+export function strictFields<Shape extends z.ZodRawShape>(
+  shape: Shape,
+  error: (issue: { input?: unknown }) => string | undefined = () => undefined
+) {
+  const known = Object.keys(shape).join(', ')
+  return z.strictObject(shape, {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `${(issue.keys as string[]).map(shown).join(', ')} is no field here; known are ${known}`
+        : error(issue)
+  })
+}
+
+/** Text of several lines: at most `max` characters (code points), of the control characters only line breaks and tabs. */
+export function isProse(given: string, max: number): boolean {
+  return given.length <= 2 * max && [...given].length <= max && !/[^\P{Cc}\n\r\t]|\p{Cs}/u.test(given)
+}
+
+/**
+ * Text of one line by which somebody or something is called: 1 to `max` characters (code points), without control
+ * characters and what turns the direction of what follows, and not of what nobody sees alone.
+ */
+export function isName(given: string, max: number): boolean {
+  const isSeen = /[^\p{C}\p{Z}]/u.test(given)
+  const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(given)
+  return isSeen && isPlain && given.length <= 2 * max && [...given].length <= max
 }
 
 function whatCame(raw: unknown): string {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
+import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
 import { namedTag } from '../answers/etag.js'
 import { JSON_TYPE, REVALIDATED } from './headers.js'
@@ -18,9 +19,9 @@ const DOCS_POLICY =
 /** `/openapi.json`, and the page for people at `/docs`. */
 export async function addDocs(
   app: FastifyInstance,
-  needs: { endpoints: readonly Endpoint[]; publicUrl: string; version: string }
+  needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }
 ): Promise<void> {
-  const document = openApi(needs.endpoints, needs)
+  const document = openApi(needs.endpoints, needs.actions ?? [], needs)
   const body = Buffer.from(JSON.stringify(document))
   const tag = createHash('sha256').update(body).digest('base64url').slice(0, 27)
   app.get('/openapi.json', async (request, reply) => {

@@ -4,11 +4,15 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
 import type { CatalogKeeper } from '../queries/catalog.js'
+import { playersCheckKeeper } from '../queries/players-check.js'
 import type { ReadTables } from '../read-tables.js'
+import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
+import type { Session, Sessions } from '../session/sessions.js'
+import type { WriteSide } from '../write-side.js'
 import { codingFor } from './accept-encoding.js'
 import { readBody } from './body.js'
 import { admit } from './errors.js'
-import { COMMON_HEADERS, flat, JSON_TYPE } from './headers.js'
+import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
 import { answerHeaders, type KnownUrl, KnownUrls, know, questionOf, type Versions } from './known-url.js'
 import type { HttpMetrics, Outcome } from './metrics.js'
 import { parseInput } from './parameters.js'
@@ -17,8 +21,10 @@ import { readQuery } from './query-string.js'
 /** What answering needs. */
 export type EndpointNeeds = {
   readonly tables: ReadTables
+  readonly writes: WriteSide
   readonly versions: Versions
   readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
+  readonly sessions: Pick<Sessions, 'of'>
   readonly memory: AnswerMemory
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
@@ -28,12 +34,17 @@ export type EndpointNeeds = {
 /** Adds the routes of the endpoints. HEAD comes with each GET. What is posted is never known by its URL. */
 export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[], needs: EndpointNeeds): void {
   const urls = new KnownUrls()
+  const { tables, versions } = needs
+  const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
+  const shared = { ...needs, playersCheckedMs: playersCheckKeeper({ tables, versionOf }) }
   for (const endpoint of endpoints) {
-    const answering = new Answering(endpoint, urls, needs)
+    const answering = new Answering(endpoint, urls, shared)
     if (endpoint.method === 'POST') app.post(endpoint.path, (request, reply) => answering.answerPosted(request, reply))
     else app.get(endpoint.path, (request, reply) => answering.answer(request, reply))
   }
 }
+
+type AnsweringNeeds = EndpointNeeds & Pick<AnswerContext, 'playersCheckedMs'>
 
 /**
  * Answers one endpoint's requests. The response is written past Fastify's reply: a ready answer is one lookup and one
@@ -42,10 +53,10 @@ export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[
 class Answering {
   readonly #endpoint: Endpoint
   readonly #urls: KnownUrls
-  readonly #needs: EndpointNeeds
+  readonly #needs: AnsweringNeeds
   readonly #observe: ReturnType<HttpMetrics['durations']>
 
-  constructor(endpoint: Endpoint, urls: KnownUrls, needs: EndpointNeeds) {
+  constructor(endpoint: Endpoint, urls: KnownUrls, needs: AnsweringNeeds) {
     this.#endpoint = endpoint
     this.#urls = urls
     this.#needs = needs
@@ -60,6 +71,9 @@ class Answering {
   answer(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
     const startedAt = performance.now()
     const { versions } = this.#needs
+    if (this.#endpoint.answerTo !== undefined && hasKeyHeader(request.raw.headers)) {
+      return this.#answerSlowly(request, reply, startedAt)
+    }
     const known = this.#urls.get(request.raw.url ?? '', versions, this.#needs.now())
     if (known !== undefined && versions.isCurrent && request.raw.headers.host !== undefined) {
       const exchange = { request, reply, known, startedAt }
@@ -82,6 +96,8 @@ class Answering {
     const input = parseInput(endpoint.input, { ...given, ...(request.params as Record<string, unknown>) })
     const question = questionOf(endpoint.path, input)
     const gone = goneSignal(reply)
+    const hasKey = SESSION_KEY_FIELD in given
+    const isPersonal = endpoint.answerTo !== undefined && (hasKey || hasKeyHeader(request.raw.headers))
     try {
       const known = await know(endpoint, input, question, {
         versions: needs.versions,
@@ -89,8 +105,14 @@ class Answering {
         nowMs: needs.now()
       })
       const exchange = { request, reply, known, startedAt }
+      if (isPersonal) {
+        const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
+        this.#sendPersonal(exchange, await this.#make(known, gone, viewer), 'query')
+        return
+      }
       if (!this.#isPosted) {
-        this.#urls.set(url, known)
+        // A URL with a key in it is not remembered, by whatever route.
+        if (!hasKey) this.#urls.set(url, known)
         if (this.#sendNotModified(exchange)) return
       }
       const { answer, outcome } = await this.#find(known, gone)
@@ -100,7 +122,7 @@ class Answering {
         reply.hijack()
         return
       }
-      await this.#sendLast({ request, reply, startedAt }, question, error)
+      await this.#sendLast({ request, reply, startedAt }, question, error, isPersonal)
     }
   }
 
@@ -114,17 +136,32 @@ class Answering {
     return { answer, outcome }
   }
 
-  async #make({ resolved, identity, dataVersion, headers }: KnownUrl, signal: AbortSignal): Promise<Answer> {
-    const { tables, catalog, metrics, now } = this.#needs
+  /** Whose key it is; undefined whenever that is not certain. */
+  async #viewerOf(sessionKey: string | undefined, request: FastifyRequest): Promise<Session | undefined> {
+    if (sessionKey === undefined) return undefined
+    return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
+      this.#needs.logger.warn({ err: error, reqId: request.id }, 'a session cannot be checked; its viewer is nobody')
+      return undefined
+    })
+  }
+
+  async #make(known: KnownUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
+    const { resolved, identity, dataVersion, headers } = known
+    const { tables, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
     const context: AnswerContext = {
       tables,
+      writes,
       catalog: () => catalog.newest(),
       boards: () => catalog.boards(),
+      playersCheckedMs,
       signal
     }
     const startedAt = performance.now()
-    const made = await this.#endpoint.answer(resolved, context)
-    metrics.queried(this.#endpoint.operationId, (performance.now() - startedAt) / 1000)
+    const endpoint = this.#endpoint
+    const made = await (viewer !== undefined && endpoint.answerTo !== undefined
+      ? endpoint.answerTo(resolved, viewer, context)
+      : endpoint.answer(resolved, context))
+    metrics.queried(endpoint.operationId, (performance.now() - startedAt) / 1000)
     const body = made.body instanceof Uint8Array ? made.body : Buffer.from(JSON.stringify(made.body))
     return {
       identity,
@@ -144,7 +181,12 @@ class Answering {
    * time or memory is a defect too: it waited in the queue before, and then has 30 s for what takes less than one. Only
    * the engine as a whole at its limit is busy, and says so by a `Refusal`.
    */
-  async #sendLast(exchange: Omit<Exchange, 'known'>, question: string, error: unknown): Promise<void> {
+  async #sendLast(
+    exchange: Omit<Exchange, 'known'>,
+    question: string,
+    error: unknown,
+    isPersonal: boolean
+  ): Promise<void> {
     const isUnavailable = error instanceof Refusal && error.status === 503
     const last = isUnavailable ? this.#needs.memory.newest(question) : undefined
     if (last === undefined) throw error
@@ -153,7 +195,8 @@ class Answering {
       'the last answer is served for want of a newer one'
     )
     const known = { question, identity: last.identity }
-    await this.#send({ ...exchange, known }, last, 'stale')
+    if (isPersonal) this.#sendPersonal({ ...exchange, known }, last, 'stale')
+    else await this.#send({ ...exchange, known }, last, 'stale')
   }
 
   #sendNotModified({ request, reply, known, startedAt }: Exchange & { known: KnownUrl }): boolean {
@@ -182,17 +225,34 @@ class Answering {
   }
 
   async #send(exchange: Exchange, answer: Answer, outcome: Outcome): Promise<void> {
-    const { memory, versions, now } = this.#needs
+    const { memory } = this.#needs
     const coding = isCompressible(answer) ? codingFor(headerOf(exchange.request, 'accept-encoding')) : 'identity'
     let frame = answer.frames[coding]
     if (frame === undefined) {
       frame = frameOf(answer, coding, await memory.compressed(answer, coding), this.#isPosted)
       memory.keepFrame(exchange.known.question, answer, coding, frame)
     }
+    this.#write(exchange, frame, outcome, this.#ageOf(answer, outcome))
+  }
+
+  /** Not compressed: secrets and what others write would stand in one body. */
+  #sendPersonal(exchange: Exchange, answer: Answer, outcome: Outcome): void {
+    const headers = {
+      'Content-Type': JSON_TYPE,
+      'Content-Length': String(answer.body.byteLength),
+      ...COMMON_HEADERS,
+      'Cache-Control': FOR_ONE_ALONE,
+      'X-Data-Version': answer.dataVersion,
+      ...answer.headers
+    }
+    this.#write(exchange, { bytes: answer.body, headers: flat(headers) }, outcome, this.#ageOf(answer, outcome))
+  }
+
+  #ageOf(answer: Answer, outcome: Outcome): number | undefined {
+    const { versions, now } = this.#needs
     // While changes cannot be learnt, nobody knows whether an answer from memory is the newest: it says its age.
     const isOld = outcome === 'stale' || (outcome === 'memory' && !versions.isCurrent)
-    const ageSeconds = isOld ? Math.max(0, Math.floor((now() - answer.madeAtMs) / 1000)) : undefined
-    this.#write(exchange, frame, outcome, ageSeconds)
+    return isOld ? Math.max(0, Math.floor((now() - answer.madeAtMs) / 1000)) : undefined
   }
 
   #write(

@@ -1,5 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { withoutSessionKey } from '../session/session-key.js'
 import { JSON_TYPE } from './headers.js'
 import { shown } from './parameters.js'
 
@@ -27,7 +28,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
     const context = {
       err: error,
       cause: causeOf(error),
-      url: shown(request.raw.url ?? ''),
+      url: shown(withoutSessionKey(request.raw.url ?? '')),
       clientRequestId: clientId(request)
     }
     if (refusal.code === 'internal') request.log.error(context, 'a request failed')

@@ -20,7 +20,7 @@ const FINGERPRINT_CHARACTERS = 8
 export const CURSOR_CHARACTERS_MAX = 12_000
 
 const Whole = z.int().nonnegative()
-const Decoded = z.tuple([z.string(), z.string(), z.array(z.tuple([Whole, Whole, Whole, Whole, Whole, Whole]))])
+const Places = z.array(z.tuple([Whole, Whole, Whole, Whole, Whole, Whole]))
 
 /** The text of a cursor, bound to the filter that it was made for. */
 export function cursorText(filter: object, lanes: readonly LanePlace[]): string {
@@ -32,26 +32,41 @@ export function cursorText(filter: object, lanes: readonly LanePlace[]): string 
     place.partition,
     place.offset
   ])
-  return textOf(digestOf(filter), places)
+  return boundText(filter, places)
 }
 
 /** What a cursor says. Refuses one that is broken, and one of another filter. */
 export function readCursor(filter: object, text: string): LanePlace[] {
-  const decoded = Decoded.safeParse(jsonOf(text))
+  return readBoundText(filter, text, Places).map(
+    ([laneEpoch, lanePartition, recordedOffset, epoch, partition, offset]) => ({
+      lane: { epoch: laneEpoch, partition: lanePartition },
+      place: { recordedOffset, epoch, partition, offset }
+    })
+  )
+}
+
+/** A place as the text of a cursor that is bound to a filter. */
+export function boundText(filter: object, place: readonly unknown[]): string {
+  return textOf(digestOf(filter), place)
+}
+
+/** The place that the text of a cursor gives. Refuses one that is broken, and one of another filter. */
+export function readBoundText<Place extends readonly unknown[]>(
+  filter: object,
+  text: string,
+  place: z.ZodType<Place>
+): Place {
+  const decoded = z.tuple([z.string(), z.string(), place]).safeParse(jsonOf(text))
   // Written again it must be the same: a cursor has one spelling, and the digest in it tells every changed digit.
   if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text) {
     throw new Refusal('cursor_invalid', ['it is broken'])
   }
-  const [fingerprint, , places] = decoded.data
-  if (fingerprint !== digestOf(filter)) throw new Refusal('cursor_invalid', ['it was given for another filter'])
-  return places.map(([laneEpoch, lanePartition, recordedOffset, epoch, partition, offset]) => ({
-    lane: { epoch: laneEpoch, partition: lanePartition },
-    place: { recordedOffset, epoch, partition, offset }
-  }))
+  if (decoded.data[0] !== digestOf(filter)) throw new Refusal('cursor_invalid', ['it was given for another filter'])
+  return decoded.data[2]
 }
 
-function textOf(fingerprint: string, places: readonly (readonly number[])[]): string {
-  const json = JSON.stringify([fingerprint, digestOf([fingerprint, places]), places])
+function textOf(fingerprint: string, place: readonly unknown[]): string {
+  const json = JSON.stringify([fingerprint, digestOf([fingerprint, place]), place])
   return Buffer.from(json).toString('base64url')
 }
 

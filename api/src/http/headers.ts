@@ -20,6 +20,9 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
  */
 export const REVALIDATED = 'public, max-age=0, must-revalidate'
 
+/** Of answers that a session has shaped: nobody may keep them, not even who asked. */
+export const FOR_ONE_ALONE = 'private, no-store'
+
 /** Headers as name, value, name, value: the form that Node writes fastest. */
 export function flat(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flat()

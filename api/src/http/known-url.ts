@@ -1,3 +1,4 @@
+import type { WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 import type { Dependency, Endpoint, ResolveContext } from '../answers/answer.js'
 import { identityOf } from '../answers/etag.js'
@@ -15,6 +16,8 @@ export type Versions = {
   readonly revision: number
   readonly isCurrent: boolean
   versionOf(dependency: Dependency): number
+  /** Takes in a change of the write side. */
+  hear(change: WriteChange): void
 }
 
 /** A request's URL, read to its end: which question it asks and which answer is right, at one revision and minute. */

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
+import { JUDGEMENTS, type SessionMetrics } from '../session/sessions.js'
 
 /** How a request for data was answered. */
 export type Outcome = 'memory' | 'query' | 'joined' | 'not_modified' | 'stale'
@@ -57,6 +58,18 @@ export function httpMetrics(registry: Registry, memoryBytes: () => number): Http
     },
     queried: (operation, seconds) => queries.labels(operation).observe(seconds)
   }
+}
+
+/** Registers what is counted of sessions. */
+export function sessionMetrics(registry: Registry): SessionMetrics {
+  const judgements = new Counter({
+    name: 'gamenet_session_checks_total',
+    help: 'Session keys by how they were judged: by the auth service (valid, invalid), by its last yes (kept), not at all (unchecked).',
+    labelNames: ['judgement'],
+    registers: [registry]
+  })
+  for (const judgement of JUDGEMENTS) judgements.inc({ judgement }, 0)
+  return { judged: (judgement) => judgements.inc({ judgement }) }
 }
 
 type Child = ReturnType<Histogram<'route' | 'method' | 'status'>['labels']>

@@ -1,4 +1,6 @@
+import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
+import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
 
 type Json = Record<string, unknown>
@@ -6,20 +8,25 @@ type Json = Record<string, unknown>
 /** OpenAPI 3.1 of the endpoints, made of the same values that answer. `publicUrl` is `{base_url}`. */
 export function openApi(
   endpoints: readonly Endpoint[],
+  actions: readonly Action[],
   { publicUrl, version }: { publicUrl: string; version: string }
 ): Json {
   const paths: Record<string, Json> = {}
   for (const endpoint of endpoints) {
-    const path = endpoint.path.replace(/:(\w+)/g, '{$1}')
+    const path = templateOf(endpoint.path)
     paths[path] = { ...paths[path], [endpoint.method === 'POST' ? 'post' : 'get']: operation(endpoint) }
+  }
+  for (const action of actions) {
+    const path = templateOf(action.path)
+    paths[path] = { ...paths[path], [action.methods[0].toLowerCase()]: actionOperation(action) }
   }
   return {
     openapi: '3.1.0',
     info: { title: 'Gamenet Stats', version, description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
     servers: [{ url: publicUrl }],
-    tags: [...new Set(endpoints.flatMap(({ tags }) => tags))].map((name) => ({ name })),
+    tags: [...new Set([...endpoints, ...actions].flatMap(({ tags }) => tags))].map((name) => ({ name })),
     paths: { ...paths, ...HEALTH_PATHS },
-    components: { schemas: { Error: ERROR }, headers: HEADERS, responses: RESPONSES }
+    components: { schemas: { Error: ERROR }, headers: HEADERS, responses: RESPONSES, securitySchemes: SECURITY_SCHEMES }
   }
 }
 
@@ -31,6 +38,10 @@ Bodies are JSON and are taken as they are: "3" is no number.
 Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing sample
 is absent, never 0.`
 
+function templateOf(path: string): string {
+  return path.replace(/:(\w+)/g, '{$1}')
+}
+
 function operation(endpoint: Endpoint): Json {
   const { operationId, tags, summary, description, deprecated, method } = endpoint
   return {
@@ -40,6 +51,7 @@ function operation(endpoint: Endpoint): Json {
     ...(description === undefined ? {} : { description }),
     ...(deprecated === undefined ? {} : { deprecated: true }),
     ...(method === 'POST' ? posted(endpoint) : { parameters: parametersOf(endpoint) }),
+    ...(endpoint.answerTo === undefined ? {} : { security: [{}, ...SECURED, { sessionKeyInQuery: [] }] }),
     responses: {
       200: answered(endpoint),
       ...(method === 'POST' ? POST_RESPONSES : { 304: { $ref: '#/components/responses/NotModified' } }),
@@ -50,6 +62,46 @@ function operation(endpoint: Endpoint): Json {
       503: { $ref: '#/components/responses/Unavailable' }
     }
   }
+}
+
+/** Described under its first method; that others do the same stands in the description, for ids are unique. */
+function actionOperation(action: Action): Json {
+  const { operationId, tags, summary, description, methods, parameters, path, response, example, refuses = {} } = action
+  const others = methods.slice(1).map((method) => ` ${method} does the same.`)
+  const { description: what = 'Done.', ...schema } = jsonSchema(response, 'output')
+  return {
+    operationId,
+    tags,
+    summary,
+    description: `${description}${others.join('')}`,
+    security: [...SECURED, {}],
+    parameters: parametersOf({ input: parameters, path }),
+    requestBody: { required: true, content: { 'application/json': bodyOf(action) } },
+    responses: {
+      200: {
+        description: what,
+        headers: refs('headers', ['Cache-Control', 'X-Request-Id']),
+        content: { 'application/json': { schema, example } }
+      },
+      400: errorResponse(
+        'A field is malformed, or there is no session key.',
+        new Refusal('session_key_missing').message
+      ),
+      401: errorResponse('The session is not good.', new Refusal('session_invalid').message),
+      ...refused({ refuses }),
+      ...POST_RESPONSES,
+      500: { $ref: '#/components/responses/Failed' },
+      503: errorResponse('The session cannot be checked, or nothing can be kept.', new Refusal('auth_away').message, [
+        'Retry-After'
+      ])
+    }
+  }
+}
+
+function bodyOf({ body, bodyExample }: Action): Json {
+  const { properties, ...schema } = jsonSchema(body, 'input')
+  const sessionKey = { type: 'string', description: 'Instead of the header `X-Session-Key`, which wins over it.' }
+  return { schema: { ...schema, properties: { ...(properties as Json), sessionKey } }, example: bodyExample }
 }
 
 /** What stands in the path as parameters, all else as the body. */
@@ -107,7 +159,7 @@ function answered({ response, example, responseHeaders = {}, deprecated, method 
   }
 }
 
-function refused({ refuses = {} }: Endpoint): Json {
+function refused({ refuses = {} }: Pick<Endpoint, 'refuses'>): Json {
   return Object.fromEntries(
     Object.entries(refuses).map(([status, sentence]) => [status, errorResponse(sentence, `${sentence}`)])
   )
@@ -137,6 +189,12 @@ const ERROR: Json = {
   required: ['error'],
   additionalProperties: false,
   example: { error: 'days must be an integer from 1 to 30; got "0".' }
+}
+
+const SECURED: Json[] = [{ sessionKey: [] }]
+const SECURITY_SCHEMES: Json = {
+  sessionKey: { type: 'apiKey', in: 'header', name: 'X-Session-Key', description: 'Of the auth service.' },
+  sessionKeyInQuery: { type: 'apiKey', in: 'query', name: 'sessionKey', description: 'The header wins over it.' }
 }
 
 const HEADERS: Json = {

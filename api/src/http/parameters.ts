@@ -1,4 +1,4 @@
-import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText } from '@gamenet/schemas'
+import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
@@ -63,6 +63,14 @@ export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
   )
 }
 
+/** The name of a user. */
+export function username() {
+  const allowed = `1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
+  return parameter(allowed, { type: 'string', minLength: 1, maxLength: USERNAME_LENGTH_MAX }, (given) =>
+    Username.safeParse(given).success ? given : undefined
+  )
+}
+
 /** Whether a text is of 1 to `max` characters (UTF-16 units) without control characters and halves of pairs. */
 export function isPlainText(given: string, max: number): boolean {
   return given !== '' && given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given)
@@ -76,6 +84,16 @@ export function nameKeys({ max }: { max: number }) {
     const keys = [...new Set(names.map(nameKey))]
     const isGood = names.every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
     return isGood && keys.length <= max ? keys : undefined
+  })
+}
+
+/** Two names, separated by a comma, that are not the same without case. */
+export function twoNames() {
+  const allowed = 'two different names separated by a comma, neither of them blank, without control characters'
+  return parameter(allowed, { type: 'string', minLength: 3 }, (given): readonly [string, string] | undefined => {
+    const [first = '', second = '', ...more] = given.split(',').map((name) => name.trim())
+    const isGood = [first, second].every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
+    return isGood && more.length === 0 && nameKey(first) !== nameKey(second) ? [first, second] : undefined
   })
 }
 

@@ -1,4 +1,8 @@
+import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
+import { achievementCatalog, userAchievements } from './achievement.js'
+import { achievementLeaderboard } from './achievement-score.js'
+import { recentUnlocks } from './achievement-unlock-feed.js'
 import { searchByTime } from './entry-time.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
 import { leaderboardChanges } from './leaderboard-change.js'
@@ -6,11 +10,19 @@ import { leaderboardComparison } from './leaderboard-comparison.js'
 import { leaderboard } from './leaderboard-entry.js'
 import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, matchStats } from './match-list.js'
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
+import { playTime } from './play-time.js'
 import { player, playerHistory, suggestPlayers } from './player.js'
+import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
+import { profile } from './profile.js'
+import { editProfile } from './profile-edit.js'
+import { rateProfile, reputation } from './rating.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
+import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
+import { userGames } from './user-game.js'
+import { userScores } from './user-score.js'
 
 /** Every endpoint there is, in the order in which they are described. */
 export const endpoints: readonly Endpoint[] = [
@@ -44,5 +56,19 @@ export const endpoints: readonly Endpoint[] = [
   searchPlayer,
   searchPlayers,
   searchRoster,
-  suggestPlayers
+  suggestPlayers,
+  profile,
+  userGames,
+  userScores,
+  playTime,
+  timeline,
+  playerComparison,
+  reputation,
+  userAchievements,
+  achievementCatalog,
+  achievementLeaderboard,
+  recentUnlocks
 ]
+
+/** Every action there is, in the order in which they are described. */
+export const actions: readonly Action[] = [editProfile, rateProfile]

@@ -52,10 +52,10 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     async (t) => {
       const postgres = await open(t)
       const applied = await Promise.all([migratePostgres(postgres), migratePostgres(postgres)])
-      t.match(applied.flat().sort(), [/^0001\.do\.board-turn$/])
+      t.match(applied.flat().sort().slice(0, 2), [/^0001\.do\.board-turn$/, /^0002\.do\.person$/])
       t.same(await migratePostgres(postgres), [])
       t.same(await postgres.query('SELECT t.title_id FROM board_turn AS t'), [])
-      const changed = t.testdir({ '0001.do.board-turn.sql': 'SELECT 1;' })
+      const changed = t.testdir(Object.fromEntries(applied.flat().map((name) => [`${name}.sql`, 'SELECT 1;'])))
       await t.rejects(
         migratePostgres(postgres, pathToFileURL(`${changed}/`)),
         /MD5 checksum failed for migration \[1\]/
@@ -76,6 +76,55 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await t.rejects(postgres.query('SELECT 1 FROM half'), { code: '42P01' })
   })
 
+  test(`${name}: rows that are deleted can be taken out of the files, and others stay`, options, async (t) => {
+    const postgres = await open(t)
+    await postgres.query('DROP TABLE IF EXISTS erased')
+    await postgres.query('CREATE TABLE erased (word text PRIMARY KEY)')
+    await postgres.query(`INSERT INTO erased VALUES ('zebrafish'), ('quagga')`)
+    for (let told = 0; told < 50; told += 1) await postgres.query(`SELECT pg_notify('erased', 'zebrafish')`)
+    await postgres.query(`DELETE FROM erased WHERE word = 'zebrafish'`)
+    await postgres.erase(['erased'])
+    t.same(await postgres.query('SELECT word FROM erased'), [{ word: 'quagga' }])
+    await t.rejects(postgres.erase(['a; b']), /is no plain name/)
+  })
+
+  test(`${name}: what is told on a channel is heard once the telling transaction is kept`, options, async (t) => {
+    const postgres = await open(t)
+    const heard: string[] = []
+    let hear = (): void => undefined
+    const end = await listening(postgres, 'told', (payload) => {
+      heard.push(payload)
+      hear()
+    })
+    const tell = (payload: string) => postgres.query(`SELECT pg_notify('told', $1)`, [payload])
+    await tell('first "\'😀')
+    await t.rejects(
+      postgres.transaction(async (transaction) => {
+        await transaction.query(`SELECT pg_notify('told', 'never')`)
+        throw new Error('changed my mind')
+      })
+    )
+    await postgres.query(`SELECT pg_notify('other', 'never')`)
+    const told = new Promise<void>((resolve) => {
+      hear = () => heard.length === 2 && resolve()
+    })
+    await postgres.transaction((transaction) => transaction.query(`SELECT pg_notify('told', 'second')`))
+    await told
+    t.same(heard, ['first "\'😀', 'second'])
+    await end()
+    await tell('after the end')
+    t.equal(heard.length, 2)
+    t.throws(
+      () =>
+        postgres.listen(
+          'a; DROP TABLE x',
+          () => {},
+          () => {}
+        ),
+      /is no plain name/
+    )
+  })
+
   test(`${name}: an error has its SQLSTATE, and the next statement is unharmed`, options, async (t) => {
     const postgres = await open(t)
     await t.rejects(postgres.query('SELEC 1'), { code: '42601' })
@@ -84,6 +133,12 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])
   })
 }
+
+/** Resolves when it listens. */
+const listening = (postgres: Postgres, channel: string, onPayload: (payload: string) => void) =>
+  new Promise<() => Promise<void>>((resolve) => {
+    const end = postgres.listen(channel, onPayload, () => resolve(end))
+  })
 
 let embedded: Promise<Postgres> | undefined
 test('PGlite opens', async (t) => {
@@ -147,6 +202,52 @@ test('a server that is away is refused as such, and is found again when it is ba
   )
   await server?.start()
   await postgres.check()
+})
+test('who listens to a server is told when it is back, and then hears again', { skip }, async (t) => {
+  const listener = await openServer(t)
+  const teller = await openServer(t)
+  const heard: string[] = []
+  let begun = 0
+  let next = (): void => undefined
+  const something = () =>
+    new Promise<void>((resolve) => {
+      next = resolve
+    })
+  const first = something()
+  listener.listen(
+    'told',
+    (payload) => {
+      heard.push(payload)
+      next()
+    },
+    () => {
+      begun += 1
+      next()
+    }
+  )
+  await first
+  const again = something()
+  await server?.kill()
+  await server?.start()
+  await again
+  t.equal(begun, 2)
+  const told = something()
+  await teller.query(`SELECT pg_notify('told', 'back')`)
+  await told
+  t.same(heard, ['back'])
+})
+
+test('who listens to a server that is away hears it once it is there, or ends', { skip }, async (t) => {
+  await server?.kill()
+  const listener = await openServer(t)
+  await listener.listen(
+    'told',
+    () => {},
+    () => t.fail('listening to nobody')
+  )()
+  const heard = listening(listener, 'told', () => {})
+  await server?.start()
+  await (await heard)()
 })
 test('the PostgreSQL server stops', { skip }, async () => {
   await server?.stop()

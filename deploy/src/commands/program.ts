@@ -2,6 +2,7 @@ import type { WriteStream } from 'node:tty'
 import { Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
+import { addForget } from './forget.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
 import { addRoles } from './roles.js'
@@ -29,7 +30,7 @@ export async function runProgram(options: {
     .exitOverride()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
-  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addStatus]) add(program, terminal)
+  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addForget, addStatus]) add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)
   try {
     await program.parseAsync(args, { from: 'user' })

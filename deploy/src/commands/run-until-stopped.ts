@@ -15,8 +15,8 @@ export async function runUntilStopped(
   const config = terminal.config()
   const { openService } = await import('../service/service.js')
   const service = await openService(config, role, terminal.threadPoolSize)
-  const { apiUrl, operatorUrl, demoUrl, engines } = service
-  print(terminal, options.json, { apiUrl, operatorUrl, demoUrl, engines }, linesOf(service))
+  const { close: _, operations: __, ...facts } = service
+  print(terminal, options.json, facts, linesOf(service))
   await stopped
   const overdue = setTimeout(() => {
     terminal.errors.write(

@@ -21,6 +21,11 @@ function linesOf(service: Service): string[] {
     service.demoUrl === null
       ? ''
       : `  demo network     ${service.demoUrl}/ is what is scraped; its history is filled in in the background`,
+    ...(service.demoUser === null
+      ? []
+      : [
+          `  to sign in       ${service.apiUrl}/example/ as ${service.demoUser.username}: ${service.demoUser.email}, password ${service.demoUser.password}`
+        ]),
     '',
     'Ctrl-C stops it.'
   ]

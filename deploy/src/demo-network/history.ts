@@ -4,12 +4,15 @@ import {
   millisecondsOf,
   type NetworkCounted,
   networkCountTopic,
+  type PresenceSeen,
+  presenceTopic,
   type TitleCounted,
   type Topic,
   titleCountTopic
 } from '@gamenet/schemas'
 import { eased } from './chance.js'
 import type { HistoryJournal, HistoryProgress } from './history-journal.js'
+import { type Stretch, stretchesBetween } from './players.js'
 import { readOnlineHistory } from './samples.js'
 import type { World } from './world.js'
 
@@ -63,6 +66,10 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const MINUTES_SPAN_MS = 2 * DAY_MS
 const HOURS_SPAN_MS = 90 * DAY_MS
+/** Of the users: sealed sightings are not compressed, and these come to about 15 MB. */
+const PRESENCE_SPAN_MS = 28 * DAY_MS
+const PRESENCE_STEP_MS = 15 * MINUTE_MS
+const PRESENCE_PART_MS = 2 * DAY_MS
 /** Over which the sample's last week fades into the demo's own rhythm. */
 const BLEND_MS = 42 * DAY_MS
 const WEEK_HOURS = 168
@@ -71,7 +78,7 @@ const SLICE_MS = 8
 
 /**
  * Fills the log with history up to the minute of the first start: the shipped sample, the demo's own counts of the
- * network, and counts of every title. Newest and shortest parts come first, so that pages fill soon.
+ * network, counts of every title, and sightings of the users. Newest and shortest parts come first, so that pages fill soon.
  *
  * A crash at any instant is made up for by the next call. A part is marked after the log has it; one that was appended
  * and not marked is appended again, with the same event ids, which readers know. The end is fixed by the first call.
@@ -108,7 +115,8 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
 
 /**
  * The parts of history up to an instant, in the order in which they are appended. With the sample's end at the left:
- * network counts hourly, the last two days by the minute; titles hourly for 90 days, the last two days by the minute.
+ * network counts hourly, the last two days by the minute; titles hourly for 90 days, the last two days by the minute; users
+ * every quarter of an hour for four weeks.
  */
 export function planHistory(world: World, sample: readonly NetworkCounted[], untilMs: number): HistoryPart[] {
   const minutesMs = floorTo(untilMs - MINUTES_SPAN_MS, HOUR_MS)
@@ -127,6 +135,7 @@ export function planHistory(world: World, sample: readonly NetworkCounted[], unt
     ...network(Math.max(minutesMs, ownMs), untilMs, MINUTE_MS),
     ...network(ownMs, minutesMs, HOUR_MS),
     ...sampleParts(past),
+    ...presenceParts(world, untilMs),
     ...titles(minutesMs, untilMs, MINUTE_MS),
     ...titles(floorTo(untilMs - HOURS_SPAN_MS, HOUR_MS), minutesMs, HOUR_MS)
   ]
@@ -203,6 +212,53 @@ function titlePart(world: World, range: Range): HistoryPart {
       })
       await appendInPieces(append, titleCountTopic, events, DEMO_HISTORY_SOURCE)
     }
+  }
+}
+
+/** Newest first, so that profiles say soon where users were last. */
+function presenceParts(world: World, untilMs: number): HistoryPart[] {
+  const firstMs = floorTo(untilMs - PRESENCE_SPAN_MS, DAY_MS)
+  const count = Math.ceil((untilMs - firstMs) / PRESENCE_PART_MS)
+  return Array.from({ length: count }, (_, number) => {
+    const fromMs = firstMs + number * PRESENCE_PART_MS
+    return presencePart(world, { fromMs, toMs: Math.min(untilMs, fromMs + PRESENCE_PART_MS), stepMs: PRESENCE_STEP_MS })
+  }).reverse()
+}
+
+function presencePart(world: World, range: Range): HistoryPart {
+  return {
+    name: `presence/quarter/${instantOf(range.fromMs)}`,
+    size: [...looksBetween(world, range)].length,
+    append: async (append) => {
+      const events: PresenceSeen[] = []
+      let sliceStart = performance.now()
+      for (const { ms, game, username, gamertag } of looksBetween(world, range)) {
+        const common = { username, gamertag, periodSeconds: PRESENCE_STEP_MS / 1000, observedAt: instantOf(ms) }
+        events.push(game === undefined ? { ...common, state: 'offline' } : { ...common, state: 'online', game })
+        if (performance.now() - sliceStart > SLICE_MS) {
+          await nextTurn()
+          sliceStart = performance.now()
+        }
+      }
+      await appendInPieces(append, presenceTopic, events, DEMO_HISTORY_SOURCE)
+    }
+  }
+}
+
+type Look = Pick<Stretch, 'username' | 'gamertag'> & { readonly ms: number; readonly game: string | undefined }
+
+/** What looking at all users at each step would have told: who was online, each time; who no longer was, once. */
+function* looksBetween(world: World, { fromMs, toMs, stepMs }: Range): Generator<Look> {
+  const stepFrom = (ms: number) => Math.ceil(ms / stepMs) * stepMs
+  const stretches = stretchesBetween(world.seed, world.titles, world.users, fromMs - stepMs, toMs)
+  for (const [index, { username, gamertag, title, ...stretch }] of stretches.entries()) {
+    for (let ms = stepFrom(Math.max(fromMs, stretch.fromMs)); ms < Math.min(toMs, stretch.toMs); ms += stepMs) {
+      yield { username, gamertag, ms, game: title.name }
+    }
+    const after = stretches[index + 1]
+    const ms = stepFrom(stretch.toMs)
+    const isBack = after?.username === username && after.fromMs <= ms
+    if (!isBack && ms >= fromMs && ms < toMs) yield { username, gamertag, ms, game: undefined }
   }
 }
 

@@ -152,9 +152,9 @@ const BLOCK_MS = 6 * 60 * MINUTE_MS
 /** How many blocks are looked through for the last evening of play: 30 days. */
 const BLOCKS_MAX = 120
 
-/** All users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
-export function sightingsAt(seed: number, titles: readonly DemoTitle[], ms: number): Sighting[] {
-  return Array.from({ length: USER_COUNT }, (_, user) => sighting(seed, titles, user, ms))
+/** The first `users` users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
+export function sightingsAt(seed: number, titles: readonly DemoTitle[], users: number, ms: number): Sighting[] {
+  return Array.from({ length: users }, (_, user) => sighting(seed, titles, user, ms))
 }
 
 /**
@@ -163,7 +163,7 @@ export function sightingsAt(seed: number, titles: readonly DemoTitle[], ms: numb
  */
 function sighting(seed: number, titles: readonly DemoTitle[], user: number, ms: number): Sighting {
   const names = { gamertag: gamertagOf(seed, user), username: usernameOf(seed, user) }
-  const offsetMs = Math.floor(chance(seed, stream.playerBlock, user) * BLOCK_MS)
+  const offsetMs = offsetOf(seed, user)
   const newest = Math.floor((ms + offsetMs) / BLOCK_MS)
   for (let block = newest; block > newest - BLOCKS_MAX; block -= 1) {
     const evening = eveningOf(seed, user, block, block * BLOCK_MS - offsetMs)
@@ -174,6 +174,46 @@ function sighting(seed: number, titles: readonly DemoTitle[], user: number, ms: 
     return { ...names, playing: { title, sinceMs: isSecond ? evening.turnMs : evening.startMs }, lastSeenMs: ms }
   }
   return { ...names, playing: undefined, lastSeenMs: (newest - BLOCKS_MAX) * BLOCK_MS }
+}
+
+/** A stretch of time in which a user played one title; half-open. */
+export type Stretch = {
+  readonly username: string
+  readonly gamertag: string
+  readonly title: DemoTitle
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** What the same users played between two instants, user by user, oldest first. Stretches reach beyond both ends. */
+export function stretchesBetween(
+  seed: number,
+  titles: readonly DemoTitle[],
+  users: number,
+  fromMs: number,
+  toMs: number
+): readonly Stretch[] {
+  const stretches: Stretch[] = []
+  for (let user = 0; user < users; user += 1) {
+    const names = { gamertag: gamertagOf(seed, user), username: usernameOf(seed, user) }
+    const offsetMs = offsetOf(seed, user)
+    const newest = Math.floor((toMs + offsetMs) / BLOCK_MS)
+    for (let block = Math.floor((fromMs + offsetMs) / BLOCK_MS); block <= newest; block += 1) {
+      const evening = eveningOf(seed, user, block, block * BLOCK_MS - offsetMs)
+      if (evening === undefined) continue
+      const { startMs, turnMs, endMs } = evening
+      stretches.push(
+        { ...names, title: titlePlayed(seed, titles, user, block, 0), fromMs: startMs, toMs: turnMs },
+        { ...names, title: titlePlayed(seed, titles, user, block, 1), fromMs: turnMs, toMs: endMs }
+      )
+    }
+  }
+  return stretches.filter((stretch) => stretch.toMs > fromMs && stretch.fromMs < toMs)
+}
+
+/** Users do not begin their blocks at the same time. */
+function offsetOf(seed: number, user: number): number {
+  return Math.floor(chance(seed, stream.playerBlock, user) * BLOCK_MS)
 }
 
 type Evening = { readonly startMs: number; readonly turnMs: number; readonly endMs: number }

@@ -1,7 +1,7 @@
 import { type Board, boardsOf, type GivenBoard, isListedAt } from './boards.js'
 import { chance, drift, stream } from './chance.js'
 import { type DemoMatch, matchesAt } from './matches.js'
-import { type Sighting, sightingsAt } from './players.js'
+import { type Sighting, sightingsAt, USER_COUNT } from './players.js'
 import { fullness, peopleOnline, peopleRegistered } from './rhythm.js'
 import { type CatalogueTitle, readCatalogue } from './samples.js'
 import { chooseTitles, type DemoTitle } from './titles.js'
@@ -41,6 +41,8 @@ export type World = {
   boardsOf(title: DemoTitle): readonly Board[]
   /** The boards that a title lists at an instant. */
   boardsAt(title: DemoTitle, ms: number): readonly Board[]
+  /** How many users the site has. */
+  readonly users: number
   /** Every user of the site, where and since when. */
   sightingsAt(ms: number): Sighting[]
 }
@@ -56,11 +58,13 @@ export type WorldOptions = {
   readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
   /** How many people there are, against a network of this kind; default 1. */
   readonly crowd?: number
+  /** How many of its people are users of the site, at most {@link USER_COUNT}; default all of these. */
+  readonly users?: number
 }
 
 /** Makes the demo network of a seed, a whole number. */
 export function createWorld(seed: number, options: WorldOptions = {}): World {
-  const { catalogue = readCatalogue(), boards: given = {}, crowd = 1 } = options
+  const { catalogue = readCatalogue(), boards: given = {}, crowd = 1, users = USER_COUNT } = options
   if (!Number.isInteger(seed)) throw new Error(`The seed of the demo network is ${seed}; expected a whole number.`)
   const titles = chooseTitles(catalogue, seed)
   const boards = titles.map((title) => boardsOf(seed, title, given[title.titleId]))
@@ -75,7 +79,8 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     },
     boardsOf: (title) => boards[title.index] ?? [],
     boardsAt: (title, ms) => (boards[title.index] ?? []).filter((board) => isListedAt(seed, board, ms)),
-    sightingsAt: (ms) => sightingsAt(seed, titles, ms)
+    users,
+    sightingsAt: (ms) => sightingsAt(seed, titles, users, ms)
   }
 }
 

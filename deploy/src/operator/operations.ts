@@ -113,6 +113,33 @@ export const SettledReport = z.object({
 })
 export type SettledReport = z.infer<typeof SettledReport>
 
+export const ForgetProgress = z.object({
+  /** `keys` are thrown away, readers of the log are waited for, `tables` are cleaned one by one, then `files`. */
+  phase: z.enum(['keys', 'waiting', 'tables', 'files']),
+  done: z.int(),
+  total: z.int()
+})
+export type ForgetProgress = z.infer<typeof ForgetProgress>
+
+export const ForgetReport = z.object({
+  /** Whether anything was known of the user. */
+  wasKnown: z.boolean(),
+  /** Rows that were deleted from the write side. */
+  rowsOfWrites: z.int(),
+  /** Rows that were deleted from event tables and read tables. */
+  rowsOfTables: z.int()
+})
+export type ForgetReport = z.infer<typeof ForgetReport>
+
+export const Forgetting = z.object({
+  /** Of the name, under a salt of this installation; hexadecimal. */
+  nameHash: z.string(),
+  forgottenAt: Instant,
+  /** Null while it is under way. */
+  doneAt: Instant.nullable()
+})
+export type Forgetting = z.infer<typeof Forgetting>
+
 export type Operations = {
   status(): Promise<Status>
   /** Resolves when all that the log held at the call can be read, or when the time is up. */
@@ -127,6 +154,10 @@ export type Operations = {
     content: AsyncIterable<Uint8Array>,
     onProgress: (progress: ImportProgress) => void
   ): Promise<ImportReport>
+  /** Forgets a user for good. One that is cut off is ended when a service starts. Throws a `UsageError` for no name. */
+  forget(username: string, onProgress: (progress: ForgetProgress) => void): Promise<ForgetReport>
+  /** Who was forgotten, as hashes. */
+  forgettings(): Promise<Forgetting[]>
   /** Brings the engines to the newest schema; the names of the migrations that were applied. */
   migrate(): Promise<string[]>
 }

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import type { Readiness } from '@gamenet/api'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
@@ -97,6 +98,19 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
       linesOf(
         (tell) => operations.import(asked, content, tell),
         (error) => logger.error({ err: error, file: asked.file }, 'an import failed')
+      )
+    )
+  })
+  app.get('/forgettings', () => operations.forgettings())
+  // A name in an address would stand in logs.
+  app.post('/forget', async (request, reply) => {
+    if (!(request.body instanceof Readable))
+      throw new UsageError('The username is the body, as application/octet-stream.')
+    const username = await text(request.body)
+    return reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.forget(username, tell),
+        (error) => logger.error({ err: error }, 'forgetting failed')
       )
     )
   })

@@ -4,6 +4,9 @@ import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import {
+  ForgetProgress,
+  ForgetReport,
+  Forgetting,
   ImportProgress,
   ImportReport,
   type Operations,
@@ -13,9 +16,13 @@ import {
   Status
 } from './operations.js'
 
-const lineOf = <Progress extends z.ZodType, Report extends z.ZodType>(progress: Progress, report: Report) =>
+const LINES = 'application/x-ndjson'
+
+/** One line of the answer to an operation that takes long. */
+const lineOf = <Progress, Report>(progress: z.ZodType<Progress>, report: z.ZodType<Report>) =>
   z.union([z.object({ progress }), z.object({ report }), z.object({ error: z.string(), usage: z.boolean() })])
 const ImportLine = lineOf(ImportProgress, ImportReport)
+const ForgetLine = lineOf(ForgetProgress, ForgetReport)
 const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
 
 /** The operations of a service that runs elsewhere, over its operator port. */
@@ -28,45 +35,45 @@ export function operatorClient(operatorUrl: string): Operations {
     async scrape(source, onProgress) {
       const path = `/scrape/${encodeURIComponent(source)}`
       if (onProgress === undefined) return await ask(z.array(ScrapeReport), 'POST', path)
-      const { statusCode, body } = await reach(operatorUrl, () =>
-        request(operatorUrl + path, {
-          method: 'POST',
-          headers: { accept: 'application/x-ndjson' },
-          headersTimeout: 0,
-          bodyTimeout: 0
-        })
-      )
-      if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
-      for await (const text of createInterface({ input: body })) {
-        const line = ScrapeLine.parse(JSON.parse(text))
-        if ('progress' in line) onProgress(line.progress)
-        else if ('report' in line) return line.report
-        else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
-      }
-      throw new FailureError('The service ended before the scrape did; what it had read is published.')
+      return await follow(operatorUrl, path, null, ScrapeLine, onProgress, 'scrape')
     },
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
-    async import(importRequest, content, onProgress) {
-      const address = `${operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`
-      const { statusCode, body } = await reach(operatorUrl, () =>
-        request(address, {
-          method: 'POST',
-          headers: { 'content-type': 'application/octet-stream' },
-          body: Readable.from(content),
-          headersTimeout: 0,
-          bodyTimeout: 0
-        })
-      )
-      if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
-      for await (const text of createInterface({ input: body })) {
-        const line = ImportLine.parse(JSON.parse(text))
-        if ('progress' in line) onProgress(line.progress)
-        else if ('report' in line) return line.report
-        else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
-      }
-      throw new FailureError('The service ended the import without a report; look into its log, then import again.')
+    forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
+    forget: (username, onProgress) =>
+      follow(operatorUrl, '/forget', [Buffer.from(username)], ForgetLine, onProgress, 'forgetting'),
+    import: (importRequest, content, onProgress) => {
+      const path = `/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`
+      return follow(operatorUrl, path, content, ImportLine, onProgress, 'import')
     }
   }
+}
+
+/** Posts a body, or none, and follows the lines of the answer to the report. */
+async function follow<Progress, Report>(
+  operatorUrl: string,
+  path: string,
+  content: Iterable<Uint8Array> | AsyncIterable<Uint8Array> | null,
+  schema: ReturnType<typeof lineOf<Progress, Report>>,
+  onProgress: (progress: Progress) => void,
+  noun: string
+): Promise<Report> {
+  const { statusCode, body } = await reach(operatorUrl, () =>
+    request(operatorUrl + path, {
+      method: 'POST',
+      headers: { accept: LINES, ...(content === null ? {} : { 'content-type': 'application/octet-stream' }) },
+      body: content === null ? null : Readable.from(content),
+      headersTimeout: 0,
+      bodyTimeout: 0
+    })
+  )
+  if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
+  for await (const text of createInterface({ input: body })) {
+    const line = schema.parse(JSON.parse(text))
+    if ('progress' in line) onProgress(line.progress)
+    else if ('report' in line) return line.report
+    else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
+  }
+  throw new FailureError(`The service ended the ${noun} without a report; look into its log, then do it again.`)
 }
 
 async function askOperator<Answer>(

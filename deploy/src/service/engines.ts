@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rm } from 'node:fs/promises'
 import {
   type ClickHouse,
   migratePostgres,
@@ -23,7 +21,7 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
-  /** Where it was asked for: other roles do without, until they are asked to do something that needs it. */
+  /** Where it was asked for: a command does without, until it is asked to do something that needs it. */
   readonly postgres: Postgres | undefined
   /** The write side at its newest schema, opened now unless it is open. */
   writes(): Promise<Postgres>
@@ -68,7 +66,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
         : openClickHouseServer({ url: config.CLICKHOUSE_URL })
     )
     const writesPath = directory?.part('writes')
-    const openWrites = once(async () => opened(await openWriteSide(config, writesPath, options.warn)))
+    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
     const migrated = once(async () => await migratePostgres(await openWrites()))
     const writes = async () => {
       await migrated()
@@ -89,26 +87,13 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
   }
 }
 
-/** A service that shares its log and tables has no folder of its own: its embedded write side ends with it. */
-async function openWriteSide(
-  config: Config,
-  dir: string | undefined,
-  warn: (sentence: string) => void
-): Promise<Postgres> {
+/** A service that shares its log and tables shares this too: with keys of its own, nobody could open what it seals. */
+async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
   if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
   if (dir !== undefined) return await openPglite({ dir })
-  warn(
-    'POSTGRES_URL is not set: whose turn it is of the boards is neither kept over a restart nor shared with other processes, so that each visits every board. Set POSTGRES_URL.'
+  throw new UsageError(
+    'This needs the write side, which processes that share their log and tables have together. Set POSTGRES_URL.'
   )
-  const temporary = await mkdtemp(join(tmpdir(), 'gamenet-writes-'))
-  const postgres = await openPglite({ dir: temporary })
-  return {
-    ...postgres,
-    close: async () => {
-      await postgres.close()
-      await rm(temporary, { recursive: true, force: true })
-    }
-  }
 }
 
 /** Does the work at the first call; one that failed is done again at the next. */

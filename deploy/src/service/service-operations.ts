@@ -1,10 +1,21 @@
 import { mkdir } from 'node:fs/promises'
-import { ImportCutOff, ImportRefused, type Ingest, importInWorker, type KnownImport } from '@gamenet/ingest'
+import {
+  ImportCutOff,
+  ImportRefused,
+  type Ingest,
+  importInWorker,
+  type KnownImport,
+  type People
+} from '@gamenet/ingest'
 import { migrate, type Projector, readProgress, type Target, waitForProgress } from '@gamenet/projector'
-import { importRunTopic, instantOf, SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
+import { importRunTopic, instantOf, SCRAPE_SOURCES, type ScrapeSource, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import { finishForgettings, forget } from '../forgetting/forget.js'
+import { readLedger } from '../forgetting/ledger.js'
 import type {
+  ForgetProgress,
+  ForgetReport,
   ImportProgress,
   ImportReport,
   ImportRequest,
@@ -22,7 +33,10 @@ type Needs = {
   readonly engines: Engines
   readonly projector: Projector | undefined
   readonly ingest: Ingest | undefined
+  readonly people: People
   readonly demo: Demo | undefined
+  /** Called when the tables were changed by other than projections. */
+  readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
   readonly applied: readonly string[]
   /** Aborts when the service stops. */
@@ -30,7 +44,12 @@ type Needs = {
 }
 
 /** The operations, and how what is under way of them is ended before the parts that it needs are closed. */
-export type ServiceOperations = { readonly operations: Operations; stop(): Promise<void> }
+export type ServiceOperations = {
+  readonly operations: Operations
+  /** Ends the forgettings that were cut off; of no use to others, so it is no operation. */
+  finishForgettings(): Promise<number>
+  stop(): Promise<void>
+}
 
 /** What operators may ask, answered by this process's own parts and, for what other processes do, by the tables. */
 export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperations {
@@ -52,6 +71,13 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       status: async () => ({ ...(await statusOf(all)), startedAt }),
       settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
       scrape: async (source, onProgress) => await scrape(needs.ingest, source, onProgress),
+      forget: (username, onProgress) => tracked(forgetUser(all, username, onProgress)),
+      forgettings: async () =>
+        (await readLedger(await needs.engines.writes())).map(({ nameHash, forgottenAt, doneAt }) => ({
+          nameHash,
+          forgottenAt: forgottenAt.toISOString(),
+          doneAt: doneAt?.toISOString() ?? null
+        })),
       import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
       migrate: async () => [
         ...applied.splice(0),
@@ -59,6 +85,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
         ...(await needs.engines.migrateWrites())
       ]
     },
+    finishForgettings: () => tracked(forgetNeeds(all, () => undefined).then(finishForgettings)),
     stop: async () => {
       stopping.abort(
         new FailureError('The service is stopping; ask again when it is back: an import goes on where it stopped.')
@@ -66,6 +93,39 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       await Promise.allSettled(underWay)
     }
   }
+}
+
+const FORGET_SETTLED_MS = 600_000
+
+async function forgetUser(
+  needs: Needs,
+  username: string,
+  onProgress: (progress: ForgetProgress) => void
+): Promise<ForgetReport> {
+  const name = Username.safeParse(username)
+  if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
+  return await forget(await forgetNeeds(needs, onProgress), name.data)
+}
+
+async function forgetNeeds(
+  needs: Needs,
+  onProgress: (progress: ForgetProgress) => void
+): Promise<Parameters<typeof forget>[0]> {
+  const { engines, onChange, signal } = needs
+  const settledTopics = async (names: readonly string[]) => {
+    const ofTopic = async (topic: string) =>
+      (await engines.log.extents(topic))
+        .filter(({ first, next }) => first < next)
+        .map((extent) => ({ topic, ...extent }))
+    const targets = (await Promise.all(names.map(ofTopic))).flat()
+    const { settled: isSettled, behind } = await settled(needs, FORGET_SETTLED_MS, targets)
+    if (!isSettled)
+      throw new FailureError(
+        `The log is not read to its end, it is tried again at the next start: ${behind.join('; ')}.`
+      )
+  }
+  const tables = engines.clickhouse.control
+  return { writes: await engines.writes(), tables, settled: settledTopics, onChange, onProgress, signal }
 }
 
 async function scrape(
@@ -217,7 +277,13 @@ async function runImport(
   try {
     const result = await importInWorker(
       { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
-      { log: needs.engines.log, known: (importId) => knownImport(needs, importId), onProgress, signal: needs.signal }
+      {
+        log: needs.engines.log,
+        people: needs.people,
+        known: (importId) => knownImport(needs, importId),
+        onProgress,
+        signal: needs.signal
+      }
     )
     return { ...result, published: result.alreadyDone ? 0 : result.published }
   } catch (error) {

@@ -1,17 +1,27 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { addDashboard, buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import { createIngest, type Ingest } from '@gamenet/ingest'
+import { actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import {
+  CHANGED_CHANNEL,
+  createIngest,
+  createPeople,
+  createRelay,
+  type Ingest,
+  type People,
+  sealKeys
+} from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { type Config, FailureError, UsageError } from '../config.js'
+import { FORGOTTEN_CHANNEL } from '../forgetting/ledger.js'
 import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
 import { addEngineMetrics, readiness } from './health.js'
+import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
 import { serviceOperations } from './service-operations.js'
 import { VERSION } from './version.js'
@@ -28,6 +38,10 @@ export type Service = {
   readonly engines: Readonly<Record<string, string>>
   /** The demo network's address; null where a real network is scraped. */
   readonly demoUrl: string | null
+  /** Where users sign in; null where nobody can. */
+  readonly authUrl: string | null
+  /** Somebody of the demo network to sign in as; null where there is no demo auth service. */
+  readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
   /** Finishes what is in flight and releases everything. */
   close(): Promise<void>
 }
@@ -64,7 +78,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
       config,
       role,
       // A command opens it only when it needs it: a first start takes PGlite seven seconds.
-      withPostgres: role === 'all' || (role !== 'offline' && config.POSTGRES_URL !== undefined),
+      withPostgres: role !== 'offline',
       withDirectory: role === 'all',
       warn: (sentence) => logger.warn(sentence),
       threadPoolSize
@@ -83,34 +97,55 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     : undefined
   const demo =
     hasIngest(role) && config.UPSTREAM_URL === undefined
-      ? parts.add(await startDemo(logger), (demo) => demo.close())
+      ? parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
       : undefined
-  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, demo, parts }) : undefined
-  const { operations, stop } = serviceOperations({
+  const authUrl = config.AUTH_URL ?? demo?.auth?.url
+  const people = createPeople({ writes: () => engines.writes(), registry })
+  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
+  const { operations, finishForgettings, stop } = serviceOperations({
     engines,
     projector,
     ingest,
+    people,
     demo,
+    onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })
   const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
   const api =
     role === 'all' || role === 'api'
-      ? await startApi({ config, engines, registry, logger, dataVersions, ready, parts })
+      ? await startApi({
+          config,
+          engines,
+          registry,
+          logger,
+          dataVersions,
+          ready,
+          authUrl,
+          chat: chatOf(config, demo),
+          parts
+        })
       : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
   // Ended first, while the parts that they use are still there.
   parts.add(stop, (stop) => stop())
   if (operatorUrl !== null) await engines.directory?.announce(operatorUrl)
-  if (role === 'all' || role === 'ingest') ingest?.start()
-  if (role === 'all' && demo !== undefined && projector !== undefined) fillDemo(demo, engines, projector)
+  if (role === 'all' || role === 'ingest') {
+    ingest?.start()
+    startRelay({ engines, registry, logger, people, parts })
+    endForgettings(finishForgettings, logger)
+  }
+  if (role === 'all' && demo !== undefined && projector !== undefined)
+    fillDemo({ demo, engines, people, projector, apiUrl: api })
   return {
     operations,
     apiUrl: api,
     operatorUrl,
     engines: engines.names,
     demoUrl: demo?.url ?? null,
+    authUrl: authUrl ?? null,
+    demoUser: demo?.person ?? null,
     close: () => parts.close()
   }
 }
@@ -119,11 +154,12 @@ function requireRealEngines(config: Config, role: Role): void {
   if (role === 'all' || role === 'offline') return
   const missing = [
     ...(config.KAFKA_BROKERS === undefined && role !== 'api' ? ['KAFKA_BROKERS'] : []),
-    ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : [])
+    ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : []),
+    ...(config.POSTGRES_URL === undefined ? ['POSTGRES_URL'] : [])
   ]
   if (missing.length === 0) return
   throw new UsageError(
-    `gamenet ${role} shares its engines with other processes and needs ${missing.join(' and ')}; embedded engines belong to one process: gamenet start.`
+    `gamenet ${role} shares its engines with other processes and needs ${missing.join(', ')}; embedded engines belong to one process: gamenet start.`
   )
 }
 
@@ -134,6 +170,25 @@ function hasProjector(role: Role, config: Config): boolean {
 
 function hasIngest(role: Role): boolean {
   return role === 'all' || role === 'ingest' || role === 'offline'
+}
+
+/** Those that were cut off, in the background. */
+function endForgettings(finish: () => Promise<number>, logger: Logger): void {
+  const failed = 'a forgetting that was cut off could not be ended; it is tried again at the next start'
+  finish().catch((error: unknown) => logger.error({ err: error }, failed))
+}
+
+/** The API alone has sessions and looks at chat accounts. */
+function demoParts(role: Role, config: Config): Parameters<typeof startDemo>[1] {
+  const hasApi = role === 'all'
+  return { withAuth: hasApi && config.AUTH_URL === undefined, withChat: hasApi && config.CHAT_API_URL === undefined }
+}
+
+/** Of the chat platform that is configured, else of the demo's. */
+function chatOf(config: Config, demo: Demo | undefined): ChatSettings | undefined {
+  const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
+  if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
+  return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
 }
 
 type Needs = {
@@ -169,6 +224,7 @@ function startProjector({
       }
       return { port: worker, ended, close }
     },
+    sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,
     // A refresh that fails is told by DataVersions itself.
@@ -178,18 +234,29 @@ function startProjector({
   return parts.add(projector, () => projector.stop())
 }
 
-function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & { demo: Demo | undefined }): Ingest {
+function makeIngest({
+  config,
+  engines,
+  registry,
+  logger,
+  people,
+  demo,
+  parts
+}: Needs & { people: People; demo: Demo | undefined }): Ingest {
   const ingest = createIngest({
     log: engines.log,
     tables: engines.clickhouse.readers,
     writes: () => engines.writes(),
+    people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
     periods: {
       network: config.SCRAPE_NETWORK_SECONDS,
       games: config.SCRAPE_GAMES_SECONDS,
       matches: config.SCRAPE_MATCHES_SECONDS,
-      boards: config.SCRAPE_BOARDS_SECONDS
+      boards: config.SCRAPE_BOARDS_SECONDS,
+      players: config.SCRAPE_PLAYERS_SECONDS
     },
+    achievements: {},
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,
@@ -199,6 +266,16 @@ function makeIngest({ config, engines, registry, logger, demo, parts }: Needs & 
   return parts.add(ingest, () => ingest.stop())
 }
 
+function startRelay({ engines, registry, logger, people, parts }: Omit<Needs, 'config'> & { people: People }): void {
+  const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
+  relay.start()
+  const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
+  parts.add(relay, async () => {
+    await unlisten?.()
+    await relay.stop()
+  })
+}
+
 async function startApi({
   config,
   engines,
@@ -206,26 +283,43 @@ async function startApi({
   logger,
   dataVersions,
   ready,
+  authUrl,
+  chat,
   parts
-}: Needs & { dataVersions: DataVersions; ready: ReturnType<typeof readiness> }): Promise<string> {
+}: Needs & {
+  dataVersions: DataVersions
+  ready: ReturnType<typeof readiness>
+  authUrl: string | undefined
+  chat: ChatSettings | undefined
+}): Promise<string> {
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
+  if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   const app = await buildApp(
     {
       endpoints,
+      actions,
       tables,
+      ...(engines.postgres === undefined ? {} : { writes: engines.postgres }),
+      authUrl,
+      chat,
       dataVersions,
       catalog,
+      onDrop: (drop) => {
+        if (engines.postgres === undefined) return
+        parts.add(engines.postgres.listen(FORGOTTEN_CHANNEL, drop, drop), (unlisten) => unlisten())
+      },
       publicUrl: publicUrl(config),
+      serviceAuth: await serviceAuthFile(authUrl),
       version: VERSION,
       registry,
       logger,
       ready
     },
-    addDashboard
+    (app) => addPages(app, authUrl)
   )
   parts.add(app, () => app.close())
   return listen(app, config.HOST, config.PORT, 'PORT')
@@ -261,8 +355,19 @@ function publicUrl(config: Config): string {
   return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
 }
 
-function fillDemo(demo: Demo, engines: Engines, projector: Projector): void {
-  const journalFile = engines.directory?.part('demo-history.json')
-  if (journalFile === undefined) return
-  demo.fill({ log: engines.log, journalFile, beforeEachPart: () => projector.settled() })
+function fillDemo({
+  demo,
+  engines: { directory, log },
+  people,
+  projector,
+  apiUrl
+}: {
+  readonly demo: Demo
+  readonly engines: Engines
+  readonly people: People
+  readonly projector: Projector
+  readonly apiUrl: string | null
+}): void {
+  if (directory === undefined || apiUrl === null) return
+  demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart: () => projector.settled() })
 }

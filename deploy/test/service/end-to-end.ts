@@ -78,7 +78,7 @@ export async function provesTheWholeWay(
     const runs = Runs.parse(await gamenetJson(client, ['scrape', 'all']))
     t.same(
       runs.map(({ source, outcome }) => `${source} ${outcome}`),
-      ['network succeeded', 'games succeeded', 'matches succeeded', 'boards succeeded']
+      ['network succeeded', 'games succeeded', 'matches succeeded', 'boards succeeded', 'players succeeded']
     )
     t.match(await settle(), { settled: { settled: true } })
     t.match((await get('/api/online-users')).body, {

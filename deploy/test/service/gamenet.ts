@@ -75,8 +75,8 @@ export async function startGamenet(environment: Environment, command = 'start'):
   }
 }
 
-/** Few tests have a page for each game; the others would only see these pages fail. */
-const GAMES_UNVISITED = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0' }
+/** Few tests have a page for each game, or one of players; the others would only see these pages fail. */
+const GAMES_UNVISITED = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 
 function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...GAMES_UNVISITED, ...environment }

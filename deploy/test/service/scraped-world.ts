@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { createIngest, type Ingest, type Logger } from '@gamenet/ingest'
+import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector, readBeside, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -18,7 +18,14 @@ export type ScrapedWorld = {
   readonly writes: Postgres
   readonly projector: Projector
   /** One more process that scrapes, when it is asked to; it ends with the test. */
-  ingest(options?: { readonly life?: Life; readonly boardSeconds?: number; readonly logger?: Logger }): ScrapingProcess
+  ingest(options?: {
+    readonly life?: Life
+    readonly boardSeconds?: number
+    readonly playersSeconds?: number
+    readonly logger?: Logger
+    /** Its clock, in milliseconds since 1970. */
+    readonly now?: () => number
+  }): ScrapingProcess
   /** Everything that the log holds of a topic, in its order. */
   events<Event>(topic: Topic<Event>): Promise<Event[]>
   /** Lets the time of all leases pass, and makes every turn due. */
@@ -84,6 +91,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
       projections: living(tables.projections, options.projecting ?? UNDISTURBED)
     },
     startReading: readBeside(log, topics, AT_ONCE),
+    sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),
     logger: QUIET,
     onChange: () => {},
@@ -96,7 +104,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
     tables,
     writes,
     projector,
-    ingest({ life = UNDISTURBED, boardSeconds = 0, logger = QUIET } = {}) {
+    ingest({ life = UNDISTURBED, boardSeconds = 0, playersSeconds = 0, now = options.now, logger = QUIET } = {}) {
       const registry = new Registry()
       const ingest = createIngest({
         log: {
@@ -107,9 +115,10 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
           rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read))
         },
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
+        people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: options.upstreamUrl ?? upstream.url,
-        ...(options.now === undefined ? {} : { now: options.now }),
-        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds },
+        ...(now === undefined ? {} : { now }),
+        periods: { network: 0, games: 0, matches: 0, boards: boardSeconds, players: playersSeconds },
         requestsPerSecond: 1000,
         userAgent: 'gamenet-stats/test',
         registry,

@@ -25,6 +25,9 @@ export type UpstreamGame = {
   readonly boards?: readonly UpstreamBoard[]
 }
 
+/** A row of the page of players; without a game the user is offline. */
+export type UpstreamPlayer = { readonly gamertag: string; readonly username: string; readonly game?: string }
+
 /** An upstream network whose pages a test writes: plain HTML to upstream.md's facts, from a plain server. */
 export type Upstream = {
   readonly url: string
@@ -34,6 +37,8 @@ export type Upstream = {
   showText(home: string): void
   /** Replaces what the page of a game shows; a text as it is; null: there is no such page. */
   showGame(titleId: string, game: UpstreamGame | string | null): void
+  /** Replaces what the page of players shows; a text as it is. */
+  showPlayers(players: readonly UpstreamPlayer[] | string): void
   /** Paths that were asked for so far, in order. */
   readonly asked: string[]
   /** Paths that answer 404, whatever the lists say. */
@@ -48,6 +53,7 @@ export type Upstream = {
 export async function startUpstream(): Promise<Upstream> {
   let home = ''
   let list = ''
+  let players = playersPage([])
   let unchanged = 0
   let titles: readonly UpstreamTitle[] = []
   const games = new Map<string, UpstreamGame | string | null>()
@@ -56,6 +62,7 @@ export async function startUpstream(): Promise<Upstream> {
   const pageAt = (path: string): string | undefined => {
     if (path === '/') return home
     if (path === '/games') return list
+    if (path === '/players') return players
     const [, titleId = '', board] = /^\/games\/(\w+)(?:\?leaderboard=(\d+))?$/.exec(path) ?? []
     const title = titles.find((each) => each.titleId === titleId)
     const game = games.get(titleId) ?? (games.has(titleId) || title === undefined ? undefined : gameOf(title))
@@ -88,6 +95,9 @@ export async function startUpstream(): Promise<Upstream> {
     },
     showGame(titleId, game) {
       games.set(titleId, game)
+    },
+    showPlayers(shown) {
+      players = typeof shown === 'string' ? shown : playersPage(shown)
     },
     asked,
     missing,
@@ -136,6 +146,14 @@ function gamePage({ lobbies, boards }: UpstreamGame, asked: string | undefined):
   const shown = boards?.find(({ leaderboardId }) => `${leaderboardId}` === asked)
   return `<!doctype html><html><body><table class="table table-striped"><thead><tr><th>Host</th><th>Players</th></tr></thead>
 <tbody>${matches.join('')}</tbody></table>${boards === undefined ? '' : selectOf(boards, shown)}</body></html>`
+}
+
+function playersPage(players: readonly UpstreamPlayer[]): string {
+  const rows = players.map(({ gamertag, username, game }) => {
+    const where = game === undefined ? 'Last seen 3 days ago' : `Online in ${text(game)} for 1 minute`
+    return `<tr><td>${text(gamertag)}</td><td>${text(username)}</td><td>${where}</td></tr>`
+  })
+  return `<!doctype html><html><body><table class="table"><tbody>${rows.join('')}</tbody></table></body></html>`
 }
 
 function selectOf(boards: readonly UpstreamBoard[], shown: UpstreamBoard | undefined): string {

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { encodeEvent, importRunTopic, instantOf, type LogMessage } from '@gamenet/schemas'
 import type { Log } from '../log.js'
+import { encodeEvents } from '../people/encode-events.js'
+import type { People } from '../people/people.js'
 import { cellsOf, csvCutter } from './csv.js'
 import {
   type Fingerprint,
@@ -100,6 +102,8 @@ export type ImportRequest = {
 /** What an import needs of the world. */
 export type ImportNeeds = {
   readonly log: Log
+  /** Seals what is published about people; topics that are about none do without. */
+  readonly people?: People
   /** The newest state of an import, or nothing when it is new. */
   known(importId: string): Promise<KnownImport | undefined>
   onProgress?(progress: ImportProgress): void
@@ -219,18 +223,22 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   const provenance = { source: `/import/${run.importId}`, importId: run.importId }
   const tally = tallyFrom(before)
   const tell = progressTeller(run, tally)
-  let events: LogMessage[] = []
+  let events: unknown[] = []
   let inFlight: Promise<void> = Promise.resolve()
   let isHeld = false
   try {
     await readRows(run, tally, 'publishing', {
-      take: (event) => events.push(encodeEvent(topic, event, provenance)),
+      take: (event) => events.push(event),
       hold: () => {
         isHeld = true
       },
       afterBlock: async () => {
+        const messages = await unlessAborted(run.signal, encodeEvents(topic, events, provenance, run.needs.people))
+        // Rows about somebody who was forgotten give as little as rows without a value.
+        tally.published -= events.length - messages.length
+        tally.missing += events.length - messages.length
         await inFlight
-        inFlight = appendAll(run, topic.name, events, isHeld ? undefined : tell.due())
+        inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : tell.due())
         // It is awaited at the next block; until then its failure is nobody's.
         inFlight.catch(() => undefined)
         events = []

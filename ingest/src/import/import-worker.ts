@@ -1,5 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import type { LogMessage } from '@gamenet/schemas'
+import type { Seals } from '../people/people.js'
 import { withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
 import {
@@ -14,8 +15,9 @@ import { importableOf } from './importables.js'
 import { checkMapping } from './row-plan.js'
 
 /*
- * The worker reads, checks and encodes; the log and what is known of earlier runs stay with the thread that asked. The
- * worker has one append under way and builds the next one meanwhile, so that neither side heaps up more than that.
+ * The worker reads, checks, seals and encodes; the log, people's keys and what is known of earlier runs stay with the
+ * thread that asked. The worker has one append under way and builds the next one meanwhile, so that neither side heaps
+ * up more than that.
  */
 
 /** Two blocks of text, their rows and events take about 60 MB. */
@@ -32,15 +34,19 @@ export type PostedRequest = Omit<ImportRequest, 'input' | 'spoolDirectory'> & { 
 type Question =
   | { readonly ask: 'append'; readonly id: number; readonly topic: string; readonly packed: PackedMessages }
   | { readonly ask: 'known'; readonly id: number; readonly importId: string }
+  | { readonly ask: 'seals'; readonly id: number; readonly usernames: readonly string[] }
+
+type Answer = KnownImport | Seals | undefined
 
 type FromWorker =
   | Question
   | { readonly progress: ImportProgress }
+  | { readonly passedOver: { readonly topic: string; readonly events: number } }
   | { readonly result: ImportResult }
   | { readonly failure: Failure }
 
 type ToWorker =
-  | { readonly answer: number; readonly value: KnownImport | undefined }
+  | { readonly answer: number; readonly value: Answer }
   | { readonly answer: number; readonly error: string }
   | { readonly abort: true }
 
@@ -88,6 +94,7 @@ async function importPathInWorker(
         if ('result' in message) resolve(message.result)
         else if ('failure' in message) reject(failureOf(message.failure, logError))
         else if ('progress' in message) needs.onProgress?.(message.progress)
+        else if ('passedOver' in message) needs.people?.passedOver(message.passedOver.topic, message.passedOver.events)
         else {
           answer(message, needs).then(
             (value) => worker.postMessage({ answer: message.id, value } satisfies ToWorker),
@@ -105,8 +112,12 @@ async function importPathInWorker(
   }
 }
 
-async function answer(question: Question, needs: Pick<ImportNeeds, 'log' | 'known'>): Promise<KnownImport | undefined> {
+async function answer(question: Question, needs: Pick<ImportNeeds, 'log' | 'people' | 'known'>): Promise<Answer> {
   if (question.ask === 'known') return needs.known(question.importId)
+  if (question.ask === 'seals') {
+    if (needs.people === undefined) throw new Error('Whose seals these are was not given to the import')
+    return await needs.people.seals(question.usernames)
+  }
   await needs.log.append(question.topic, unpackMessages(question.packed))
   return undefined
 }
@@ -114,7 +125,7 @@ async function answer(question: Question, needs: Pick<ImportNeeds, 'log' | 'know
 /** The worker's side: runs one import and speaks of it through the port. Never rejects. */
 export async function serveImport(port: MessagePort, request: PostedRequest): Promise<void> {
   const abort = new AbortController()
-  const waiting = new Map<number, { resolve(value: KnownImport | undefined): void; reject(error: Error): void }>()
+  const waiting = new Map<number, { resolve(value: Answer): void; reject(error: Error): void }>()
   let nextId = 0
   const post = (message: FromWorker) => port.postMessage(message)
   port.on('message', (message: ToWorker) => {
@@ -127,11 +138,12 @@ export async function serveImport(port: MessagePort, request: PostedRequest): Pr
     if ('error' in message) asker?.reject(new Error(message.error))
     else asker?.resolve(message.value)
   })
-  const ask = (question: (id: number) => Question) =>
-    new Promise<KnownImport | undefined>((resolve, reject) => {
+  /** Each question has an answer of its own kind. */
+  const ask = <Value extends Answer>(question: (id: number) => Question) =>
+    new Promise<Value>((resolve, reject) => {
       const id = nextId
       nextId += 1
-      waiting.set(id, { resolve, reject })
+      waiting.set(id, { resolve: resolve as (value: Answer) => void, reject })
       post(question(id))
     })
   try {
@@ -141,7 +153,11 @@ export async function serveImport(port: MessagePort, request: PostedRequest): Pr
           await ask((id) => ({ ask: 'append', id, topic, packed: packMessages(messages) }))
         }
       },
-      known: (importId) => ask((id) => ({ ask: 'known', id, importId })),
+      people: {
+        seals: (usernames) => ask<Seals>((id) => ({ ask: 'seals', id, usernames: [...usernames] })),
+        passedOver: (topic, events) => post({ passedOver: { topic, events } })
+      },
+      known: (importId) => ask<KnownImport | undefined>((id) => ({ ask: 'known', id, importId })),
       onProgress: (progress) => post({ progress }),
       signal: abort.signal
     })

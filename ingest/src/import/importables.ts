@@ -4,6 +4,7 @@ import { leaderboardImport } from './leaderboard.js'
 import { leaderboardEntryImport } from './leaderboard-entry.js'
 import { matchListImport } from './match-list.js'
 import { networkCountImport } from './network-count.js'
+import { presenceImport } from './presence.js'
 import { titleImport } from './title.js'
 import { titleCountImport } from './title-count.js'
 
@@ -14,7 +15,8 @@ export const importables: readonly Importable[] = [
   titleImport,
   leaderboardImport,
   leaderboardEntryImport,
-  matchListImport
+  matchListImport,
+  presenceImport
 ]
 
 /** The importable topic of that name. */

@@ -15,11 +15,8 @@ const ROW_TAG = /<t[rdh][\s/>]/i
  * both a row that is missing says that somebody left.
  */
 export function stripedRows(table: PageElement, source: PageSource, name: string): StripedRows {
-  const extent = extentOf(table)
-  if (extent?.end === undefined) return refused(`${name} is not closed: the page is cut off or broken`)
-  if (brokenTagIn(source, extent.start, extent.end)) return refused(`${name} has a broken tag`)
-  if (source.spilling.has(table)) return refused(`${name} has something between its cells: its markup is broken`)
-  if (hasCommentedOut(table, ROW_TAG)) return refused(`${name} has a row inside a comment`)
+  const fault = markupFault(table, source, name)
+  if (fault !== undefined) return refused(fault)
   const rows: PageElement[][] = []
   let width: number | undefined
   for (const section of childElements(table, 'thead', 'tbody', 'tfoot')) {
@@ -41,6 +38,16 @@ export function stripedRows(table: PageElement, source: PageSource, name: string
     }
   }
   return rows.length > ROWS_MAX ? refused(`${name} has ${rows.length} rows, more than ${ROWS_MAX}`) : { ok: true, rows }
+}
+
+/** Why what stands in a row of a table may be another row's; undefined when nothing says so. */
+export function markupFault(table: PageElement, source: PageSource, name: string): string | undefined {
+  const extent = extentOf(table)
+  if (extent?.end === undefined) return `${name} is not closed: the page is cut off or broken`
+  if (brokenTagIn(source, extent.start, extent.end)) return `${name} has a broken tag`
+  if (source.spilling.has(table)) return `${name} has something between its cells: its markup is broken`
+  if (hasCommentedOut(table, ROW_TAG)) return `${name} has a row inside a comment`
+  return undefined
 }
 
 function columnsOf(cell: PageElement): number {

@@ -1,6 +1,7 @@
 import { Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { Log } from '../log.js'
+import type { People } from '../people/people.js'
 import { type Publication, publish } from '../publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
 import { LogRefused, namedGaps, type Source, STOPPING } from './reading.js'
@@ -15,6 +16,8 @@ export type Logger = {
 /** What a run needs of the world. */
 export type RunNeeds = {
   readonly log: Log
+  /** Seals what is published about people. */
+  readonly people: People
   readonly fetcher: PageFetcher
   readonly logger: Logger
   readonly now: () => number
@@ -55,7 +58,7 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
   let published = 0
   const publishOne = async (publication: Publication) => {
     try {
-      await publication.publish(needs.log, { source: `/scrape/${source.name}` })
+      await publication.publish(needs.log, { source: `/scrape/${source.name}` }, needs.people)
     } catch (error) {
       needs.onLogRefusal()
       throw new LogRefused(publication.topic, error)

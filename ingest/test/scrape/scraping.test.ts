@@ -15,7 +15,7 @@ import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
 
-const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0 }
+const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0, players: 0 }
 
 /** A log that is an array, and can refuse topics. */
 function arrayLog() {
@@ -68,6 +68,7 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
     // Of what the tables say of matches and boards, other tests speak.
     tables: { rows: async () => [] },
     writes: async () => ({ query: async () => [] }),
+    people: { seals: async () => new Map(), passedOver() {} },
     upstreamUrl: server.url,
     periods: WHEN_ASKED,
     requestsPerSecond: 1000,

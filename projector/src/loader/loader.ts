@@ -7,6 +7,7 @@ import type { Metrics } from '../metrics.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { PARKED_COLUMNS } from './row-builder.js'
+import type { SealKeys } from './seal-keys.js'
 
 /** A reading side that was started. */
 export type ReadingSide = {
@@ -22,6 +23,8 @@ export type LoaderOptions = {
   readonly topics: readonly Topic[]
   /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
   readonly startReading: () => Promise<ReadingSide>
+  /** The seal keys that there are of these people. */
+  readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   readonly metrics: Metrics
   readonly logger: Logger
   /** Called after rows are stored and their checkpoint is too. */
@@ -145,6 +148,7 @@ class Session {
       const message = received as FromReader
       if (message.kind === 'batch') void this.#store(storing, message.batch)
       else if (message.kind === 'start-at') void this.#startAt(storing, message)
+      else if (message.kind === 'seal-keys') void this.#sealKeys(storing, message)
       else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
       else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
@@ -184,6 +188,11 @@ class Session {
   async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
     const next = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
     if (next !== undefined) this.#post({ kind: 'start-at', id: asked.id, next })
+  }
+
+  async #sealKeys(storing: Storing, asked: { id: number; topic: string; people: readonly number[] }): Promise<void> {
+    const keys = await storing.sealKeys(asked.topic, asked.people, this.#signal)
+    if (keys !== undefined) this.#post({ kind: 'seal-keys', id: asked.id, keys })
   }
 
   #post(message: ToReader): void {
@@ -234,7 +243,12 @@ class Storing {
     })
   }
 
-  async #storeOnce({ topic, events, parked, progress }: RowBatch): Promise<true> {
+  /** Undefined when the loader was stopped before they could be had. */
+  sealKeys(topic: string, people: readonly number[], signal: AbortSignal): Promise<SealKeys | undefined> {
+    return this.#untilDone(topic, signal, () => this.#options.sealKeys(people))
+  }
+
+  async #storeOnce({ topic, events, parked, passedOver, progress }: RowBatch): Promise<true> {
     const { tables, metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
@@ -250,6 +264,7 @@ class Storing {
       progress.map((each) => ({ name, ...each }))
     )
     metrics.loadedEvents.inc({ topic }, events.rows)
+    metrics.passedOverEvents.inc({ topic }, passedOver)
     if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
     return true
   }

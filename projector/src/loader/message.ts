@@ -3,7 +3,7 @@ import type { Progress } from '../checkpoint.js'
 
 /*
  * What the loader's two sides tell each other. The reading side (a worker thread) reads the log, judges and builds rows; the
- * storing side (the main thread) only hands bytes to the engine. A batch costs a credit, of which there are two:
+ * storing side (the main thread) only hands bytes to the engine, and knows the checkpoints and the seal keys. A batch costs a credit, of which there are two:
  * one batch is being stored while the next is built, and no more than that waits.
  */
 
@@ -21,12 +21,16 @@ export type RowBatch = {
   readonly topic: string
   readonly events: RowLines
   readonly parked: RowLines
+  /** Events about people who were forgotten: nobody can open them. */
+  readonly passedOver: number
   readonly progress: readonly Progress[]
 }
 
 export type FromReader =
   | { readonly kind: 'batch'; readonly batch: RowBatch }
   | { readonly kind: 'start-at'; readonly id: number; readonly topic: string; epoch: number; partition: number }
+  /** Asks for the seal keys of people whom events of the topic are about. */
+  | { readonly kind: 'seal-keys'; readonly id: number; readonly topic: string; readonly people: readonly number[] }
   | { readonly kind: 'extents'; readonly id: number; readonly extents: readonly PartitionExtent[] }
   | { readonly kind: 'extents-failed'; readonly id: number; readonly reason: string }
   /** Reading failed and will be tried again; null: it goes on. */
@@ -38,5 +42,7 @@ export type FromReader =
 export type ToReader =
   | { readonly kind: 'stored'; readonly topic: string; readonly progress: readonly Progress[] }
   | { readonly kind: 'start-at'; readonly id: number; readonly next: number }
+  /** The keys that there are; those that were thrown away are missing. */
+  | { readonly kind: 'seal-keys'; readonly id: number; readonly keys: ReadonlyMap<number, Uint8Array> }
   | { readonly kind: 'extents'; readonly id: number; readonly topic: string }
   | { readonly kind: 'stop' }

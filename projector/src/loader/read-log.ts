@@ -4,6 +4,7 @@ import { eventTables } from '../event-tables.js'
 import type { LogReader } from '../log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'
 import { RowBuilder } from './row-builder.js'
+import { KeptSealKeys } from './seal-keys.js'
 
 /** Batches that may be on their way: one being stored, one behind it. */
 const CREDITS = 2
@@ -33,9 +34,11 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
   const { port, reader, topics, backoff = DEFAULT_BACKOFF } = options
   const stop = new AbortController()
   const post = (message: FromReader, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer)
-  const outbox = new Outbox(post, stop.signal, topics)
-  const positions = new Map<number, { resolve: (next: number) => void; reject: (error: Error) => void }>()
-  let asked = 0
+  const questions = new Questions(post)
+  const sealKeys = new KeptSealKeys(
+    async (topic, people) => (await questions.ask((id) => ({ kind: 'seal-keys', id, topic, people }))).keys
+  )
+  const outbox = new Outbox(post, stop.signal, topics, sealKeys)
 
   const answerExtents = async (id: number, topic: string) => {
     try {
@@ -56,22 +59,16 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     if (message.kind === 'stored') {
       outbox.credit()
       void commit(message)
-    } else if (message.kind === 'start-at') {
-      positions.get(message.id)?.resolve(message.next)
-      positions.delete(message.id)
-    } else if (message.kind === 'extents') void answerExtents(message.id, message.topic)
+    } else if (message.kind === 'start-at' || message.kind === 'seal-keys') questions.answer(message)
+    else if (message.kind === 'extents') void answerExtents(message.id, message.topic)
     else {
       stop.abort()
-      for (const { reject } of positions.values()) reject(new Error('the loader was stopped'))
+      questions.end(new Error('the loader was stopped'))
     }
   })
 
-  const startAt = (topic: string, epoch: number, partition: number) =>
-    new Promise<number>((resolve, reject) => {
-      asked += 1
-      positions.set(asked, { resolve, reject })
-      post({ kind: 'start-at', id: asked, topic, epoch, partition })
-    })
+  const startAt = async (topic: string, epoch: number, partition: number) =>
+    (await questions.ask((id) => ({ kind: 'start-at', id, topic, epoch, partition }))).next
 
   for (let failures = 0; !stop.signal.aborted; ) {
     const deliver = async (batch: LogBatch) => {
@@ -93,6 +90,39 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
   post({ kind: 'stopped' })
 }
 
+type Question = Extract<FromReader, { kind: 'start-at' | 'seal-keys' }>
+type Answer = Extract<ToReader, { kind: Question['kind'] }>
+
+/** What the storing side was asked and has not answered yet. */
+class Questions {
+  readonly #post: (message: Question) => void
+  readonly #waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()
+  #lastId = 0
+
+  constructor(post: (message: Question) => void) {
+    this.#post = post
+  }
+
+  /** The answer to a question is of the question's kind. */
+  ask<Asked extends Question>(question: (id: number) => Asked): Promise<Extract<Answer, { kind: Asked['kind'] }>> {
+    this.#lastId += 1
+    const id = this.#lastId
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (answer: Answer) => void, reject })
+      this.#post(question(id))
+    })
+  }
+
+  answer(answer: Answer): void {
+    this.#waiting.get(answer.id)?.resolve(answer)
+    this.#waiting.delete(answer.id)
+  }
+
+  end(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+  }
+}
+
 /**
  * Rows on their way to the storing side. A full batch goes as soon as there is a credit; a partial one only when nothing
  * is being stored, and when the log has nothing more at the moment. So a single event leaves after 5 ms, and a backlog
@@ -102,6 +132,7 @@ class Outbox {
   readonly #post: (message: FromReader, transfer: ArrayBuffer[]) => void
   readonly #signal: AbortSignal
   readonly #builders: ReadonlyMap<string, RowBuilder>
+  readonly #sealKeys: KeptSealKeys
   #inFlight = 0
   #waiting: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
@@ -110,10 +141,12 @@ class Outbox {
   constructor(
     post: (message: FromReader, transfer: ArrayBuffer[]) => void,
     signal: AbortSignal,
-    topics: readonly Topic[]
+    topics: readonly Topic[],
+    sealKeys: KeptSealKeys
   ) {
     this.#post = post
     this.#signal = signal
+    this.#sealKeys = sealKeys
     const wanted = new Set(topics.map((topic) => topic.name))
     const tables = eventTables.filter((table) => wanted.has(table.topic.name))
     this.#builders = new Map(tables.map((table) => [table.topic.name, new RowBuilder(table)]))
@@ -123,6 +156,7 @@ class Outbox {
   async deliver(batch: LogBatch): Promise<void> {
     const builder = this.#builders.get(batch.topic)
     if (builder === undefined) throw new Error(`The log gave topic ${batch.topic}, which was not asked for.`)
+    const sealKeyOf = builder.isSealed ? await this.#sealKeys.of(batch.topic, batch.records) : undefined
     clearTimeout(this.#timer)
     this.#isIdle = false
     for (const record of batch.records) {
@@ -131,7 +165,7 @@ class Outbox {
         if (builder.isFull) await new Promise<void>((resolve) => this.#waiting.push(resolve))
       }
       if (this.#signal.aborted) return
-      builder.add(batch.epoch, batch.partition, record)
+      builder.add(batch.epoch, batch.partition, record, sealKeyOf)
     }
     this.#pump()
     this.#timer = setTimeout(

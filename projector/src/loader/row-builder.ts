@@ -1,4 +1,4 @@
-import { decodeEvent, type LogRecord } from '@gamenet/schemas'
+import { decodeEvent, type LogRecord, type SealKeyOf } from '@gamenet/schemas'
 import { reasonOf } from '../backoff.js'
 import type { Progress } from '../checkpoint.js'
 import { type EventTable, instantText, type Value } from '../event-table.js'
@@ -31,11 +31,17 @@ export class RowBuilder {
   readonly #importIdJson = memoized(jsonOf)
   readonly #instantJson = memoized((instant) => `"${instantText(instant)}"`)
   #characters = 0
+  #passedOver = 0
   #progress = new Map<number, Progress>()
   #since = 0
 
   constructor(table: EventTable) {
     this.#table = table
+  }
+
+  /** True when records are opened with the seal keys of their people. */
+  get isSealed(): boolean {
+    return this.#table.topic.people !== undefined
   }
 
   /** True when nothing waits here, not even a position. */
@@ -56,10 +62,10 @@ export class RowBuilder {
     return this.#since
   }
 
-  /** Takes one record in: as a row of its event table, or parked with the reason. */
-  add(epoch: number, partition: number, record: LogRecord): void {
+  /** Takes one record in: as a row of its event table, or parked with the reason, or passed over when it was forgotten. */
+  add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): void {
     if (this.isEmpty) this.#since = performance.now()
-    const line = this.#eventLine(epoch, partition, record)
+    const line = this.#eventLine(epoch, partition, record, sealKeyOf)
     this.#characters += line.length
     this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next: record.offset + 1 })
   }
@@ -70,17 +76,23 @@ export class RowBuilder {
       topic: this.#table.topic.name,
       events: this.#events.take(),
       parked: this.#parked.take(),
+      passedOver: this.#passedOver,
       progress: [...this.#progress.values()]
     }
     this.#characters = 0
+    this.#passedOver = 0
     this.#progress = new Map()
     return batch
   }
 
-  #eventLine(epoch: number, partition: number, record: LogRecord): string {
+  #eventLine(epoch: number, partition: number, record: LogRecord, sealKeyOf: SealKeyOf | undefined): string {
     const { topic } = this.#table
     try {
-      const decoded = decodeEvent(topic, record)
+      const decoded = decodeEvent(topic, record, sealKeyOf)
+      if (!decoded.ok && decoded.isForgotten === true) {
+        this.#passedOver += 1
+        return ''
+      }
       if (!decoded.ok) return this.#park(epoch, partition, record, decoded.reason)
       const { event } = decoded
       // Each piece by itself, since most rows share source, import and instant with the row before.

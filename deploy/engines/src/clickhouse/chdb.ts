@@ -8,7 +8,7 @@ import { engineOf, type LaneSlots } from './engine.js'
 import { type Connection, engineError, KILLABLE, laneOf, running, type Statement } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
-import { ALL_SETTING_NAMES, LANE_LIMITS, type LaneLimits } from './statement.js'
+import { ALL_SETTING_NAMES, LANE_LIMITS, type LaneLimits, READERS_QUEUE_MAX } from './statement.js'
 
 export type ChdbOptions = {
   /** The engine's data directory; made when absent. One process and one directory at a time. */
@@ -56,7 +56,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
     const slots = {} as Record<LaneName, LaneSlots>
     for (const name of LANE_NAMES) {
       slots[name] = slotsOf(name, Array.from({ length: name === 'readers' ? readers : 1 }, open), {
-        queueMax: name === 'readers' ? (options.queueMax ?? 64) : SERIAL_QUEUE_MAX,
+        queueMax: name === 'readers' ? (options.queueMax ?? READERS_QUEUE_MAX) : SERIAL_QUEUE_MAX,
         retryAfterSeconds: BUSY_RETRY_SECONDS
       })
     }

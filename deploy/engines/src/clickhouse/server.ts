@@ -7,7 +7,14 @@ import { engineOf, type LaneSlots } from './engine.js'
 import { type Connection, engineError, KILLABLE, type KnownSettings, laneOf, newTag, running } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
-import { ALL_SETTING_NAMES, insertHead, LANE_LIMITS, type LaneLimits, settingsText } from './statement.js'
+import {
+  ALL_SETTING_NAMES,
+  insertHead,
+  LANE_LIMITS,
+  type LaneLimits,
+  READERS_QUEUE_MAX,
+  settingsText
+} from './statement.js'
 import { streamedException } from './streamed-exception.js'
 
 export type ClickHouseServerOptions = {
@@ -56,7 +63,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
       name,
       Array.from({ length: size }, () => connectionOf(client, underWay, abandon.signal)),
       {
-        queueMax: name === 'readers' ? (options.queueMax ?? 64) : SERIAL_QUEUE_MAX,
+        queueMax: name === 'readers' ? (options.queueMax ?? READERS_QUEUE_MAX) : SERIAL_QUEUE_MAX,
         retryAfterSeconds: BUSY_RETRY_SECONDS
       }
     )

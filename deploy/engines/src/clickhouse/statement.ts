@@ -8,6 +8,12 @@ export type LaneLimits = {
   readonly threads: number
 }
 
+/**
+ * Reads that wait: an answer takes up to four, so that this is some 250 callers who ask something new at the same instant;
+ * the last of them waits a few seconds.
+ */
+export const READERS_QUEUE_MAX = 1024
+
 const MIB = 1024 * 1024
 
 /** Sized for two cores and 4 GiB: all lanes at their limits at once stay below the engine's own limit, readers apart. */

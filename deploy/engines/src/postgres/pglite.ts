@@ -1,42 +1,96 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
-import { PGlite } from '@electric-sql/pglite'
+import { Worker } from 'node:worker_threads'
+import { plainName } from './listen.js'
+import type { Answered, Asked } from './pglite-thread.js'
 import type { Postgres, Queries } from './postgres.js'
 
-const INT8 = 20
+/** The write-ahead log goes on in a new file, and the older ones are removed instead of being used again. */
+const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT', 'RESET wal_recycle']
+/** What is told goes through a queue of files of 32 pages; a file is removed when the queue is past it. */
+const QUEUE_FILLERS = 70
+const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
 /**
- * PostgreSQL in this process, on a directory that is made when absent. It runs without fsync: what is committed
- * outlives the end of the process, not a loss of power. Rejects with one sentence when the directory cannot be used.
+ * PostgreSQL in a thread of this process, on a directory that is made when absent. It runs without fsync: what is
+ * committed outlives the end of the process, not a loss of power. Rejects with one sentence when the directory cannot be
+ * used.
  */
 export const openPglite = async (options: { readonly dir: string }): Promise<Postgres> => {
-  const database = await open(options.dir)
-  const queries = (target: Pick<PGlite, 'query' | 'exec'>): Queries => ({
-    query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
-      (await target.query<Row>(sql, [...values])).rows,
-    script: async (sql) => {
-      await target.exec(sql)
-    }
-  })
+  const thread = await open(options.dir)
+  const direct = queriesOn(thread, undefined)
+  let transactions = 0
+  let listeners = 0
   let closing: Promise<void> | undefined
   return {
-    ...queries(database),
-    transaction: (work) => database.transaction((transaction) => work(queries(transaction))),
+    ...direct,
+    transaction: async (work) => {
+      transactions += 1
+      const transaction = transactions
+      await thread.ask({ kind: 'begin', transaction })
+      try {
+        const result = await work(queriesOn(thread, transaction))
+        await thread.ask({ kind: 'end', transaction, isKept: true })
+        return result
+      } catch (error) {
+        await thread.ask({ kind: 'end', transaction, isKept: false }).catch(() => undefined)
+        throw error
+      }
+    },
+    listen: (channel, onPayload, onListening) => {
+      listeners += 1
+      const listener = listeners
+      const about = { listener, channel: plainName(channel) }
+      thread.heard.set(listener, onPayload)
+      // It fails only in a database that is being closed, which tells nothing any more.
+      const listening = thread.ask({ kind: 'listen', ...about })
+      listening.then(onListening, () => undefined)
+      return async () => {
+        thread.heard.delete(listener)
+        await listening.catch(() => undefined)
+        if (closing === undefined) await thread.ask({ kind: 'unlisten', ...about })
+      }
+    },
+    erase: async (tables) => {
+      for (const table of tables) await direct.script(`VACUUM FULL ${plainName(table)}`)
+      for (const statement of NEW_LOG) await direct.script(statement)
+      for (let told = 0; told < QUEUE_FILLERS; told += 1) await direct.script(FILL_QUEUE)
+    },
     check: async () => {
-      await database.query('SELECT 1')
+      await direct.query('SELECT 1')
     },
     close: () => {
-      closing ??= database.close()
+      closing ??= thread.close()
       return closing
     }
   }
 }
 
-const open = async (dir: string): Promise<PGlite> => {
+type Without<Union, Key extends string> = Union extends unknown ? Omit<Union, Key> : never
+
+type Thread = {
+  /** The rows of what was asked; rejects with PostgreSQL's error, or when the thread has ended. */
+  ask(asked: Without<Asked, 'id'>): Promise<readonly unknown[]>
+  /** Who hears what is told, by the number of the listener. */
+  readonly heard: Map<number, (payload: string) => void>
+  close(): Promise<void>
+}
+
+const queriesOn = (thread: Thread, transaction: number | undefined): Queries => {
+  const about = transaction === undefined ? {} : { transaction }
+  return {
+    query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
+      (await thread.ask({ kind: 'query', sql, values, ...about })) as Row[],
+    script: async (sql) => {
+      await thread.ask({ kind: 'script', sql, ...about })
+    }
+  }
+}
+
+const open = async (dir: string): Promise<Thread> => {
   try {
     mkdirSync(dir, { recursive: true })
     accessSync(dir, constants.W_OK)
-    // The server's driver gives bigint as a string too.
-    return await PGlite.create({ dataDir: dir, parsers: { [INT8]: (text: string) => text } })
+    return await startThread(dir)
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${text.replace(/\s+/g, ' ').slice(0, 300)}`, {
@@ -44,3 +98,57 @@ const open = async (dir: string): Promise<PGlite> => {
     })
   }
 }
+
+const startThread = (dir: string): Promise<Thread> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData: { dir } })
+    const waiting = new Map<number, { resolve(rows: readonly unknown[]): void; reject(error: Error): void }>()
+    const heard: Thread['heard'] = new Map()
+    let asked = 0
+    let end: Error | undefined
+    const settle = (id: number) => {
+      const one = waiting.get(id)
+      waiting.delete(id)
+      // Like a connection that is not used, a thread that is not asked keeps no process alive.
+      if (waiting.size === 0) worker.unref()
+      return one
+    }
+    const ended = new Promise<void>((resolveEnded) => worker.once('exit', () => resolveEnded()))
+    const fail = (error: Error): void => {
+      end ??= error
+      for (const id of [...waiting.keys()]) settle(id)?.reject(end)
+      reject(end)
+    }
+    worker.on('error', fail)
+    worker.on('exit', () => fail(new Error('The embedded PostgreSQL has ended.')))
+    const ask: Thread['ask'] = (message) =>
+      new Promise((resolveAsked, rejectAsked) => {
+        if (end !== undefined) {
+          rejectAsked(end)
+          return
+        }
+        asked += 1
+        worker.postMessage({ ...message, id: asked })
+        waiting.set(asked, { resolve: resolveAsked, reject: rejectAsked })
+        if (waiting.size === 1) worker.ref()
+      })
+    const close = async (): Promise<void> => {
+      // What cannot be closed is ended, as a crash would: nothing that was committed is lost by it.
+      await ask({ kind: 'close' }).catch(() => worker.terminate())
+      worker.ref()
+      await ended
+    }
+    worker.on('message', (answer: Answered) => {
+      if (answer.kind === 'done') settle(answer.id)?.resolve(answer.rows)
+      else if (answer.kind === 'failed') settle(answer.id)?.reject(faultOf(answer.fault))
+      else if (answer.kind === 'heard') heard.get(answer.listener)?.(answer.payload)
+      else if (answer.kind === 'shut') fail(new Error(answer.reason))
+      else {
+        worker.unref()
+        resolve({ ask, heard, close })
+      }
+    })
+  })
+
+const faultOf = ({ message, ...fields }: Readonly<Record<string, unknown>>): Error =>
+  Object.assign(new Error(String(message)), fields)

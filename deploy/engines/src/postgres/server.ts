@@ -1,5 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import pg from 'pg'
+import { listenToServer, plainName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
 
 export type PostgresOptions = {
@@ -14,24 +15,37 @@ const AWAY_RETRY_SECONDS = 5
 
 /** A PostgreSQL server. Nothing is asked of it here: a service may start before its server does. */
 export const openPostgres = (options: PostgresOptions): Postgres => {
-  const pool = new pg.Pool({
+  const config = {
     connectionString: options.url,
-    max: options.connections ?? 8,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
     statement_timeout: options.statementTimeoutMs ?? 15_000,
     application_name: 'gamenet-stats'
-  })
+  }
+  const pool = new pg.Pool({ ...config, max: options.connections ?? 8 })
   // A connection that breaks while nobody uses it is replaced at the next statement, which reports what is wrong then.
   pool.on('error', () => undefined)
+  const listeners = new Set<() => Promise<void>>()
   let closing: Promise<void> | undefined
   return {
     ...queriesOn(pool),
     transaction: (work) => transaction(pool, work),
+    listen: (channel, onPayload, onListening) => {
+      const end = listenToServer(config, channel, onPayload, onListening)
+      listeners.add(end)
+      return async () => {
+        listeners.delete(end)
+        await end()
+      }
+    },
+    erase: async (tables) => {
+      // With new statistics: the old ones hold values of rows that are gone.
+      for (const table of tables) await queriesOn(pool).query(`VACUUM (ANALYZE) ${plainName(table)}`)
+    },
     check: async () => {
       await queriesOn(pool).query('SELECT 1')
     },
     close: () => {
-      closing ??= pool.end()
+      closing ??= Promise.all([...listeners].map((end) => end())).then(() => pool.end())
       return closing
     }
   }

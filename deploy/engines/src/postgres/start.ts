@@ -27,8 +27,14 @@ export const postgresPrograms = (): string | undefined => {
     .find((bin) => existsSync(join(bin, 'postgres')))
 }
 
-/** Starts the server; PostgreSQL refuses to run as root, so root runs it as the package's user `postgres`. */
-export const startPostgres = async (programs: string): Promise<PostgresProcess> => {
+/**
+ * Starts the server; PostgreSQL refuses to run as root, so root runs it as the package's user `postgres`. Unless it is
+ * durable, it leaves the writing to the disk to the system.
+ */
+export const startPostgres = async (
+  programs: string,
+  { isDurable = false }: { readonly isDurable?: boolean } = {}
+): Promise<PostgresProcess> => {
   const dir = mkdtempSync(join(tmpdir(), 'postgres-'))
   const owner = serverUser()
   if (owner !== undefined) chownSync(dir, owner.uid, owner.gid)
@@ -39,7 +45,18 @@ export const startPostgres = async (programs: string): Promise<PostgresProcess> 
     ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--no-instructions'],
     { cwd: dir, stdio: 'pipe', ...owner }
   )
-  const options = ['-D', data, '-h', '127.0.0.1', '-p', String(port), '-k', dir, '-c', 'fsync=off']
+  const options = [
+    '-D',
+    data,
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-k',
+    dir,
+    '-c',
+    `fsync=${isDurable ? 'on' : 'off'}`
+  ]
   let server: ChildProcess | undefined
   const start = async (): Promise<void> => {
     server = spawn(join(programs, 'postgres'), options, { cwd: dir, stdio: ['ignore', 'ignore', 'pipe'], ...owner })

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+import { query } from './query.js'
+
+/** The highest scores, equal ones by name without case. */
+export const highestScores = query({
+  params: z.object({ limit: z.int() }),
+  row: z.object({
+    rank: z.coerce.number().int(),
+    username: z.string(),
+    totalScore: z.int(),
+    achievementCount: z.int()
+  }),
+  sql: `
+    SELECT toFloat64(r.rank) AS rank, r.username AS username, r.score AS totalScore, r.achievements AS achievementCount
+    FROM (
+      SELECT s.user_key, s.username, s.score, s.achievements, rank() OVER (ORDER BY s.score DESC) AS rank
+      FROM achievement_score AS s FINAL
+    ) AS r
+    ORDER BY r.score DESC, r.user_key
+    LIMIT {limit: UInt32}`
+})

@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { query } from './query.js'
+
+/**
+ * Of the `rows` newest unlock events those that count, newest first, and of one instant that first which was recorded
+ * last.
+ */
+export const newestUnlocks = query({
+  params: z.object({ rows: z.int() }),
+  row: z.object({
+    username: z.string(),
+    achievementId: z.int(),
+    points: z.int(),
+    unlockedMs: z.int().nonnegative()
+  }),
+  sql: `
+    SELECT DISTINCT
+      u.username AS username,
+      u.achievement_id AS achievementId,
+      u.points AS points,
+      toFloat64(toUnixTimestamp64Milli(u.ts)) AS unlockedMs,
+      u.age AS age
+    FROM (
+      SELECT f.ts, f.user_key, f.achievement_id, f.age
+      FROM achievement_unlock_feed AS f
+      ORDER BY f.ts DESC, f.age
+      LIMIT {rows: UInt32}
+    ) AS n
+    INNER JOIN (
+      SELECT a.user_key, a.achievement_id, a.username, a.points, a.ts, a.age
+      FROM achievement_unlock AS a FINAL
+      WHERE (a.user_key, a.achievement_id) IN (
+        SELECT f.user_key, f.achievement_id FROM achievement_unlock_feed AS f
+        ORDER BY f.ts DESC, f.age
+        LIMIT {rows: UInt32})
+    ) AS u ON u.user_key = n.user_key AND u.achievement_id = n.achievement_id AND u.age = n.age
+    ORDER BY u.ts DESC, u.age`
+})
+
+/** How many unlock events there are, those that do not count included. */
+export const unlockEventCount = query({
+  params: z.object({}),
+  row: z.object({ events: z.coerce.number().int() }),
+  sql: 'SELECT toFloat64(count()) AS events FROM achievement_unlock_feed AS f'
+})

@@ -1,0 +1,53 @@
+import { z } from 'zod'
+import { query } from './query.js'
+
+const Ms = z.int().nonnegative()
+const OfUser = z.object({ userKey: z.string() })
+
+/** What of a user is known from presence: each field by itself, with the instant of the sighting that said it. */
+export const PRESENCE_FIELDS = ['username', 'seen', 'period', 'online', 'game', 'gamertag'] as const
+
+/** A user's newest sightings, one row a field; see the table. */
+export const presenceFacts = query({
+  params: OfUser,
+  row: z.object({ field: z.enum(PRESENCE_FIELDS), value: z.string(), valueKey: z.string(), atMs: Ms }),
+  sql: `
+    SELECT l.field AS field, l.value AS value, l.value_key AS valueKey, toFloat64(toUnixTimestamp64Milli(l.ts)) AS atMs
+    FROM presence_latest AS l FINAL
+    WHERE l.user_key = {userKey: String}`
+})
+
+/** What all days of a user come to. */
+export const playTotals = query({
+  params: OfUser,
+  row: z.object({ seconds: z.int(), daysSeen: z.int() }),
+  sql: `
+    SELECT
+      toFloat64(sum(arraySum(mapValues(d.seconds)))) AS seconds,
+      toUInt32(countIf(d.online_sightings > 0)) AS daysSeen
+    FROM presence_day AS d FINAL
+    WHERE d.user_key = {userKey: String}`
+})
+
+/** The days of a stretch on which a user was seen or played, oldest first; whole seconds by game. */
+export const playDays = query({
+  params: OfUser.extend({ fromDay: z.iso.date(), toDay: z.iso.date() }),
+  row: z.object({
+    day: z.iso.date(),
+    isSeen: z.coerce.boolean(),
+    games: z.array(z.string()),
+    seconds: z.array(z.int())
+  }),
+  sql: `
+    SELECT
+      toString(d.day) AS day,
+      d.online_sightings > 0 AS isSeen,
+      mapKeys(d.seconds) AS games,
+      mapValues(d.seconds) AS seconds
+    FROM presence_day AS d FINAL
+    WHERE d.user_key = {userKey: String}
+      AND d.day >= {fromDay: Date}
+      AND d.day < {toDay: Date}
+      AND (d.sightings > 0 OR notEmpty(d.seconds))
+    ORDER BY d.day`
+})

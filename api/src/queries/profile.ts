@@ -1,0 +1,29 @@
+import { SocialLink } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { WriteSide } from '../write-side.js'
+
+/** What a user says of themselves, as PostgreSQL has it. `session_gamertag` is that of the last verified session. */
+export const ProfileRow = z.object({
+  username: z.string(),
+  avatar_url: z.string(),
+  avatar_hue: z.int().nullable(),
+  display_name_override: z.string().nullable(),
+  linked_gamertag: z.string(),
+  session_gamertag: z.string(),
+  bio: z.string(),
+  chat_profile_url: z.string(),
+  social_links: z.array(SocialLink)
+})
+export type ProfileRow = z.infer<typeof ProfileRow>
+
+/** The profile of a user; none before a first verified session. */
+export async function profileOf(writes: Pick<WriteSide, 'query'>, userKey: string): Promise<ProfileRow | undefined> {
+  const [row] = await writes.query(PROFILE, [userKey])
+  return row === undefined ? undefined : ProfileRow.parse(row)
+}
+
+const PROFILE = `
+  SELECT p.username, p.avatar_url, p.avatar_hue, p.display_name_override, p.linked_gamertag, p.session_gamertag, p.bio,
+    p.chat_profile_url, p.social_links
+  FROM profile AS p
+  WHERE p.user_key = $1`

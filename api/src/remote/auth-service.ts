@@ -1,0 +1,49 @@
+import { Refusal, Username } from '@gamenet/schemas'
+import { z } from 'zod'
+import { LEFT_ALONE_MS, openRemote, type RemoteOptions } from './remote.js'
+
+/** Who a session is, as the auth service says. */
+export type Verified = { readonly username: string; readonly gamertag: string }
+
+export type AuthService = {
+  /** Who the key's session is; undefined when it has none. Rejects with `auth_away` when nobody can say. */
+  verify(sessionKey: string): Promise<Verified | undefined>
+  close(): Promise<void>
+}
+
+const GAMERTAG_LENGTH_MAX = 200
+
+const Valid = z.object({
+  valid: z.literal(true),
+  username: Username,
+  gamertag: z
+    .string()
+    .max(GAMERTAG_LENGTH_MAX)
+    .regex(/^[^\p{Cc}\p{Cs}]*$/u)
+    .nullish()
+})
+const Invalid = z.union([z.object({ valid: z.literal(false) }), z.object({ error: z.string() })])
+
+/** `{auth_url}`; without one nobody can say who a session is. */
+export function openAuthService(options: RemoteOptions | undefined): AuthService {
+  if (options === undefined)
+    return { verify: async () => refuse(new Error('AUTH_URL is not set')), close: async () => undefined }
+  const remote = openRemote(options)
+  return {
+    async verify(sessionKey) {
+      const found = await remote
+        .ask({ path: '/api/auth/verify', body: { sessionKey } }, (status, json) => {
+          const valid = Valid.safeParse(json)
+          if (status === 200 && valid.success) return valid.data
+          return status === 401 && Invalid.safeParse(json).success ? 'invalid' : undefined
+        })
+        .catch(refuse)
+      return found === 'invalid' ? undefined : { username: found.username, gamertag: found.gamertag ?? '' }
+    },
+    close: () => remote.close()
+  }
+}
+
+function refuse(cause: unknown): never {
+  throw new Refusal('auth_away', [], { retryAfterSeconds: LEFT_ALONE_MS / 1000, cause })
+}

@@ -1,0 +1,24 @@
+import { AchievementLeaderboard } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/answer.js'
+import { integer } from '../http/parameters.js'
+import { highestScores } from '../queries/achievement-score.js'
+import { rowsOf } from '../queries/query.js'
+import { ACHIEVEMENT_TAGS } from './achievement.js'
+
+/** Row 9: who has the highest scores. */
+export const achievementLeaderboard: Endpoint<{ limit: number }, { limit: number }> = {
+  operationId: 'getAchievementLeaderboard',
+  path: '/api/achievements/leaderboard',
+  tags: ACHIEVEMENT_TAGS,
+  summary: 'The highest achievement scores',
+  description: 'Equal scores share a rank (1, 1, 3) and stand in the order of their names without case.',
+  input: z.object({ limit: integer({ min: 1, max: 100 }).default(25).describe('At most so many users.') }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'achievement-score' }],
+  answer: async ({ limit }, { tables, signal }) => ({
+    body: { leaderboard: await rowsOf(tables, highestScores, { limit }, { signal }) }
+  }),
+  response: AchievementLeaderboard,
+  example: { leaderboard: [{ rank: 1, username: 'LuckyBadger', totalScore: 240, achievementCount: 12 }] }
+}

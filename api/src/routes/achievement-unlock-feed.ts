@@ -1,0 +1,53 @@
+import { newUnlock, RecentUnlocks } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { integer } from '../http/parameters.js'
+import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-feed.js'
+import { rowsOf } from '../queries/query.js'
+import { ACHIEVEMENT_TAGS } from './achievement.js'
+
+/** Events that are read for each unlock that is asked for; hardly ever does one not count. */
+const READ_AHEAD = 2
+
+/** Row 10: who has unlocked what just now. */
+export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
+  operationId: 'getRecentUnlocks',
+  path: '/api/achievements/recent',
+  tags: ACHIEVEMENT_TAGS,
+  summary: 'The newest unlocks',
+  description: 'Of all users, newest first. Of a hidden achievement nothing is told but its number and points.',
+  input: z.object({ limit: integer({ min: 1, max: 100 }).default(10).describe('At most so many unlocks.') }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'achievement-unlock-feed' }, { projection: 'achievement-unlock' }],
+  answer: async ({ limit }, context) => ({
+    body: {
+      recent: (await newest(limit, context)).flatMap(({ username, ...unlock }) => {
+        const shown = newUnlock(unlock)
+        return shown === undefined ? [] : { username, ...shown }
+      })
+    }
+  }),
+  response: RecentUnlocks,
+  example: {
+    recent: [
+      {
+        username: 'LuckyBadger',
+        unlockedAt: '2026-03-14T20:00:00Z',
+        achievementId: 39,
+        achievementKey: 'halo-hour',
+        achievementName: 'Boots on the Ground (Halo 2)',
+        gameName: 'Halo 2',
+        points: 5
+      }
+    ]
+  }
+}
+
+/** The newest unlocks that count: more events are read until there are enough of them, or no more. */
+async function newest(limit: number, { tables, signal }: AnswerContext) {
+  const [count] = await rowsOf(tables, unlockEventCount, {}, { signal })
+  for (let rows = limit * READ_AHEAD; ; rows *= 8) {
+    const found = await rowsOf(tables, newestUnlocks, { rows }, { signal })
+    if (found.length >= limit || rows >= (count?.events ?? 0)) return found.slice(0, limit)
+  }
+}

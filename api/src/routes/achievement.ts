@@ -1,0 +1,160 @@
+import {
+  AchievementCatalog,
+  achievementById,
+  achievementGroups,
+  achievements,
+  instantOf,
+  revealedOf,
+  shownGroups,
+  UserAchievements,
+  type VeiledAchievement,
+  veiled
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import { achieverCount, unlockCounts } from '../queries/achievement.js'
+import { unlocksOfUser } from '../queries/achievement-unlock.js'
+import { rowsOf } from '../queries/query.js'
+import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+
+export const ACHIEVEMENT_TAGS = ['Achievements']
+
+/** The pictures of groups are those of their titles. */
+const READS_IMAGES: readonly Dependency[] = achievementGroups.flatMap(({ titleId }) =>
+  titleId === null ? [] : { projection: 'title', key: titleId }
+)
+
+const shownExample = {
+  id: 39,
+  key: 'halo-hour',
+  name: 'Boots on the Ground',
+  description: 'Play Halo 2 for an hour.',
+  points: 5,
+  is_hidden: false,
+  game_title_id: '4d530064',
+  category: '4d530064',
+  image_url: 'https://images.example.org/halo2.png'
+}
+
+const groupExample = {
+  groupId: '4d530064',
+  displayName: 'Halo 2',
+  titleId: '4d530064',
+  imageUrl: 'https://images.example.org/halo2.png'
+}
+
+/** Row 8: what there is to achieve. */
+export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
+  operationId: 'getAchievements',
+  path: '/api/achievements',
+  tags: ACHIEVEMENT_TAGS,
+  summary: 'All achievements',
+  description:
+    'Every achievement in the order of the catalogue, its group, and how many users have it. A hidden one tells its number and points alone.',
+  input: z.object({}),
+  resolve: () => ({}),
+  reads: () => [{ projection: 'achievement-unlock' }, { projection: 'achievement-score' }, ...READS_IMAGES],
+  answer: async (_, context) => ({ body: await answerCatalog(context) }),
+  response: AchievementCatalog,
+  example: {
+    achievements: [{ ...shownExample, unlock_count: 41 }],
+    groups: [{ ...groupExample, totalCount: 1, totalPoints: 5 }],
+    stats: { maxGamerscore: 5, totalAchievements: 1, playersWithAchievements: 41 }
+  }
+}
+
+/** Row 2: what a user has achieved. */
+export const userAchievements: Endpoint<{ username: string }, AskedUser> = {
+  operationId: 'getUserAchievements',
+  path: '/api/profile/:username/achievements',
+  tags: ACHIEVEMENT_TAGS,
+  summary: 'Achievements of a user',
+  description:
+    'What the user has unlocked, newest first, and all groups with what is still locked. A hidden achievement that this user has unlocked says here, and nowhere else, what it is: `revealed_name`, `revealed_description`.',
+  input: z.object({ username: usernameParameter }),
+  resolve: ({ username }) => askedUser(username),
+  reads: ({ userKey }) => [...readsUser(userKey), { projection: 'achievement-unlock', key: userKey }, ...READS_IMAGES],
+  answer: async (asked, context) => ({ body: await answerUser(asked, context) }),
+  response: UserAchievements,
+  example: {
+    score: 5,
+    achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00Z' }],
+    groups: [
+      {
+        ...groupExample,
+        unlockedCount: 1,
+        totalCount: 1,
+        earnedPoints: 5,
+        achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00Z' }]
+      }
+    ]
+  },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+async function answerCatalog(context: AnswerContext): Promise<AchievementCatalog> {
+  const { tables, signal } = context
+  const [counts, [achievers], imageOf] = await Promise.all([
+    rowsOf(tables, unlockCounts, {}, { signal }),
+    rowsOf(tables, achieverCount, {}, { signal }),
+    imagesOf(context)
+  ])
+  const users = new Map(counts.map(({ achievementId, users }) => [achievementId, users]))
+  const all = achievements.map((each) => ({ ...veiled(each, imageOf), unlock_count: users.get(each.id) ?? 0 }))
+  return {
+    achievements: all,
+    groups: shownGroups.map((group) => {
+      const own = all.filter(({ category }) => category === group.groupId)
+      return { ...group, imageUrl: imageOf(group.titleId), totalCount: own.length, totalPoints: pointsOf(own) }
+    }),
+    stats: {
+      maxGamerscore: pointsOf(all),
+      totalAchievements: all.length,
+      playersWithAchievements: achievers?.users ?? 0
+    }
+  }
+}
+
+async function answerUser(asked: AskedUser, context: AnswerContext): Promise<UserAchievements> {
+  const { tables, signal } = context
+  const [, unlocks, imageOf] = await Promise.all([
+    knownUser(asked, context),
+    rowsOf(tables, unlocksOfUser, { userKey: asked.userKey }, { signal }),
+    imagesOf(context)
+  ])
+  const earned = unlocks.flatMap(({ achievementId, points, unlockedMs }) => {
+    const achievement = achievementById.get(achievementId)
+    if (achievement === undefined) return []
+    const shown = { ...veiled(achievement, imageOf), points, ...revealedOf(achievement) }
+    return { ...shown, earned: true as const, unlocked_at: instantOf(unlockedMs) }
+  })
+  const byId = new Map(earned.map((each) => [each.id, each]))
+  const all = achievements.map(
+    (each) => byId.get(each.id) ?? { ...veiled(each, imageOf), earned: false, unlocked_at: null }
+  )
+  return {
+    score: pointsOf(unlocks),
+    achievements: earned,
+    groups: shownGroups.map((group) => {
+      const own = all.filter(({ category }) => category === group.groupId)
+      const ownEarned = own.filter(({ earned }) => earned)
+      return {
+        ...group,
+        imageUrl: imageOf(group.titleId),
+        unlockedCount: ownEarned.length,
+        totalCount: own.length,
+        earnedPoints: pointsOf(ownEarned),
+        achievements: own
+      }
+    })
+  }
+}
+
+async function imagesOf(context: AnswerContext): Promise<(titleId: string | null) => string> {
+  const titles = await context.catalog()
+  return (titleId) => (titleId === null ? '' : (titles.byId(titleId)?.image ?? ''))
+}
+
+function pointsOf(list: readonly Pick<VeiledAchievement, 'points'>[]): number {
+  return list.reduce((sum, { points }) => sum + points, 0)
+}

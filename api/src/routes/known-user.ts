@@ -1,0 +1,68 @@
+import { nameKey, Refusal } from '@gamenet/schemas'
+import type { AnswerContext, Dependency } from '../answers/answer.js'
+import { shown, username } from '../http/parameters.js'
+import { type PRESENCE_FIELDS, presenceFacts } from '../queries/play-time.js'
+import { type ProfileRow, profileOf } from '../queries/profile.js'
+import { rowsOf } from '../queries/query.js'
+
+/** The path parameter `:username`. */
+export const usernameParameter = username().describe('The name of a user, percent-encoded, compared without case.')
+
+/** A user as an answer is made for: by key, and as was asked for, which only a refusal shows. */
+export type AskedUser = { readonly userKey: string; readonly username: string }
+
+/** Which user a path names. */
+export function askedUser(name: string): AskedUser {
+  return { userKey: nameKey(name), username: name }
+}
+
+type Sighted = { readonly value: string; readonly valueKey: string; readonly atMs: number }
+
+/** What presence knows of a user, each field as its newest sighting said it. */
+export type PresenceFacts = Readonly<Partial<Record<(typeof PRESENCE_FIELDS)[number], Sighted>>>
+
+/** A user of whom something is known. */
+export type KnownUser = {
+  readonly userKey: string
+  /** The stored spelling: that of the last verified session, else the newest that presence saw. */
+  readonly username: string
+  readonly profile: ProfileRow | undefined
+  readonly presence: PresenceFacts
+  readonly hasPresence: boolean
+  readonly player: BoardName
+}
+
+/** The name under which a user's entries on boards are looked for, and where it comes from. */
+export type BoardName = { readonly name: string; readonly key: string; readonly from: 'linked' | 'seen' | 'username' }
+
+/** What {@link knownUser} reads. */
+export function readsUser(userKey: string): Dependency[] {
+  return [
+    { projection: 'profile', key: userKey },
+    { projection: 'presence-latest', key: userKey }
+  ]
+}
+
+/** A user whom a profile or presence knows. Refuses any other. */
+export async function knownUser(
+  asked: AskedUser,
+  { tables, writes, signal }: Pick<AnswerContext, 'tables' | 'writes' | 'signal'>
+): Promise<KnownUser> {
+  const { userKey } = asked
+  const [profile, facts] = await Promise.all([
+    profileOf(writes, userKey),
+    rowsOf(tables, presenceFacts, { userKey }, { signal })
+  ])
+  const presence: PresenceFacts = Object.fromEntries(facts.map(({ field, ...sighted }) => [field, sighted]))
+  const username = profile?.username ?? presence.username?.value
+  if (username === undefined) throw new Refusal('user_unknown', [shown(asked.username)])
+  const player = boardName(username, profile, presence)
+  return { userKey, username, profile, presence, hasPresence: facts.length > 0, player }
+}
+
+function boardName(username: string, profile: ProfileRow | undefined, { gamertag }: PresenceFacts): BoardName {
+  const linked = profile?.linked_gamertag ?? ''
+  if (linked !== '') return { name: linked, key: nameKey(linked), from: 'linked' }
+  if (gamertag !== undefined) return { name: gamertag.value, key: gamertag.valueKey, from: 'seen' }
+  return { name: username, key: nameKey(username), from: 'username' }
+}

@@ -1,0 +1,101 @@
+import { DailyPlayTime } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { integer } from '../http/parameters.js'
+import { type Catalog, compareNames } from '../queries/catalog.js'
+import { playDays } from '../queries/play-time.js'
+import { rowsOf } from '../queries/query.js'
+import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { PROFILE_TAGS } from './profile.js'
+import { titledGame } from './user-game.js'
+
+const DAY_MS = 86_400_000
+/** A period has a day at most, and an interval three periods: so far from its instant a sighting changes days. */
+const REACH_MS = 3 * DAY_MS
+
+type PlayTimeInput = { username: string; days: number }
+/** `names`: those that titles have, for the answer finds titles by the names that presence gives. */
+type AskedDays = AskedUser & { readonly fromMs: number; readonly toMs: number; readonly names: string }
+
+/** How long a user played, by day and game. */
+export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
+  operationId: 'getPlayTime',
+  path: '/api/profile/:username/play-time',
+  tags: PROFILE_TAGS,
+  summary: 'Play time of a user by day and game',
+  description:
+    'UTC days, today included, oldest first. An interval between two sightings in the same game counts when it is no longer than three periods of the later one; it is cut at midnight.',
+  input: z.object({
+    username: usernameParameter,
+    days: integer({ min: 1, max: 365 }).default(30).describe('UTC days, today included.')
+  }),
+  resolve: async ({ username, days }, { nowMs, catalog }) => {
+    const toMs = Math.floor(nowMs / DAY_MS) * DAY_MS + DAY_MS
+    return { ...askedUser(username), fromMs: toMs - days * DAY_MS, toMs, names: (await catalog()).digest() }
+  },
+  reads: ({ userKey, fromMs, toMs }) => [
+    ...readsUser(userKey),
+    { projection: 'presence-day', key: userKey, fromMs: fromMs - REACH_MS, toMs: toMs + REACH_MS },
+    { projection: 'title' }
+  ],
+  answer: async (asked, context) => ({ body: await answerDays(asked, context) }),
+  response: DailyPlayTime,
+  example: {
+    username: 'LuckyBadger',
+    totalMinutes: 95,
+    daysSeen: 1,
+    days: [
+      {
+        date: '2026-03-14',
+        totalMinutes: 95,
+        isSeen: true,
+        games: [{ gameName: 'Halo 2', titleId: '4d530064', totalMinutes: 95, seconds: 5730 }]
+      }
+    ]
+  },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+type DayRow = z.infer<(typeof playDays)['row']>
+
+async function answerDays(asked: AskedDays, context: AnswerContext): Promise<DailyPlayTime> {
+  const { tables, signal } = context
+  const params = { userKey: asked.userKey, fromDay: dateOf(asked.fromMs), toDay: dateOf(asked.toMs) }
+  const [{ username }, rows, titles] = await Promise.all([
+    knownUser(asked, context),
+    rowsOf(tables, playDays, params, { signal }),
+    context.catalog()
+  ])
+  return {
+    username,
+    totalMinutes: Math.floor(sum(rows.flatMap(({ seconds }) => seconds)) / 60),
+    daysSeen: rows.filter(({ isSeen }) => isSeen).length,
+    days: rows.map((row) => ({
+      date: row.day,
+      totalMinutes: Math.floor(sum(row.seconds) / 60),
+      isSeen: row.isSeen,
+      games: gamesOf(row, titles)
+    }))
+  }
+}
+
+/** The games of a day, longest played first; two spellings of one title are one game. */
+function gamesOf(row: DayRow, titles: Catalog): DailyPlayTime['days'][number]['games'] {
+  const games = new Map<string, { gameName: string; titleId: string | null; seconds: number }>()
+  for (const [n, game] of row.games.entries()) {
+    const { key, gameName, titleId } = titledGame(game, titles)
+    const seconds = (games.get(key)?.seconds ?? 0) + (row.seconds[n] ?? 0)
+    games.set(key, { gameName, titleId, seconds })
+  }
+  return [...games.values()]
+    .sort((a, b) => b.seconds - a.seconds || compareNames(a.gameName, b.gameName))
+    .map(({ gameName, titleId, seconds }) => ({ gameName, titleId, totalMinutes: Math.floor(seconds / 60), seconds }))
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function dateOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

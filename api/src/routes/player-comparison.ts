@@ -1,0 +1,124 @@
+import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { nextLink } from '../http/next-link.js'
+import { integer, twoNames } from '../http/parameters.js'
+import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'
+import { rowsOf } from '../queries/query.js'
+import { readsNames } from './found-entry.js'
+
+const BOARDS_MAX = 1000
+const OFFSET_MAX = 10_000
+const PATH = '/api/players/compare'
+
+type AskedComparison = { readonly names: readonly [string, string]; readonly limit: number; readonly offset: number }
+
+/** How two players stand to one another. */
+export const playerComparison: Endpoint<AskedComparison, AskedComparison> = {
+  operationId: 'comparePlayers',
+  path: PATH,
+  tags: ['Players'],
+  summary: 'Two players, board by board',
+  description:
+    'The boards that both stand on, who leads on each, and totals. Names are those on boards, whole and compared without case; every spelling counts, and of several entries on one board the best. A player who stands on no board shares none: 200 and empty.',
+  input: z.object({
+    names: twoNames().describe('Two whole names, separated by a comma.'),
+    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('At most so many boards.'),
+    offset: integer({ min: 0, max: OFFSET_MAX }).default(0).describe('So many of the first are left out.')
+  }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'player-entry' }, ...readsNames('')],
+  answer: answerComparison,
+  response: PlayerComparison,
+  example: {
+    players: [
+      { playerName: 'ann', leaderboardsOn: 12, leads: 1 },
+      { playerName: 'bob', leaderboardsOn: 3, leads: 0 }
+    ],
+    total: 1,
+    ties: 0,
+    boards: [
+      {
+        leaderboardId: 1,
+        leaderboardName: 'Best laps',
+        titleId: '4d5307e6',
+        gameName: 'Halo 3',
+        leader: 'ann',
+        gap: 45,
+        entries: [
+          {
+            playerName: 'Ann',
+            rank: 1,
+            rating: '01:02.300',
+            timeMs: 62_300,
+            timeFormatted: '1:02.300',
+            isTime: true
+          },
+          {
+            playerName: 'bob',
+            rank: 2,
+            rating: '01:02.345',
+            timeMs: 62_345,
+            timeFormatted: '1:02.345',
+            isTime: true
+          }
+        ]
+      }
+    ]
+  },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+}
+
+async function answerComparison(asked: AskedComparison, context: AnswerContext): Promise<Made> {
+  const { tables, signal } = context
+  const { names, limit, offset } = asked
+  const [first, second] = names
+  const keys = { first: nameKey(first), second: nameKey(second) }
+  const [rows, [totals], boards, titles] = await Promise.all([
+    rowsOf(tables, sharedBoards, { ...keys, limit, offset }, { signal }),
+    rowsOf(tables, comparedTotals, keys, { signal }),
+    context.boards(),
+    context.catalog()
+  ])
+  const { one = 0, other = 0, both = 0, oneLeads = 0, otherLeads = 0 } = totals ?? {}
+  const body: PlayerComparison = {
+    players: [
+      { playerName: first, leaderboardsOn: one, leads: oneLeads },
+      { playerName: second, leaderboardsOn: other, leads: otherLeads }
+    ],
+    total: both,
+    ties: both - oneLeads - otherLeads,
+    boards: rows.map((row) => ({
+      leaderboardId: row.leaderboardId,
+      leaderboardName: boards.nameOf(row),
+      titleId: row.titleId,
+      gameName: titles.named(row.titleId).name,
+      ...judged(entryOf(row.one), entryOf(row.other), names)
+    }))
+  }
+  const next = offset + limit
+  if (next >= both || next > OFFSET_MAX) return { body }
+  return { body, headers: nextLink(PATH, { names: names.join(','), limit, offset: next }) }
+}
+
+type Entry = PlayerComparison['boards'][number]['entries'][number]
+type EntryColumns = z.infer<(typeof sharedBoards)['row']>['one']
+
+function entryOf([playerName, rank, rating, [timeMs]]: EntryColumns): Entry {
+  const timeFormatted = timeMs === null ? '' : timeText(timeMs)
+  return { playerName, rank, rating, timeMs: timeMs ?? 0, timeFormatted, isTime: timeMs !== null }
+}
+
+/** Who of two leads by rank, and by how much. */
+function judged(
+  one: Entry,
+  other: Entry,
+  [first, second]: readonly [string, string]
+): Pick<PlayerComparison['boards'][number], 'leader' | 'gap' | 'entries'> {
+  const leader = one.rank === other.rank ? null : one.rank < other.rank ? first : second
+  return { leader, gap: measureGap(readOf(one), readOf(other)), entries: [one, other] }
+}
+
+function readOf({ rating, timeMs, isTime }: Entry): { rating: string; timeMs: number | null } {
+  return { rating, timeMs: isTime ? timeMs : null }
+}

@@ -1,0 +1,221 @@
+import { BIO_LENGTH_MAX, EditedProfile, nameKey, Refusal, SOCIAL_LINKS_MAX, type SocialLink } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Action, ActionContext } from '../answers/action.js'
+import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } from '../http/body.js'
+import { parseInput, shown } from '../http/parameters.js'
+import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
+import { editProfile as keepEdit, type ProfileEdit, readProfile } from '../writes/profile.js'
+import { isConsoleVerified, keepUser, type ProfileState } from '../writes/user.js'
+import { usernameParameter } from './known-user.js'
+
+const URL_LENGTH_MAX = 2048
+const NAME_LENGTH_MAX = 64
+const CHAT_URL_LENGTH_MAX = 300
+/** An edit is begun again when the profile was made or linked anew meanwhile. */
+const TRIES_MAX = 3
+
+const urlField = (allowed: string, isAllowed: (given: string) => boolean) =>
+  bodyField(allowed, { type: 'string', maxLength: URL_LENGTH_MAX }, (raw) =>
+    typeof raw === 'string' && isAllowed(raw) ? raw : undefined
+  )
+
+const nameField = (allowed: string, isAllowed: (given: string) => boolean) =>
+  bodyField(allowed, { type: 'string', maxLength: NAME_LENGTH_MAX }, (raw) =>
+    typeof raw === 'string' && isAllowed(raw) ? raw : undefined
+  )
+
+const oneName = nameField(`1 to ${NAME_LENGTH_MAX} characters on one line`, (given) => isName(given, NAME_LENGTH_MAX))
+
+/** Read only when the profile may have links. */
+const Links = z.object({
+  social_links: bodyObjects(
+    'links',
+    { min: 0, max: SOCIAL_LINKS_MAX, isStrict: true },
+    {
+      platform: oneName,
+      url: urlField(`an https address of at most ${URL_LENGTH_MAX} characters`, isHttpsAddress),
+      label: oneName.optional()
+    }
+  )
+})
+
+const shape = {
+  avatar_url: urlField(
+    `"" or an https address of at most ${URL_LENGTH_MAX} characters`,
+    (given) => given === '' || isHttpsAddress(given)
+  )
+    .optional()
+    .describe('The address of a picture; "" for none.'),
+  avatar_hue: orNull(bodyInteger({ min: 0, max: 359 }))
+    .optional()
+    .describe('Colour of the drawn avatar, in degrees.'),
+  chat_profile_url: bodyField(
+    'the address of a profile on the chat platform, or "" to unlink it',
+    { type: 'string', maxLength: CHAT_URL_LENGTH_MAX },
+    (raw) => (typeof raw === 'string' && raw.length <= CHAT_URL_LENGTH_MAX ? raw : undefined)
+  )
+    .optional()
+    .describe('Verified by asking the platform for the account; "" clears it, and social_links with it.'),
+  display_name_override: bodyField(
+    `1 to ${NAME_LENGTH_MAX} characters on one line, or null`,
+    { type: ['string', 'null'], maxLength: NAME_LENGTH_MAX },
+    readDisplayName
+  )
+    .optional()
+    .describe('Trimmed; null to be shown by username.'),
+  linked_gamertag: nameField(
+    `"" or 1 to ${NAME_LENGTH_MAX} characters on one line`,
+    (given) => given === '' || isName(given, NAME_LENGTH_MAX)
+  )
+    .optional()
+    .describe('The name on boards; "" for none.'),
+  bio: bodyField(
+    `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks`,
+    { type: 'string', maxLength: BIO_LENGTH_MAX },
+    (raw) => (typeof raw === 'string' && isProse(raw, BIO_LENGTH_MAX) ? raw : undefined)
+  ).optional(),
+  sync_avatar_from_chat: bodyField('true or false', { type: 'boolean' }, (raw) =>
+    typeof raw === 'boolean' ? raw : undefined
+  )
+    .optional()
+    .describe('True takes the avatar of the linked chat account, once, instead of `avatar_url`.'),
+  social_links: z
+    .unknown()
+    .optional()
+    .meta({
+      ...jsonSchemaOf(Links.shape.social_links),
+      description: 'Allowed with a linked and verified chat profile alone; all of them at once.'
+    })
+}
+
+type Fields = z.infer<ReturnType<typeof strictFields<typeof shape>>>
+
+/** Row 5: a user edits their own profile. */
+export const editProfile: Action<{ username: string }, Fields> = {
+  operationId: 'editProfile',
+  path: '/api/profile/:username',
+  methods: ['PATCH', 'PUT'],
+  tags: ['Profiles'],
+  summary: 'Edit your own profile',
+  description:
+    'Only the fields that are given change; of two edits at once the later one wins in each. Text is kept as it was sent, HTML too: escape what you show.',
+  parameters: z.object({ username: usernameParameter }),
+  body: strictFields(shape),
+  bodyExample: { bio: 'Racing since 2004.', linked_gamertag: 'Lucky Badger' },
+  permit: ({ username }, session) => {
+    if (nameKey(String(username)) !== session.userKey) {
+      throw new Refusal('profile_not_owned', [shown(String(username))])
+    }
+  },
+  act: (_parameters, fields, context) => edit(fields, context),
+  response: EditedProfile,
+  example: {
+    avatar_url: 'https://images.example.org/badger.png',
+    avatar_hue: 120,
+    chat_profile_url: 'https://chat.example.org/users/12345678901234567',
+    display_name_override: 'Badger',
+    linked_gamertag: 'Lucky Badger',
+    console_verified: true,
+    bio: 'Racing since 2004.',
+    social_links: [{ platform: 'videos', url: 'https://videos.example.org/badger' }],
+    sync_avatar_from_chat: false
+  },
+  refuses: {
+    403: 'The session is not of the owner, or social_links was given without a verified chat profile.',
+    502: 'The chat platform cannot be asked at the moment; nothing was changed.'
+  }
+}
+
+async function edit(fields: Fields, context: ActionContext): Promise<EditedProfile> {
+  const { session, chat, writes, nowMs } = context
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const before = await readProfile(writes, session.userKey)
+    if (before === undefined) {
+      await keepUser(context, session, 'return')
+      continue
+    }
+    const wanted = await wantedEdit(fields, before, chat)
+    const kept = await keepEdit(writes, session.userKey, wanted, nowMs)
+    if (kept === undefined) continue
+    if (kept.isNew) context.changed(['profile', session.userKey])
+    return shownTo(kept.state, wanted.avatarOf !== undefined)
+  }
+  throw new Refusal('engine_busy')
+}
+
+/** The chat platform is asked before the transaction begins: nobody waits for it but who asked. */
+async function wantedEdit(fields: Fields, before: ProfileState, chat: ChatPlatform): Promise<ProfileEdit> {
+  const { chat_profile_url: chatUrl, sync_avatar_from_chat: isSynced, social_links: links, ...plain } = fields
+  const linked = chatUrl === undefined ? undefined : await linkedChat(chatUrl, chat)
+  const avatarOf = isSynced === true ? await accountAfter(linked, before, chat) : undefined
+  const readLinks = links === undefined ? undefined : (): SocialLink[] => readSocialLinks(links)
+  return { ...plain, chat: linked, avatarOf, readLinks }
+}
+
+async function linkedChat(given: string, chat: ChatPlatform): Promise<NonNullable<ProfileEdit['chat']> | null> {
+  if (given === '') return null
+  const address = chat.readProfileUrl(given)
+  if (address === undefined) {
+    throw new Refusal('chat_profile_unknown', [`is no address of a profile there: ${shown(given)}`])
+  }
+  const account = await chat.account(address.id)
+  if (account === undefined) throw new Refusal('chat_profile_unknown', [`is of no account: ${shown(given)}`])
+  return { url: address.url, account }
+}
+
+async function accountAfter(
+  linked: ProfileEdit['chat'],
+  before: ProfileState,
+  chat: ChatPlatform
+): Promise<ChatAccount> {
+  if (linked !== undefined && linked !== null) return linked.account
+  const account = linked === null || before.chat_id === null ? undefined : await chat.account(before.chat_id)
+  if (account !== undefined) return account
+  throw new Refusal('request_invalid', ['sync_avatar_from_chat needs a chat profile that is linked and still there'])
+}
+
+function readSocialLinks(given: unknown): SocialLink[] {
+  return parseInput(Links, { social_links: given }).social_links.map(({ platform, url, label }) => ({
+    platform,
+    url,
+    ...(label === undefined ? {} : { label })
+  }))
+}
+
+function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
+  return {
+    avatar_url: state.avatar_url,
+    avatar_hue: state.avatar_hue,
+    chat_profile_url: state.chat_profile_url,
+    display_name_override: state.display_name_override,
+    linked_gamertag: state.linked_gamertag,
+    console_verified: isConsoleVerified(state),
+    bio: state.bio,
+    social_links: state.social_links,
+    sync_avatar_from_chat: isSynced
+  }
+}
+
+/** Characters that no address has as they are, for a page to put it into an attribute; and no name or password in it. */
+function isHttpsAddress(given: string): boolean {
+  if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given)) {
+    return false
+  }
+  const address = URL.canParse(given) ? new URL(given) : undefined
+  return address !== undefined && address.username === '' && address.password === ''
+}
+
+function readDisplayName(raw: unknown): string | null | undefined {
+  if (raw === null) return null
+  const name = typeof raw === 'string' ? raw.trim() : ''
+  return isName(name, NAME_LENGTH_MAX) ? name : undefined
+}
+
+function orNull<Value>(schema: z.ZodType<Value>) {
+  return schema.nullable()
+}
+
+function jsonSchemaOf(schema: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...described } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' })
+  return described
+}

@@ -1,0 +1,150 @@
+import { instantOf, newUnlock, type PlayTime, type Profile, ProfileSummary } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { unlocksOfUser } from '../queries/achievement-unlock.js'
+import { playTotals } from '../queries/play-time.js'
+import type { ProfileRow } from '../queries/profile.js'
+import { rowsOf } from '../queries/query.js'
+import { boardStats } from '../queries/user-score.js'
+import { isConsoleVerified } from '../writes/user.js'
+import { type AskedUser, askedUser, knownUser, type PresenceFacts, readsUser, usernameParameter } from './known-user.js'
+
+export const PROFILE_TAGS = ['Profiles']
+
+const MINUTE_MS = 60_000
+const NEW_UNLOCKS_MS = 7 * 86_400_000
+/** A user seen online counts as online for so many of the sighting's own periods. */
+const PERIODS_ONLINE = 3
+
+/** `nowMs`: the minute that has begun. Who is online, and which unlocks are new, follows from it. */
+type AskedProfile = AskedUser & { readonly nowMs: number }
+
+/** Row 1: what is known of a user. */
+export const profile: Endpoint<{ username: string }, AskedProfile> = {
+  operationId: 'getProfile',
+  path: '/api/profile/:username',
+  tags: PROFILE_TAGS,
+  summary: 'Profile of a user',
+  description:
+    'What the user says of themselves, where and how long they played, what they unlocked and how they stand on leaderboards. Somebody is a user whom presence saw, or who has signed in; a name on a leaderboard alone is none.',
+  input: z.object({ username: usernameParameter }),
+  resolve: ({ username }, { nowMs }) => ({
+    ...askedUser(username),
+    nowMs: Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
+  }),
+  reads: ({ userKey }) => [
+    ...readsUser(userKey),
+    { projection: 'presence-day', key: userKey },
+    { projection: 'scrape', key: 'players' },
+    { projection: 'achievement-unlock', key: userKey },
+    { projection: 'player-entry' }
+  ],
+  answer: async (asked, context) => ({ body: await answerProfile(asked, context) }),
+  response: ProfileSummary,
+  example: {
+    username: 'LuckyBadger',
+    profile: {
+      avatar_url: 'https://images.example.org/badger.png',
+      chat_profile_url: 'https://chat.example.org/users/12345678901234567',
+      display_name_override: null,
+      linked_gamertag: 'Lucky Badger',
+      console_verified: true,
+      bio: 'Evenings, mostly.',
+      social_links: [{ platform: 'Video', url: 'https://video.example.org/luckybadger' }]
+    },
+    playTime: {
+      totalMinutes: 4321,
+      lastState: 'online',
+      currentGame: 'Halo 2',
+      lastPlayedGame: 'Halo 2',
+      lastPlayedAt: '2026-03-14T20:00:00Z',
+      lastOnlineAt: '2026-03-14T20:00:00Z',
+      lastCheckTs: '2026-03-14T20:00:00Z',
+      daysSeen: 97
+    },
+    achievementScore: 45,
+    achievementCount: 5,
+    newUnlocks: [
+      {
+        unlockedAt: '2026-03-13T21:14:00Z',
+        achievementId: 17,
+        achievementKey: 'on-the-board',
+        achievementName: 'On the Board (Network)',
+        gameName: 'Network',
+        points: 5
+      }
+    ],
+    leaderboardPlayerName: 'Lucky Badger',
+    leaderboardStats: { leaderboardsOn: 12, top10Count: 3 },
+    usesExplicitConsoleGamertag: true
+  },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+/** All statements are asked at once, but the one about boards, which needs the name that the others give. */
+async function answerProfile(asked: AskedProfile, context: AnswerContext): Promise<ProfileSummary> {
+  const { tables, signal } = context
+  const { userKey, nowMs } = asked
+  const [{ user, stats }, [totals], unlocks, checkedMs] = await Promise.all([
+    knownUser(asked, context).then(async (user) => {
+      const [stats] = await rowsOf(tables, boardStats, { playerKey: user.player.key }, { signal })
+      return { user, stats }
+    }),
+    rowsOf(tables, playTotals, { userKey }, { signal }),
+    rowsOf(tables, unlocksOfUser, { userKey }, { signal }),
+    context.playersCheckedMs()
+  ])
+  const newest = unlocks.filter(({ unlockedMs }) => unlockedMs >= nowMs - NEW_UNLOCKS_MS)
+  return {
+    username: user.username,
+    profile: shownProfile(user.profile),
+    playTime: {
+      totalMinutes: Math.floor((totals?.seconds ?? 0) / 60),
+      ...shownPresence(user.presence, checkedMs, nowMs),
+      daysSeen: totals?.daysSeen ?? 0
+    },
+    achievementScore: unlocks.reduce((sum, { points }) => sum + points, 0),
+    achievementCount: unlocks.length,
+    newUnlocks: newest.flatMap((unlock) => newUnlock(unlock) ?? []),
+    leaderboardPlayerName: user.player.name,
+    leaderboardStats: { leaderboardsOn: stats?.boards ?? 0, top10Count: stats?.top10 ?? 0 },
+    usesExplicitConsoleGamertag: user.player.from === 'linked'
+  }
+}
+
+/** The profile object of the contract; that of a user who never signed in says nothing. */
+export function shownProfile(row: ProfileRow | undefined): Profile {
+  return {
+    avatar_url: row?.avatar_url ?? '',
+    chat_profile_url: row?.chat_profile_url ?? '',
+    display_name_override: row?.display_name_override ?? null,
+    linked_gamertag: row?.linked_gamertag ?? '',
+    console_verified: row !== undefined && isConsoleVerified(row),
+    bio: row?.bio ?? '',
+    social_links: row?.social_links ?? []
+  }
+}
+
+/** Where a user is and was. A sighting online that is older than three of its periods says nothing of now. */
+function shownPresence(
+  { seen, period, online, game }: PresenceFacts,
+  checkedMs: number | null,
+  nowMs: number
+): Omit<PlayTime, 'totalMinutes' | 'daysSeen'> {
+  const reachMs = PERIODS_ONLINE * 1000 * Number(period?.value ?? 0)
+  const isOnline = seen?.value === 'online' && nowMs - seen.atMs <= reachMs
+  const currentGame = isOnline ? (online?.value ?? '') : ''
+  const lastCheckMs = Math.max(seen?.atMs ?? -1, checkedMs ?? -1)
+  return {
+    lastState: isOnline ? 'online' : 'offline',
+    currentGame: currentGame === '' ? null : currentGame,
+    lastPlayedGame: game?.value ?? null,
+    lastPlayedAt: atOf(game?.atMs),
+    lastOnlineAt: atOf(online?.atMs),
+    lastCheckTs: lastCheckMs < 0 ? null : instantOf(lastCheckMs)
+  }
+}
+
+function atOf(ms: number | undefined): string | null {
+  return ms === undefined ? null : instantOf(ms)
+}

@@ -1,0 +1,143 @@
+import {
+  averageOf,
+  COMMENT_LENGTH_MAX,
+  instantOf,
+  PRIOR_VOTES,
+  RatingGiven,
+  Refusal,
+  Reputation,
+  type ReputationTotals
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Action, ActionContext } from '../answers/action.js'
+import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { bodyField, bodyInteger, isProse } from '../http/body.js'
+import { integer, shown } from '../http/parameters.js'
+import { type ReputationRow, reputationOf } from '../queries/rating.js'
+import type { RatingKept } from '../writes/rating.js'
+import { keepSighted, keepUser } from '../writes/user.js'
+import { type AskedUser, askedUser, knownUser, usernameParameter } from './known-user.js'
+
+const PATH = '/api/profile/:username/reputation'
+/** A rating is begun again when a user was made known, or forgotten, meanwhile. */
+const TRIES_MAX = 3
+
+const totalsExample = { average: 4.91, ratingCount: 1, effectiveVotes: 11, priorOnly: false }
+const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-14T20:00:00Z' }
+
+type AskedReputation = AskedUser & { readonly feedbackLimit: number }
+
+/** Row 6: what others think of a user; with a session, what its user gave, too. */
+export const reputation: Endpoint<{ username: string; feedbackLimit: number }, AskedReputation> = {
+  operationId: 'getReputation',
+  path: PATH,
+  tags: ['Profiles'],
+  summary: 'Ratings of a profile',
+  description:
+    'A session is optional and never refused: `viewer` is null without a good one. An answer to a request with a session key is kept by nobody.',
+  input: z.object({
+    username: usernameParameter,
+    feedbackLimit: integer({ min: 1, max: 30 }).default(12).describe('At most so many ratings, the newest.')
+  }),
+  resolve: ({ username, feedbackLimit }) => ({ ...askedUser(username), feedbackLimit }),
+  reads: ({ userKey }) => [
+    { projection: 'rating', key: userKey },
+    { projection: 'profile', key: userKey }
+  ],
+  answer: (asked, context) => answerReputation(asked, null, context),
+  answerTo: (asked, viewer, context) => answerReputation(asked, viewer.userKey, context),
+  response: Reputation,
+  example: { ...totalsExample, feedback: [{ raterUsername: 'CalmOtter', ...verdictExample }], viewer: null },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+/** Row 7: a user rates another's profile. */
+export const rateProfile: Action<{ username: string }, { stars: number; comment?: string | null | undefined }> = {
+  operationId: 'rateProfile',
+  path: PATH,
+  methods: ['POST'],
+  tags: ['Profiles'],
+  summary: 'Rate a profile',
+  description:
+    'One rating a rater and profile: a second one replaces the first. A comment is kept as it was sent, HTML too: escape what you show.',
+  parameters: z.object({ username: usernameParameter }),
+  body: z.object({
+    stars: bodyInteger({ min: 1, max: 5 }),
+    comment: bodyField(
+      `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks`,
+      { type: ['string', 'null'], maxLength: COMMENT_LENGTH_MAX },
+      readComment
+    )
+      .optional()
+      .describe('Trimmed; a blank one is none.')
+  }),
+  bodyExample: { stars: 4, comment: 'Good sport.' },
+  act: ({ username }, { stars, comment }, context) => rate(askedUser(username), { stars, comment }, context),
+  response: RatingGiven,
+  example: { success: true, reputation: totalsExample, viewer: verdictExample },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+async function answerReputation(
+  asked: AskedReputation,
+  viewerKey: string | null,
+  context: AnswerContext
+): Promise<Made> {
+  const { userKey, feedbackLimit: limit } = asked
+  const row = await reputationOf(context.writes, { userKey, limit, viewerKey })
+  // Whom presence alone knows has no ratings yet.
+  if (!row.isKnown) await knownUser(asked, context)
+  const feedback = row.feedback.map(({ rater, ...given }) => ({ raterUsername: rater, ...verdictOf(given) }))
+  const viewer = row.viewer === null ? null : verdictOf(row.viewer)
+  return { body: { ...totalsOf(row), feedback, viewer } satisfies Reputation }
+}
+
+async function rate(
+  user: AskedUser,
+  { stars, comment = null }: { stars: number; comment?: string | null | undefined },
+  context: ActionContext
+): Promise<RatingGiven> {
+  const { session: rater, ratings, nowMs } = context
+  const { userKey } = user
+  if (userKey === rater.userKey) throw new Refusal('rating_of_self')
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+    const kept = await ratings.keep({ userKey, rater, stars, comment, nowMs })
+    if (kept.isRaterKnown && kept.isUserKnown) {
+      context.changed(['rating', userKey])
+      return { success: true, reputation: totalsOf(kept), viewer: verdictOf({ stars, comment, atMs: nowMs }) }
+    }
+    await makeKnown(user, kept, context)
+  }
+  throw new Refusal('engine_busy')
+}
+
+async function makeKnown(user: AskedUser, { isRaterKnown, isUserKnown }: RatingKept, context: ActionContext) {
+  if (!isUserKnown) {
+    const { userKey, username } = await knownUser(user, { ...context, signal: context.signal() })
+    if (!(await keepSighted(context, { userKey, username }))) {
+      throw new Refusal('user_unknown', [shown(user.username)])
+    }
+  }
+  if (!isRaterKnown) await keepUser(context, context.session, 'return')
+}
+
+function totalsOf({ ratingCount, starsSum }: Pick<ReputationRow, 'ratingCount' | 'starsSum'>): ReputationTotals {
+  return {
+    average: averageOf(starsSum, ratingCount),
+    ratingCount,
+    effectiveVotes: ratingCount + PRIOR_VOTES,
+    priorOnly: ratingCount === 0
+  }
+}
+
+function verdictOf({ stars, comment, atMs }: { stars: number; comment: string | null; atMs: number }) {
+  return { stars, comment, createdAt: instantOf(atMs) }
+}
+
+function readComment(raw: unknown): string | null | undefined {
+  if (raw === null) return null
+  if (typeof raw !== 'string') return undefined
+  const comment = raw.trim()
+  if (comment === '') return null
+  return isProse(comment, COMMENT_LENGTH_MAX) ? comment : undefined
+}

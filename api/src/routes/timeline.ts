@@ -1,0 +1,235 @@
+import { INSTANTS_END_MS, instantOf, newUnlock, Timeline, timeText } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/feed-cursor.js'
+import { nextLink } from '../http/next-link.js'
+import { integer, text } from '../http/parameters.js'
+import { unlocksOfUser } from '../queries/achievement-unlock.js'
+import { rowsOf } from '../queries/query.js'
+import { type ChangePlace, changeRows, recordsOfPlayer } from '../queries/timeline.js'
+import { readsNames } from './found-entry.js'
+import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { PROFILE_TAGS } from './profile.js'
+
+const START = 'start'
+
+/** What happened at one instant is listed in this order. */
+const UNLOCK = 0
+const RECORD = 1
+const RANK = 2
+
+/**
+ * Where an event stands in the order of the timeline: later instants first, then by kind, title and the numbers that tell events
+ * of a title apart.
+ */
+const Place = z.tuple([
+  z.int().min(0),
+  z.int().min(UNLOCK).max(RANK),
+  z.string().max(8),
+  z.int().min(0),
+  z.int().min(0),
+  z.int().min(0),
+  z.int().min(0)
+])
+type Place = z.infer<typeof Place>
+type Event = Timeline[number]
+type Placed = { readonly place: Place; readonly event: Event }
+
+type TimelineInput = { username: string; limit: number; after?: string | undefined }
+type AskedTimeline = AskedUser & { readonly limit: number; readonly after: Place | null }
+
+/** What a user has reached. */
+export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
+  operationId: 'getTimeline',
+  path: '/api/profile/:username/timeline',
+  tags: PROFILE_TAGS,
+  summary: 'What a user has reached, newest first',
+  description:
+    'Achievements unlocked, records set, and ranks gained on leaderboards: by coming to a board, or to a better rank on it. What set a record is listed as that alone. Follow `Link: <…>; rel="next"` to go back in time; what arrives meanwhile shifts nothing.',
+  input: z.object({
+    username: usernameParameter,
+    limit: integer({ min: 1, max: 100 }).default(25).describe('At most so many events.'),
+    after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.')
+  }),
+  resolve: ({ username, limit, after }) => {
+    const user = askedUser(username)
+    const place = after === undefined || after === START ? null : readBoundText(filterOf(user), after, Place)
+    return { ...user, limit, after: place }
+  },
+  reads: ({ userKey }) => [
+    ...readsUser(userKey),
+    { projection: 'achievement-unlock', key: userKey },
+    { projection: 'leaderboard-entry' },
+    { projection: 'player-entry' },
+    { projection: 'player' },
+    ...readsNames('')
+  ],
+  answer: answerTimeline,
+  response: Timeline,
+  example: [
+    {
+      kind: 'unlock',
+      at: '2026-03-14T20:00:00Z',
+      achievementId: 17,
+      achievementKey: 'on-the-board',
+      achievementName: 'On the Board (Network)',
+      gameName: 'Network',
+      points: 5
+    },
+    {
+      kind: 'rank',
+      at: '2026-03-14T19:55:00Z',
+      titleId: '4d5307e6',
+      gameName: 'Halo 3',
+      leaderboardId: 1,
+      leaderboardName: 'Best laps',
+      playerName: 'Lucky Badger',
+      previousRank: null,
+      newRank: 12,
+      rating: '01:02.345',
+      timeMs: 62_345,
+      timeFormatted: '1:02.345',
+      isTime: true
+    }
+  ],
+  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  refuses: {
+    400: 'A parameter is malformed or out of range, or the cursor is broken or of another user.',
+    404: 'No user of this name is known.'
+  }
+}
+
+async function answerTimeline(asked: AskedTimeline, context: AnswerContext): Promise<Made> {
+  const { userKey, limit, after } = asked
+  const { tables, signal } = context
+  const [{ records, ranks }, unlocks] = await Promise.all([
+    knownUser(asked, context).then(({ player }) => boardEvents(player.key, asked, context)),
+    rowsOf(tables, unlocksOfUser, { userKey }, { signal })
+  ])
+  const placed = [...unlocks.flatMap(placedUnlock), ...records, ...ranks]
+    .filter(({ place }) => after === null || compare(after, place) < 0)
+    .sort((a, b) => compare(a.place, b.place))
+  const page = placed.slice(0, limit)
+  const body = page.map(({ event }) => event)
+  const last = page.at(-1)
+  if (last === undefined || placed.length <= limit) return { body }
+  const path = `/api/profile/${encodeURIComponent(asked.username)}/timeline`
+  return { body, headers: nextLink(path, { limit, after: boundText(filterOf(asked), last.place) }) }
+}
+
+/** The records of a player, and as many ranks behind the place asked for as a page can need, with one more. */
+async function boardEvents(playerKey: string, asked: AskedTimeline, context: AnswerContext) {
+  const { tables, signal } = context
+  const { limit, after } = asked
+  const [records, boards, titles] = await Promise.all([
+    rowsOf(tables, recordsOfPlayer, { playerKey }, { signal }),
+    context.boards(),
+    context.catalog()
+  ])
+  // What set a record gained a rank too, mostly.
+  const set = new Set(records.map(nameOfEvent))
+  const ranks = await ranksBehind({ playerKey, after, limit }, (row) => !set.has(nameOfEvent(row)), context)
+  const told = (row: (typeof records | typeof ranks)[number]) => ({
+    at: instantOf(row.atMs),
+    titleId: row.titleId,
+    gameName: titles.named(row.titleId).name,
+    leaderboardId: row.leaderboardId,
+    leaderboardName: boards.nameOf(row),
+    playerName: row.playerName
+  })
+  return {
+    records: records.map(
+      (row): Placed => ({
+        place: [row.atMs, RECORD, row.titleId, row.leaderboardId, row.number, 0, 0],
+        event: { kind: 'record', ...told(row), ...measure(row) }
+      })
+    ),
+    ranks: ranks.map((row): Placed => {
+      const { previousRank, newRank } = row
+      return {
+        place: [row.atMs, RANK, row.titleId, row.leaderboardId, row.epoch, row.partition, row.offset],
+        event: { kind: 'rank', ...told(row), previousRank, newRank, ...measure(row) }
+      }
+    })
+  }
+}
+
+type RankRow = z.infer<(typeof changeRows)['row']> & { readonly newRank: number }
+
+/** The ranks gained behind a place that pass, newest first: more than `limit`, unless there are no more. */
+async function ranksBehind(
+  { playerKey, after, limit }: { playerKey: string; after: Place | null; limit: number },
+  passes: (row: RankRow) => boolean,
+  { tables, signal }: AnswerContext
+): Promise<RankRow[]> {
+  const ranks: RankRow[] = []
+  let place = changePlace(after)
+  // Mostly half of the changes gained a rank.
+  for (let reach = 2 * (limit + 1); ranks.length <= limit; reach *= 2) {
+    const rows = await rowsOf(tables, changeRows, { ...place, playerKey, limit: reach }, { signal })
+    let newest: ChangePlace | undefined
+    for (const row of rows) {
+      if (newest !== undefined && isSameChange(row, newest)) continue
+      newest = row
+      const { newRank } = row
+      if (row.gained && newRank !== null && passes({ ...row, newRank })) ranks.push({ ...row, newRank })
+    }
+    if (newest === undefined || rows.length < reach) break
+    place = placeOf(newest)
+  }
+  return ranks
+}
+
+function isSameChange(a: ChangePlace, b: ChangePlace): boolean {
+  return a.epoch === b.epoch && a.partition === b.partition && a.offset === b.offset
+}
+
+function placeOf({ atMs, titleId, leaderboardId, epoch, partition, offset }: ChangePlace): ChangePlace {
+  return { atMs, titleId, leaderboardId, epoch, partition, offset }
+}
+
+/** Where the changes begin behind a place: those of its instant stand last. */
+function changePlace(after: Place | null): ChangePlace {
+  const first = { titleId: '', leaderboardId: 0, epoch: 0, partition: 0, offset: 0 }
+  if (after === null) return { atMs: INSTANTS_END_MS - 1, ...first }
+  const [atMs, kind, titleId, leaderboardId, epoch, partition, offset] = after
+  return kind === RANK ? { atMs, titleId, leaderboardId, epoch, partition, offset } : { atMs, ...first }
+}
+
+function placedUnlock(unlock: z.infer<(typeof unlocksOfUser)['row']>): Placed[] {
+  const shown = newUnlock(unlock)
+  if (shown === undefined) return []
+  const { unlockedAt: at, ...told } = shown
+  const place: Place = [unlock.unlockedMs, UNLOCK, '', unlock.achievementId, 0, 0, 0]
+  return [{ place, event: { kind: 'unlock', at, ...told } }]
+}
+
+function compare([atMs, ...a]: Place, [otherMs, ...b]: Place): number {
+  if (atMs !== otherMs) return otherMs - atMs
+  for (const [n, mine] of a.entries()) {
+    const other = b[n] ?? mine
+    if (mine !== other) return mine < other ? -1 : 1
+  }
+  return 0
+}
+
+type BoardEvent = {
+  readonly atMs: number
+  readonly titleId: string
+  readonly leaderboardId: number
+  readonly playerName: string
+}
+
+function nameOfEvent({ atMs, titleId, leaderboardId, playerName }: BoardEvent): string {
+  return JSON.stringify([atMs, titleId, leaderboardId, playerName])
+}
+
+function measure({ rating, timeMs }: { readonly rating: string; readonly timeMs: number | null }) {
+  const timeFormatted = timeMs === null ? '' : timeText(timeMs)
+  return { rating, timeMs: timeMs ?? 0, timeFormatted, isTime: timeMs !== null }
+}
+
+/** A cursor holds for one user. */
+function filterOf({ userKey }: AskedUser): object {
+  return { timelineOf: userKey }
+}

@@ -1,0 +1,107 @@
+import { UserGames } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { type Catalog, compareNames } from '../queries/catalog.js'
+import { rowsOf } from '../queries/query.js'
+import { boardTitles, lastSightings, playedSeconds } from '../queries/user-game.js'
+import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { PROFILE_TAGS } from './profile.js'
+
+/** Beside whom: the names that titles have, for the answer finds titles by the names that presence gives. */
+type AskedGames = AskedUser & { readonly names: string }
+
+/** Row 3: what a user plays. */
+export const userGames: Endpoint<{ username: string }, AskedGames> = {
+  operationId: 'getUserGames',
+  path: '/api/profile/:username/games-played',
+  tags: PROFILE_TAGS,
+  summary: 'Games of a user',
+  description:
+    'Games that the user was seen in, with the time played, and games on whose leaderboards the user stands. Last played first.',
+  input: z.object({ username: usernameParameter }),
+  resolve: async ({ username }, { catalog }) => ({ ...askedUser(username), names: (await catalog()).digest() }),
+  reads: ({ userKey }) => [
+    ...readsUser(userKey),
+    { projection: 'presence', key: userKey },
+    { projection: 'presence-day', key: userKey },
+    { projection: 'player-entry' },
+    { projection: 'title' }
+  ],
+  answer: async (asked, context) => ({ body: await answerGames(asked, context) }),
+  response: UserGames,
+  example: {
+    games: [
+      {
+        gameName: 'Halo 2',
+        titleId: '4d530064',
+        imageUrl: 'https://images.example.org/halo2.png',
+        totalMinutes: 4321,
+        lastPlayedAt: 1_773_518_400_000
+      }
+    ],
+    leaderboardSupplement: false,
+    hasPlayTimeTracking: true
+  },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+async function answerGames(asked: AskedUser, context: AnswerContext): Promise<UserGames> {
+  const { tables, signal } = context
+  const { userKey } = asked
+  const [{ hasPresence, boards }, played, sighted, titles] = await Promise.all([
+    knownUser(asked, context).then(async ({ hasPresence, player }) => ({
+      hasPresence,
+      boards: await rowsOf(tables, boardTitles, { playerKey: player.key }, { signal })
+    })),
+    rowsOf(tables, playedSeconds, { userKey }, { signal }),
+    rowsOf(tables, lastSightings, { userKey }, { signal }),
+    context.catalog()
+  ])
+  const games = new Map<string, UserGame>()
+  for (const { game, lastMs } of sighted) add(games, titledGame(game, titles), 0, lastMs)
+  for (const { game, seconds } of played) add(games, titledGame(game, titles), seconds, 0)
+  const sightedCount = games.size
+  for (const { titleId, changedMs } of boards) {
+    const title = titles.named(titleId)
+    if (!games.has(titleId))
+      add(games, { key: titleId, gameName: title.name, titleId, image: title.image }, 0, changedMs)
+  }
+  return {
+    games: [...games.values()].sort(byLastPlayed).map(({ gameName, titleId, image, seconds, lastMs }) => ({
+      gameName,
+      titleId,
+      imageUrl: image === '' ? null : image,
+      totalMinutes: Math.floor(seconds / 60),
+      lastPlayedAt: lastMs
+    })),
+    leaderboardSupplement: games.size > sightedCount,
+    hasPlayTimeTracking: hasPresence
+  }
+}
+
+/** A game as presence names it; `key` is the same for all spellings of a title's name. */
+export type TitledGame = {
+  readonly key: string
+  readonly gameName: string
+  readonly titleId: string | null
+  readonly image: string
+}
+type UserGame = Omit<TitledGame, 'key'> & { seconds: number; lastMs: number }
+
+/** The title that a name of presence means, or the name by itself. */
+export function titledGame(game: string, titles: Catalog): TitledGame {
+  const title = titles.byGame(game)
+  if (title === undefined) return { key: `"${game}`, gameName: game, titleId: null, image: '' }
+  const { titleId, name, image } = title
+  return { key: titleId, gameName: name, titleId, image }
+}
+
+function add(games: Map<string, UserGame>, game: TitledGame, seconds: number, lastMs: number): void {
+  const { key, ...told } = game
+  const known = games.get(key) ?? { ...told, seconds: 0, lastMs: 0 }
+  games.set(key, { ...known, seconds: known.seconds + seconds, lastMs: Math.max(known.lastMs, lastMs) })
+}
+
+function byLastPlayed(a: UserGame, b: UserGame): number {
+  return b.lastMs - a.lastMs || b.seconds - a.seconds || compareNames(a.gameName, b.gameName)
+}

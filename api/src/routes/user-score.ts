@@ -1,0 +1,77 @@
+import { instantOf, timeText, UserScores } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import { integer } from '../http/parameters.js'
+import { rowsOf } from '../queries/query.js'
+import { bestScores } from '../queries/user-score.js'
+import { readsNames } from './found-entry.js'
+import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { PROFILE_TAGS } from './profile.js'
+
+type ScoresInput = { username: string; limit: number }
+type AskedScores = AskedUser & { readonly limit: number }
+
+/** Row 4: where a user stands on leaderboards. */
+export const userScores: Endpoint<ScoresInput, AskedScores> = {
+  operationId: 'getUserScores',
+  path: '/api/profile/:username/leaderboard-scores',
+  tags: PROFILE_TAGS,
+  summary: 'Best leaderboard entries of a user',
+  description:
+    'Best rank first. The user is looked for under the linked gamertag, else the newest one that presence saw, else the username; compared without case, every spelling counts.',
+  input: z.object({
+    username: usernameParameter,
+    limit: integer({ min: 1, max: 50 }).default(10).describe('At most so many entries.')
+  }),
+  resolve: ({ username, limit }) => ({ ...askedUser(username), limit }),
+  reads: ({ userKey }) => [...readsUser(userKey), { projection: 'player-entry' }, ...readsNames('')],
+  answer: async (asked, context) => ({ body: await answerScores(asked, context) }),
+  response: UserScores,
+  example: {
+    playerName: 'Lucky Badger',
+    explicitConsoleGamertag: 'Lucky Badger',
+    usingSiteUsernameFallback: false,
+    scores: [
+      {
+        leaderboardId: 1,
+        leaderboardName: 'Best laps',
+        titleId: '4d5307e6',
+        gameName: 'Halo 3',
+        rank: 2,
+        rating: '01:02.345',
+        timeMs: 62_345,
+        timeFormatted: '1:02.345',
+        isTime: true,
+        observedAt: '2026-03-14T20:00:00Z'
+      }
+    ]
+  },
+  refuses: { 404: 'No user of this name is known.' }
+}
+
+async function answerScores(asked: AskedScores, context: AnswerContext): Promise<UserScores> {
+  const { tables, signal } = context
+  const { player } = await knownUser(asked, context)
+  const [rows, boards, titles] = await Promise.all([
+    rowsOf(tables, bestScores, { playerKey: player.key, limit: asked.limit }, { signal }),
+    context.boards(),
+    context.catalog()
+  ])
+  return {
+    playerName: player.name,
+    explicitConsoleGamertag: player.from === 'linked' ? player.name : null,
+    usingSiteUsernameFallback: player.from === 'username',
+    scores: rows.map((row) => ({
+      leaderboardId: row.leaderboardId,
+      leaderboardName: boards.nameOf(row),
+      titleId: row.titleId,
+      gameName: titles.named(row.titleId).name,
+      rank: row.rank,
+      rating: row.rating,
+      timeMs: row.timeMs ?? 0,
+      timeFormatted: row.timeMs === null ? '' : timeText(row.timeMs),
+      isTime: row.timeMs !== null,
+      observedAt: instantOf(row.changedMs)
+    }))
+  }
+}

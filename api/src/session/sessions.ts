@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto'
+import { nameKey } from '@gamenet/schemas'
+import { LRUCache } from 'lru-cache'
+import type { AuthService, Verified } from '../remote/auth-service.js'
+import { isSessionKey } from './session-key.js'
+
+/** Somebody who has shown a session key that is good. */
+export type Session = Verified & { readonly userKey: string }
+
+/** How long the auth service's yes is believed, and of how many sessions. */
+const KEPT_MS = 60_000
+const KEPT_MAX = 10_000
+
+export type SessionsNeeds = {
+  readonly authService: Pick<AuthService, 'verify'>
+  /** Called when the auth service has said who a session is, before anybody is told; not when that is still known. */
+  readonly onVerified: (session: Session) => Promise<void>
+  readonly metrics: SessionMetrics
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** How a key was judged. */
+export const JUDGEMENTS = ['valid', 'kept', 'invalid', 'unchecked'] as const
+type Judgement = (typeof JUDGEMENTS)[number]
+export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
+
+/** Who session keys belong to. Keys are known by their hashes alone, and a no is never kept. */
+export class Sessions {
+  readonly #needs: SessionsNeeds
+  readonly #kept = new LRUCache<string, { readonly session: Session; readonly askedAtMs: number }>({ max: KEPT_MAX })
+  readonly #flights = new Map<string, Promise<Session | undefined>>()
+
+  constructor(needs: SessionsNeeds) {
+    this.#needs = needs
+  }
+
+  /**
+   * The session of a key; undefined when it has none. Who asks for the same key meanwhile waits for the same answer.
+   * Rejects with `auth_away` when the auth service does not say.
+   */
+  async of(sessionKey: string): Promise<Session | undefined> {
+    const { metrics, now } = this.#needs
+    if (!isSessionKey(sessionKey)) {
+      metrics.judged('invalid')
+      return undefined
+    }
+    const hash = createHash('sha256').update(sessionKey).digest('base64url')
+    const kept = this.#kept.get(hash)
+    if (kept !== undefined && Math.abs(now() - kept.askedAtMs) < KEPT_MS) {
+      metrics.judged('kept')
+      return kept.session
+    }
+    let flight = this.#flights.get(hash)
+    if (flight === undefined) {
+      flight = this.#ask(sessionKey, hash).finally(() => this.#flights.delete(hash))
+      this.#flights.set(hash, flight)
+    }
+    return await flight
+  }
+
+  async #ask(sessionKey: string, hash: string): Promise<Session | undefined> {
+    const { authService, onVerified, metrics, now } = this.#needs
+    const askedAtMs = now()
+    try {
+      const verified = await authService.verify(sessionKey)
+      if (verified === undefined) {
+        this.#kept.delete(hash)
+        metrics.judged('invalid')
+        return undefined
+      }
+      const session = { ...verified, userKey: nameKey(verified.username) }
+      await onVerified(session)
+      this.#kept.set(hash, { session, askedAtMs })
+      metrics.judged('valid')
+      return session
+    } catch (error) {
+      metrics.judged('unchecked')
+      throw error
+    }
+  }
+}

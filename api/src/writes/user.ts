@@ -1,0 +1,134 @@
+import {
+  instantOf,
+  nameHashSql,
+  nameKey,
+  PEOPLE_LOCK,
+  type ProfileChanged,
+  profileTopic,
+  Refusal,
+  type SocialLink,
+  type WriteChange
+} from '@gamenet/schemas'
+import type { Session } from '../session/sessions.js'
+import type { WriteSide, WriteTransactions } from '../write-side.js'
+import { tell } from './tell.js'
+
+/** A row of `profile`. */
+export type ProfileState = {
+  user_key: string
+  username: string
+  avatar_url: string
+  avatar_hue: number | null
+  display_name_override: string | null
+  linked_gamertag: string
+  session_gamertag: string
+  bio: string
+  chat_profile_url: string
+  chat_id: string | null
+  chat_avatar: string | null
+  social_links: SocialLink[]
+  revision: string
+  changed_at: Date
+}
+
+export type KeepNeeds = {
+  readonly writes: WriteTransactions
+  readonly nowMs: number
+  changed(change: WriteChange): void
+}
+
+const FORGETTING_RETRY_SECONDS = 5
+
+/**
+ * Keeps what a verified session says of its user, when it says something new. One who was forgotten is not made known
+ * again by being here (`leave`), but by what they do (`return`).
+ */
+export async function keepUser(needs: KeepNeeds, session: Session, ifForgotten: 'leave' | 'return'): Promise<void> {
+  const { writes, nowMs, changed } = needs
+  const { userKey, username, gamertag } = session
+  const [known] = await writes.query<Pick<ProfileState, 'username' | 'session_gamertag'>>(
+    'SELECT p.username, p.session_gamertag FROM profile AS p WHERE p.user_key = $1',
+    [userKey]
+  )
+  if (known?.username === username && known.session_gamertag === gamertag) return
+  const hasChanged = await writes.transaction(async (transaction) => {
+    if (!(await mayBeKnown(transaction, userKey, ifForgotten))) return false
+    const [kept] = await transaction.query<ProfileState>(KEEP_SESSION, [userKey, username, gamertag, instantOf(nowMs)])
+    if (kept !== undefined) await tellOfProfile(transaction, kept)
+    return kept !== undefined
+  })
+  if (hasChanged) changed(['profile', userKey])
+}
+
+/**
+ * Makes a row for somebody whom presence alone knows, so that ratings hang on it. It says nothing that was not known, and
+ * is no change.
+ */
+export async function keepSighted(needs: KeepNeeds, user: { userKey: string; username: string }): Promise<boolean> {
+  return await needs.writes.transaction(async (transaction) => {
+    if (!(await mayBeKnown(transaction, user.userKey, 'leave'))) return false
+    await transaction.query(KEEP_SIGHTED, [user.userKey, user.username, instantOf(needs.nowMs)])
+    return true
+  })
+}
+
+/** Tells the log, and everybody who listens, of a profile as it is now. */
+export async function tellOfProfile(transaction: WriteSide, state: ProfileState): Promise<void> {
+  await tell(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
+}
+
+/** Whether the gamertag that a user has linked is that of their last verified session. */
+export function isConsoleVerified(state: Pick<ProfileState, 'linked_gamertag' | 'session_gamertag'>): boolean {
+  return state.linked_gamertag !== '' && nameKey(state.linked_gamertag) === nameKey(state.session_gamertag)
+}
+
+function eventOf(state: ProfileState): ProfileChanged {
+  return {
+    username: state.username,
+    avatar_url: state.avatar_url,
+    avatar_hue: state.avatar_hue,
+    chat_profile_url: state.chat_profile_url,
+    display_name_override: state.display_name_override,
+    linked_gamertag: state.linked_gamertag,
+    console_verified: isConsoleVerified(state),
+    bio: state.bio,
+    social_links: state.social_links,
+    revision: Number(state.revision),
+    changedAt: instantOf(state.changed_at.getTime())
+  }
+}
+
+/**
+ * Whether a row may be made for a user. From here to the end of the transaction nobody is forgotten: who forgets holds
+ * the lock alone, and in a statement of its own the next one sees what they did.
+ */
+async function mayBeKnown(transaction: WriteSide, userKey: string, ifForgotten: 'leave' | 'return'): Promise<boolean> {
+  await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
+  const [forgotten] = await transaction.query<{ done_at: Date | null }>(
+    `SELECT f.done_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
+    [userKey]
+  )
+  if (forgotten === undefined) return true
+  if (ifForgotten === 'leave') return false
+  if (forgotten.done_at === null) {
+    throw new Refusal('forgetting_under_way', [], { retryAfterSeconds: FORGETTING_RETRY_SECONDS })
+  }
+  await transaction.query(`DELETE FROM forgotten AS f WHERE f.name_hash = ${HASH}`, [userKey])
+  return true
+}
+
+const HASH = `(SELECT ${nameHashSql('$1::text', 's.salt')} FROM forgetting_salt AS s)`
+
+const KEEP_SESSION = `
+  INSERT INTO profile AS p (user_key, username, session_gamertag, revision, changed_at)
+  VALUES ($1, $2, $3, nextval('revision'), $4::text::timestamptz)
+  ON CONFLICT (user_key) DO UPDATE
+  SET username = excluded.username, session_gamertag = excluded.session_gamertag, revision = nextval('revision'),
+    changed_at = excluded.changed_at
+  WHERE (p.username, p.session_gamertag) IS DISTINCT FROM (excluded.username, excluded.session_gamertag)
+  RETURNING p.*`
+
+const KEEP_SIGHTED = `
+  INSERT INTO profile (user_key, username, revision, changed_at)
+  VALUES ($1, $2, nextval('revision'), $3::text::timestamptz)
+  ON CONFLICT (user_key) DO NOTHING`

@@ -1,0 +1,30 @@
+import { DataVersions } from '../src/answers/data-versions.js'
+import { onEachPostgres, openPeopleApi } from './people-api.js'
+import { TestTables } from './support/test-app.js'
+
+onEachPostgres(
+  'every process hears of an edit and a rating, and takes all as changed when it begins to listen',
+  async (t, postgres) => {
+    const failures: unknown[] = []
+    const versions = new DataVersions({ tables: new TestTables(), onFailure: (error) => failures.push(error) })
+    const until = async (isSo: () => boolean) => {
+      for (const endMs = Date.now() + 60_000; !isSo() && Date.now() < endMs; ) await new Promise(setImmediate)
+      t.ok(isSo())
+    }
+    const read = (projection: string, key: string) => versions.versionOf({ projection, key })
+    const unfollow = versions.follow(postgres)
+    await until(() => read('profile', 'anybody') > 0 && read('rating', 'anybody') > 0)
+    const elsewhere = await openPeopleApi(t, postgres)
+    const ann = elsewhere.signIn('Ann')
+    elsewhere.see('Bob')
+    const before = { profile: read('profile', 'ann'), rating: read('rating', 'bob'), other: read('rating', 'ann') }
+    await elsewhere.rate('Bob', ann, { stars: 3 })
+    await until(() => read('profile', 'ann') > before.profile && read('rating', 'bob') > before.rating)
+    t.equal(read('rating', 'ann'), before.other)
+    t.equal(read('rating', 'anybody'), before.other)
+    await postgres.query("SELECT pg_notify('gamenet_changed', 'nonsense')")
+    await until(() => failures.length > 0)
+    t.match(String(failures[0]), /gamenet_changed told of nonsense/)
+    await unfollow()
+  }
+)

@@ -1,0 +1,151 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamenet/engines'
+import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
+import { nameKey } from '@gamenet/schemas'
+import tap, { type Test, test } from 'tap'
+import type { ApiNeeds } from '../src/app.js'
+import { actions, endpoints } from '../src/routes/endpoints.js'
+import { TestAuth, TestChat } from './support/servers.js'
+import { testApp } from './support/test-app.js'
+
+/*
+ * The API with real PostgreSQL, and real servers in place of the auth service and the chat platform. Of the tables only
+ * what presence knows of users is needed.
+ */
+
+type Answer = {
+  readonly status: number
+  readonly body: Record<string, unknown>
+  readonly headers: Record<string, unknown>
+}
+type Asked = {
+  readonly method?: 'GET' | 'PATCH' | 'PUT' | 'POST' | 'HEAD'
+  readonly body?: unknown
+  readonly key?: string
+  readonly headers?: Record<string, string>
+}
+export type PeopleApi = Awaited<ReturnType<typeof openPeopleApi>>
+
+/** The API on a write side of its own. */
+export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<ApiNeeds> = {}) {
+  const auth = await TestAuth.open(t)
+  const chat = await TestChat.open(t)
+  const clock = { nowMs: Date.UTC(2026, 2, 14, 20, 0, 30, 250) }
+  const api = await testApp(t, {
+    endpoints,
+    actions,
+    writes: postgres,
+    authUrl: auth.url,
+    chat: {
+      apiUrl: chat.url,
+      token: chat.token,
+      hosts: ['chat.example.org', 'chat.example.com'],
+      avatarUrl: 'https://images.example.org/{id}/{avatar}.png'
+    },
+    now: () => clock.nowMs,
+    ...given
+  })
+  const seen = new Map<string, string>()
+  api.tables.answer = async ({ userKey }) => {
+    const value = seen.get(String(userKey))
+    return value === undefined ? [] : [{ field: 'username', value, valueKey: '', atMs: 0 }]
+  }
+  const ask = async (path: string, { method = 'GET', body, key, headers = {} }: Asked = {}): Promise<Answer> => {
+    const raw = typeof body === 'string' || body instanceof Buffer
+    const answer = await api.app.inject({
+      method,
+      url: path,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === undefined ? {} : { 'x-session-key': key }),
+        ...headers
+      },
+      ...(body === undefined ? {} : { payload: raw ? body : JSON.stringify(body) })
+    })
+    const isEmpty = answer.body === ''
+    return { status: answer.statusCode, body: isEmpty ? {} : JSON.parse(answer.body), headers: answer.headers }
+  }
+  return {
+    ...api,
+    auth,
+    chat,
+    clock,
+    postgres,
+    ask,
+    /** Makes somebody known by presence. */
+    see: (username: string) => void seen.set(nameKey(username), username),
+    /** Gives somebody a session; its key is `key of <username>`, without blanks. */
+    signIn: (username: string, gamertag?: string): string => {
+      const key = `key-of-${Buffer.from(username).toString('hex')}`
+      auth.sessions.set(key, gamertag === undefined ? { username } : { username, gamertag })
+      return key
+    },
+    edit: (username: string, key: string, body: unknown) =>
+      ask(`/api/profile/${encodeURIComponent(username)}`, { method: 'PATCH', key, body }),
+    rate: (username: string, key: string, body: unknown) =>
+      ask(`/api/profile/${encodeURIComponent(username)}/reputation`, { method: 'POST', key, body }),
+    reputation: (username: string, asked: Asked = {}, query = '') =>
+      ask(`/api/profile/${encodeURIComponent(username)}/reputation${query}`, asked),
+    outbox: () =>
+      postgres.query<{ topic: string; people: string[]; event: Record<string, unknown> }>(
+        'SELECT o.topic, o.people, o.event FROM outbox AS o ORDER BY o.id'
+      )
+  }
+}
+
+const PROGRAMS = postgresPrograms()
+const TABLES = 'profile, rating, outbox, person, forgotten'
+
+/** What the tests of a file share; each of them begins with empty tables. */
+const engines: { name: string; skip: string | false; open: () => Promise<Postgres> }[] = [
+  {
+    name: 'PGlite',
+    skip: false,
+    open: async () => {
+      const dir = await mkdtemp(join(tmpdir(), 'writes-'))
+      const postgres = await openPglite({ dir })
+      tap.teardown(async () => {
+        await postgres.close()
+        await rm(dir, { recursive: true, force: true })
+      })
+      return postgres
+    }
+  },
+  {
+    name: 'PostgreSQL',
+    skip:
+      PROGRAMS === undefined && process.env.CI !== 'true' ? 'PostgreSQL is not installed (Debian: postgresql)' : false,
+    open: async () => {
+      if (PROGRAMS === undefined) throw new Error("CI tests on a real PostgreSQL; install Debian's package postgresql")
+      const server = await startPostgres(PROGRAMS)
+      const postgres = openPostgres({ url: server.url })
+      tap.teardown(async () => {
+        await postgres.close()
+        await server.stop()
+      })
+      return postgres
+    }
+  }
+]
+const opened = new Map<string, Promise<Postgres>>()
+
+/** Runs a test on an embedded PostgreSQL and, where its programs are, on a server. */
+export function onEachPostgres(title: string, run: (t: Test, postgres: Postgres) => Promise<void>): void {
+  for (const { name, skip, open } of engines) {
+    test(`${title} (${name})`, { skip }, async (t) => {
+      if (!opened.has(name)) {
+        const made = open().then(async (postgres) => {
+          await migratePostgres(postgres)
+          return postgres
+        })
+        opened.set(name, made)
+      }
+      const postgres = await opened.get(name)
+      if (postgres === undefined) throw new Error(`${name} was not opened`)
+      await postgres.script(`TRUNCATE ${TABLES}`)
+      await run(t, postgres)
+    })
+  }
+}

@@ -1,0 +1,77 @@
+import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
+import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { type PeopleService, startPeopleService } from './people-service.js'
+
+const USERS = 200
+const CONNECTIONS = 64
+const RATINGS = 10_000
+
+/** Ratings over HTTP, each by another pair of users, as fast as 64 callers get their answers. */
+export const rating: Measurement = {
+  name: 'rating',
+  claim: 'ratings that survive a SIGKILL: 500 a second on PGlite, 2,000 that survive the power on PostgreSQL',
+  async run({ scale, directory, note }) {
+    const ratings = scaled(RATINGS, scale, 400)
+    const embedded = await measured(directory, {}, ratings, { name: 'PGlite', reach: 500 })
+    const programs = postgresPrograms()
+    if (programs === undefined) {
+      note('PostgreSQL is not installed (Debian: apt-get install postgresql): its half is left out')
+      return embedded
+    }
+    const server = await startPostgres(programs, { isDurable: true })
+    try {
+      const environment = { POSTGRES_URL: server.url }
+      return [...embedded, ...(await measured(directory, environment, ratings, { name: 'PostgreSQL', reach: 2000 }))]
+    } finally {
+      await server.stop()
+    }
+  }
+}
+
+async function measured(
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+  ratings: number,
+  { name, reach }: { readonly name: string; readonly reach: number }
+): Promise<Result[]> {
+  const service = await startPeopleService(directory, { users: USERS, connections: CONNECTIONS, environment })
+  try {
+    await rateAll(service, Math.min(ratings, 1000))
+    const begun = performance.now()
+    const { times, delayMs } = await rateAll(service, ratings)
+    const seconds = (performance.now() - begun) / 1000
+    const shares = `p50 ${figure(quantile(times, 0.5))} ms, p99 ${figure(quantile(times, 0.99))} ms, ${CONNECTIONS} callers`
+    return [
+      {
+        what: `ratings on ${name}`,
+        measured: ratings / seconds,
+        unit: '/s',
+        reach: { bound: 'at least', value: reach, of: 'measured' },
+        detail: shares
+      },
+      { what: `event loop's delay meanwhile, ${name}, p99`, measured: delayMs, unit: 'ms' }
+    ]
+  } finally {
+    await service.remove()
+  }
+}
+
+async function rateAll(service: PeopleService, ratings: number): Promise<{ times: number[]; delayMs: number }> {
+  const times: number[] = []
+  let next = 0
+  // What was measured before is left behind: the figure begins anew each time it is read.
+  await service.metric('nodejs_eventloop_lag_p99_seconds')
+  await Promise.all(
+    Array.from({ length: CONNECTIONS }, async () => {
+      for (let number = next; number < ratings; number = next) {
+        next += 1
+        const rater = number % USERS
+        const user = (rater + 1 + (Math.floor(number / USERS) % (USERS - 1))) % USERS
+        const begun = performance.now()
+        await service.rate(rater, user, 1 + (number % 5))
+        times.push(performance.now() - begun)
+      }
+    })
+  )
+  return { times, delayMs: 1000 * (await service.metric('nodejs_eventloop_lag_p99_seconds')) }
+}

@@ -1,0 +1,121 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { PGlite, type Transaction } from '@electric-sql/pglite'
+
+/*
+ * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
+ * without a look at anything else: on the thread of a server, nothing would be heard or answered meanwhile.
+ */
+
+/** What is asked of the thread. `transaction` numbers one that was begun. */
+export type Asked =
+  | {
+      readonly kind: 'query'
+      readonly id: number
+      readonly transaction?: number
+      readonly sql: string
+      readonly values: readonly unknown[]
+    }
+  | { readonly kind: 'script'; readonly id: number; readonly transaction?: number; readonly sql: string }
+  | { readonly kind: 'begin'; readonly id: number; readonly transaction: number }
+  | { readonly kind: 'end'; readonly id: number; readonly transaction: number; readonly isKept: boolean }
+  | { readonly kind: 'listen' | 'unlisten'; readonly id: number; readonly listener: number; readonly channel: string }
+  | { readonly kind: 'close'; readonly id: number }
+
+/** What the thread answers, by the number of what was asked, and what it tells by itself. */
+export type Answered =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'shut'; readonly reason: string }
+  | { readonly kind: 'done'; readonly id: number; readonly rows: readonly unknown[] }
+  | { readonly kind: 'failed'; readonly id: number; readonly fault: Readonly<Record<string, unknown>> }
+  | { readonly kind: 'heard'; readonly listener: number; readonly payload: string }
+
+const INT8 = 20
+/** What PostgreSQL says of an error; the rest cannot be sent, or is ours. */
+const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', 'column', 'constraint'] as const
+
+type Open = { readonly target: Transaction; end(isKept: boolean): void; readonly ended: Promise<void> }
+
+const port = parentPort
+if (port === null) throw new Error('this runs as a thread alone')
+const post = (message: Answered): void => port.postMessage(message)
+
+const serve = (database: PGlite): void => {
+  const transactions = new Map<number, Open>()
+  const unlisten = new Map<number, () => Promise<void>>()
+  const targetOf = (transaction: number | undefined): PGlite | Transaction => {
+    if (transaction === undefined) return database
+    const open = transactions.get(transaction)
+    if (open === undefined) throw new Error('the transaction has ended')
+    return open.target
+  }
+  const answer = async (asked: Asked): Promise<readonly unknown[]> => {
+    switch (asked.kind) {
+      case 'query':
+        return (await targetOf(asked.transaction).query(asked.sql, [...asked.values])).rows
+      case 'script':
+        await targetOf(asked.transaction).exec(asked.sql)
+        return []
+      case 'begin':
+        transactions.set(asked.transaction, await begin(database))
+        return []
+      case 'end': {
+        const open = transactions.get(asked.transaction)
+        transactions.delete(asked.transaction)
+        open?.end(asked.isKept)
+        await open?.ended
+        return []
+      }
+      case 'listen': {
+        const { listener, channel } = asked
+        unlisten.set(listener, await database.listen(channel, (payload) => post({ kind: 'heard', listener, payload })))
+        return []
+      }
+      case 'unlisten':
+        await unlisten.get(asked.listener)?.()
+        return []
+      case 'close':
+        await database.close()
+        return []
+    }
+  }
+  port.on('message', (asked: Asked) => {
+    answer(asked).then(
+      (rows) => {
+        post({ kind: 'done', id: asked.id, rows })
+        // Ends the thread, once this is delivered.
+        if (asked.kind === 'close') port.close()
+      },
+      (error: unknown) => post({ kind: 'failed', id: asked.id, fault: faultOf(error) })
+    )
+  })
+}
+
+/** A transaction that stays open until it is told how to end; whoever else asks waits until then. */
+const begin = (database: PGlite): Promise<Open> =>
+  new Promise((resolve, reject) => {
+    const ended = database.transaction(async (target) => {
+      const isKept = await new Promise<boolean>((end) => {
+        resolve({ target, end, ended: Promise.resolve().then(() => ended) })
+      })
+      if (!isKept) await target.rollback()
+    })
+    ended.catch(reject)
+  })
+
+const faultOf = (error: unknown): Record<string, unknown> => {
+  if (!(error instanceof Error)) return { message: String(error) }
+  const said = error as Error & Record<string, unknown>
+  const fields = FAULT_FIELDS.filter((field) => typeof said[field] === 'string').map((field) => [field, said[field]])
+  return { message: error.message, ...Object.fromEntries(fields) }
+}
+
+try {
+  // The server's driver gives bigint as a string too.
+  const parsers = { [INT8]: (text: string) => text }
+  const database = await PGlite.create({ dataDir: (workerData as { dir: string }).dir, parsers })
+  serve(database)
+  post({ kind: 'open' })
+} catch (error) {
+  post({ kind: 'shut', reason: error instanceof Error ? error.message : String(error) })
+  port.close()
+}

@@ -1,0 +1,123 @@
+import { access, writeFile } from 'node:fs/promises'
+import { request } from 'undici'
+import { z } from 'zod'
+import type { DemoChat } from '../demo-chat/server.js'
+import { chance, chanceBelow } from '../demo-network/chance.js'
+import type { DemoPerson } from './people.js'
+import type { DemoAuth } from './server.js'
+
+export type ActivityOptions = {
+  readonly seed: number
+  /** The service's own public address: people act on it as anybody does. */
+  readonly apiUrl: string
+  readonly auth: Pick<DemoAuth, 'url' | 'people'>
+  readonly chat: Pick<DemoChat, 'hosts' | 'accountOf'> | undefined
+  /** Made when all is done; as long as it is there, nobody acts again. */
+  readonly doneFile: string
+  readonly signal: AbortSignal
+}
+
+const PEOPLE = 60
+const RATINGS_EACH = 6
+/** Numbers of chance that nothing else of the demo uses. */
+const RATED = 120
+const STARS = 121
+const COMMENT = 122
+
+const BIOS = [
+  'Evenings, mostly.',
+  'Here for the races.',
+  'Chasing one more record.',
+  'Looking for a team on weekends.',
+  'Playing since the first day.',
+  ''
+]
+const COMMENTS = [
+  'Good sport.',
+  'Always up for one more round.',
+  'Fast, and fair.',
+  'Left in the middle of a match.',
+  'Showed me the shortcut on the third track.',
+  'Plays to win.'
+]
+
+/**
+ * What some users of the demo network do at the first start: they sign in, say something of themselves and rate one
+ * another, over HTTP like everybody. Done again after a crash, it changes nothing that counts.
+ */
+export async function actAsPeople(options: ActivityOptions): Promise<void> {
+  const { auth, doneFile } = options
+  const isDone = await access(doneFile).then(
+    () => true,
+    () => false
+  )
+  if (isDone) return
+  const people = auth.people.slice(0, PEOPLE)
+  const sessions: string[] = []
+  for (const person of people) sessions.push(await begin(options, person))
+  for (const [number] of people.entries()) await rateOthers(options, people, sessions[number] ?? '', number)
+  for (const sessionKey of sessions) await ask(options, 'POST', `${auth.url}/api/auth/logout`, { body: { sessionKey } })
+  await writeFile(doneFile, '')
+}
+
+/** Signs a person in and has them edit their profile, which makes them known. Gives the session's key. */
+async function begin(options: ActivityOptions, person: DemoPerson): Promise<string> {
+  const { apiUrl, auth, chat } = options
+  const { username, gamertag, email, password, user } = person
+  const login = await ask(options, 'POST', `${auth.url}/api/auth/login`, { body: { email, password } })
+  const { sessionKey } = z.object({ sessionKey: z.string() }).parse(login)
+  const account = chat?.accountOf(username)
+  const linked =
+    account === undefined
+      ? {}
+      : { chat_profile_url: `https://${chat?.hosts[0]}/users/${account.id}`, sync_avatar_from_chat: true }
+  const body = {
+    bio: BIOS[user % BIOS.length],
+    avatar_hue: (user * 47) % 360,
+    ...(gamertag === undefined ? {} : { linked_gamertag: gamertag }),
+    ...linked
+  }
+  await ask(options, 'PATCH', `${apiUrl}/api/profile/${encodeURIComponent(username)}`, { body, sessionKey })
+  return sessionKey
+}
+
+async function rateOthers(
+  options: ActivityOptions,
+  people: readonly DemoPerson[],
+  sessionKey: string,
+  rater: number
+): Promise<void> {
+  const { seed, apiUrl } = options
+  for (let n = 0; n < RATINGS_EACH; n += 1) {
+    const rated = people[(rater + 1 + chanceBelow(people.length - 1, seed, RATED, rater, n)) % people.length]
+    if (rated === undefined) continue
+    const comment = COMMENTS[chanceBelow(2 * COMMENTS.length, seed, COMMENT, rater, n)]
+    const body = {
+      stars: 5 - Math.floor(4 * chance(seed, STARS, rater, n) ** 2),
+      ...(comment === undefined ? {} : { comment })
+    }
+    const path = `/api/profile/${encodeURIComponent(rated.username)}/reputation`
+    await ask(options, 'POST', apiUrl + path, { body, sessionKey })
+  }
+}
+
+async function ask(
+  { signal }: ActivityOptions,
+  method: 'POST' | 'PATCH',
+  url: string,
+  { body, sessionKey }: { readonly body: object; readonly sessionKey?: string }
+): Promise<unknown> {
+  const answer = await request(url, {
+    method,
+    headers: {
+      'content-type': 'application/json',
+      ...(sessionKey === undefined ? {} : { 'x-session-key': sessionKey })
+    },
+    body: JSON.stringify(body),
+    signal
+  })
+  const text = await answer.body.text()
+  if (answer.statusCode !== 200)
+    throw new Error(`${method} ${url} answered ${answer.statusCode}: ${text.slice(0, 200)}`)
+  return JSON.parse(text)
+}

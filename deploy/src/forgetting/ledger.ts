@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto'
+import type { Postgres, Queries } from '@gamenet/engines'
+import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet/schemas'
+
+/*
+ * forgetting   taking away all that is kept of a person, and the key without which nobody can read their events
+ * ledger       the table `forgotten`: whose names are not listened to, as hashes that only this service can make
+ */
+
+/** Told on this channel, with an empty payload: what memories hold of answers may be about somebody who was forgotten. */
+export const FORGOTTEN_CHANNEL = 'gamenet_forgotten'
+
+/** The tables of the write side that say something of people. */
+export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
+
+const SALT_BYTES = 32
+
+/** One line of the ledger. */
+export type Forgetting = {
+  /** Hexadecimal. */
+  readonly nameHash: string
+  readonly forgottenAt: Date
+  /** Null while something may be left in the tables. */
+  readonly doneAt: Date | null
+}
+
+/** What the write side held of a person. */
+export type Forgotten = { readonly nameHash: string; readonly rows: number }
+
+/**
+ * Takes a user out of the write side and enters them in the ledger, in one transaction. From then on nobody can read what
+ * the log has of them, and nothing is published about them.
+ */
+export async function forgetInWrites(writes: Postgres, userKey: string): Promise<Forgotten> {
+  return await writes.transaction(async (transaction) => {
+    await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
+    await makeSalt(transaction)
+    // The profile first: whoever is writing something that hangs on it is waited for here, and found below.
+    const profiles = await transaction.query('DELETE FROM profile AS p WHERE p.user_key = $1 RETURNING 1', [userKey])
+    const ratings = await transaction.query(
+      'DELETE FROM rating AS r WHERE r.user_key = $1 OR r.rater_key = $1 RETURNING 1',
+      [userKey]
+    )
+    await transaction.query('DELETE FROM outbox AS o WHERE $1 = ANY (o.people)', [userKey])
+    const persons = await transaction.query<{ id: string }>(
+      'DELETE FROM person AS p WHERE p.user_key = $1 RETURNING p.id',
+      [userKey]
+    )
+    const [entry] = await transaction.query<{ name_hash: string }>(ENTER, [userKey, persons[0]?.id ?? null])
+    if (entry === undefined) throw new Error('the ledger of forgotten people gave no entry')
+    await tellAll(transaction)
+    return { nameHash: entry.name_hash, rows: profiles.length + ratings.length + persons.length }
+  })
+}
+
+/** The whole ledger, the oldest first. */
+export async function readLedger(writes: Queries): Promise<Forgetting[]> {
+  const rows = await writes.query<{ name_hash: string; forgotten_at: Date; done_at: Date | null }>(
+    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.forgotten_at, f.done_at
+     FROM forgotten AS f ORDER BY f.forgotten_at, f.name_hash`
+  )
+  return rows.map((row) => ({ nameHash: row.name_hash, forgottenAt: row.forgotten_at, doneAt: row.done_at }))
+}
+
+/**
+ * The user_keys in the write side that have one of these hashes. There are some only where an older state was put back
+ * beside a newer ledger.
+ */
+export async function namesInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
+  const rows = await writes.query<{ user_key: string }>(
+    `SELECT DISTINCT n.user_key
+     FROM forgetting_salt AS s, (
+       SELECT p.user_key FROM person AS p
+       UNION SELECT p.user_key FROM profile AS p
+       UNION SELECT unnest(ARRAY[r.user_key, r.rater_key]) FROM rating AS r
+       UNION SELECT unnest(o.people) FROM outbox AS o
+     ) AS n
+     WHERE encode(${nameHashSql('n.user_key', 's.salt')}, 'hex') = ANY ($1::text[])`,
+    [nameHashes]
+  )
+  return rows.map(({ user_key }) => user_key)
+}
+
+/** The salt of all name hashes, hexadecimal; there is one as soon as somebody was forgotten. */
+export async function readSalt(writes: Queries): Promise<string> {
+  const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)
+  if (row === undefined) throw new Error('nobody was forgotten here yet: there is no salt')
+  return row.salt
+}
+
+/** Says that nothing of a person is left. */
+export async function markDone(writes: Postgres, nameHash: string): Promise<void> {
+  await writes.transaction(async (transaction) => {
+    await transaction.query(`UPDATE forgotten AS f SET done_at = now() WHERE f.name_hash = decode($1, 'hex')`, [
+      nameHash
+    ])
+    await tellAll(transaction)
+  })
+}
+
+/** Everybody's answers may be about somebody who was forgotten. No name is told: what is told can stand in a file. */
+async function tellAll(transaction: Queries): Promise<void> {
+  for (const noun of WRITE_NOUNS) {
+    await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])
+  }
+  await transaction.query(`SELECT pg_notify($1, '')`, [FORGOTTEN_CHANNEL])
+}
+
+async function makeSalt(transaction: Queries): Promise<void> {
+  await transaction.query(
+    `INSERT INTO forgetting_salt (salt) VALUES (decode($1, 'hex')) ON CONFLICT (is_only) DO NOTHING`,
+    [randomBytes(SALT_BYTES).toString('hex')]
+  )
+}
+
+const ENTER = `
+  INSERT INTO forgotten AS f (name_hash, person_id, forgotten_at)
+  SELECT ${nameHashSql('$1::text', 's.salt')}, $2::text::bigint, now() FROM forgetting_salt AS s
+  ON CONFLICT (name_hash) DO UPDATE
+  SET person_id = coalesce(excluded.person_id, f.person_id), forgotten_at = excluded.forgotten_at, done_at = NULL
+  RETURNING encode(f.name_hash, 'hex') AS name_hash`

@@ -1,0 +1,169 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { projections } from '@gamenet/projector'
+import { pause } from './pause.js'
+
+type Lane = ClickHouse['control']
+
+/** Columns that hold a user_key, in whatever table. */
+const NAME_COLUMNS = ['user_key', 'rater_key']
+/** Changes that projections of topics about people told of have a user_key as key. */
+const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
+const LOOK_MS = 200
+/** A mutation rewrites every part that holds a row of the person. */
+const MUTATION_MS_MAX = 600_000
+/** How long parts that were replaced are waited for; a query may still read them. */
+const OLD_PARTS_MS_MAX = 60_000
+/** A projection of another process may have read, before the rows were deleted, what it stores afterwards. */
+const ROUNDS_MAX = 5
+
+export type Cleaning = {
+  readonly tables: Lane
+  /** Of the ledger's hashes, hexadecimal. */
+  readonly salt: string
+  /** Told before each table. */
+  readonly onTable: (done: number, total: number) => void
+  readonly signal: AbortSignal
+}
+
+/** The user_keys in the tables that have one of these hashes: of a forgetting under way nothing else is known. */
+export async function namesInTables(
+  { tables, salt, signal }: Pick<Cleaning, 'tables' | 'salt' | 'signal'>,
+  nameHashes: readonly string[]
+): Promise<{ nameHash: string; userKey: string }[]> {
+  const found = new Map<string, string>()
+  const named = (await nameColumns(tables)).flatMap(({ table, columns }) =>
+    columns.map((column) => ({ table, column }))
+  )
+  for (const { table, column } of named) {
+    signal.throwIfAborted()
+    const rows = await tables.rows(
+      `SELECT n.name AS name, n.hash AS hash
+       FROM (
+         SELECT k.name AS name, lower(hex(SHA256(concat(unhex({salt: String}), k.name)))) AS hash
+         FROM (SELECT DISTINCT ${column} AS name FROM ${table}) AS k
+       ) AS n
+       WHERE has({hashes: Array(String)}, n.hash)`,
+      { salt, hashes: nameHashes }
+    )
+    for (const { name, hash } of rows) found.set(String(hash), String(name))
+  }
+  return [...found].map(([nameHash, userKey]) => ({ nameHash, userKey }))
+}
+
+/**
+ * Deletes every row of a user from every table, and waits until the files that held them are gone.
+ * @returns how many rows there were
+ */
+export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<number> {
+  const { tables, signal } = cleaning
+  const conditions = await conditionsByTable(cleaning, userKey)
+  const names = conditions.map(({ table }) => table)
+  // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
+  for (const table of names) await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+  try {
+    let deleted = 0
+    for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
+      if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
+      found = await deleteRows(cleaning, conditions)
+      deleted += found
+    }
+    await waitForOldParts(tables, names, signal)
+    await tellChanges(tables)
+    return deleted
+  } finally {
+    for (const table of names) await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
+  }
+}
+
+type Condition = { readonly table: string; readonly condition: string }
+
+/**
+ * A condition stands in the tables' files for a while (a mutation is kept with its text), so that it must not say whom it is
+ * about: a keyed hash does not, to anybody without the salt.
+ */
+async function conditionsByTable({ tables, salt }: Cleaning, userKey: string): Promise<Condition[]> {
+  const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
+  const [row] = await tables.rows(`SELECT toString(sipHash64Keyed(${key}, {name: String})) AS hash`, { name: userKey })
+  const isUser = (column: string) => `sipHash64Keyed(${key}, ${column}) = toUInt64(${row?.hash})`
+  const named = await nameColumns(tables)
+  return [
+    ...named.map(({ table, columns }) => ({ table, condition: columns.map(isUser).join(' OR ') })),
+    {
+      table: 'data_change',
+      condition: `projection IN (${PEOPLE_PROJECTIONS.map((name) => `'${name}'`).join(', ')}) AND ${isUser('key')}`
+    }
+  ]
+}
+
+/** Event tables first: whatever is made of them then no longer holds the person. */
+async function nameColumns(tables: Lane): Promise<{ table: string; columns: string[] }[]> {
+  const rows = await tables.rows(
+    `SELECT c.table AS table, groupArray(c.name) AS columns
+     FROM system.columns AS c
+     INNER JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
+     WHERE c.database = currentDatabase() AND has({columns: Array(String)}, c.name) AND t.engine LIKE '%MergeTree'
+     GROUP BY c.table
+     ORDER BY NOT startsWith(c.table, 'event_'), c.table`,
+    { columns: NAME_COLUMNS }
+  )
+  return rows.map(({ table, columns }) => ({ table: String(table), columns: columns as string[] }))
+}
+
+async function deleteRows({ tables, onTable, signal }: Cleaning, conditions: readonly Condition[]): Promise<number> {
+  let deleted = 0
+  for (const [done, { table, condition }] of conditions.entries()) {
+    signal.throwIfAborted()
+    onTable(done, conditions.length)
+    const [row] = await tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`)
+    const rows = Number(row?.rows)
+    if (rows > 0) await tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`)
+    await until(MUTATION_MS_MAX, signal, async () => {
+      const [left] = await tables.rows(
+        `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
+         FROM system.mutations AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
+        { table }
+      )
+      if (left?.reason !== '') throw new Error(`${table} cannot be cleaned: ${left?.reason}`)
+      return Number(left.mutations) === 0
+    })
+    deleted += rows
+  }
+  return deleted
+}
+
+/** Only for those that there are now: what is written meanwhile leaves new ones, without the person. */
+async function waitForOldParts(tables: Lane, names: readonly string[], signal: AbortSignal): Promise<void> {
+  const oldParts = async () =>
+    (
+      await tables.rows(
+        `SELECT p.table AS table, p.name AS name FROM system.parts AS p
+         WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
+        { names }
+      )
+    ).map(({ table, name }) => ({ table: String(table), part: `${table}/${name}` }))
+  const old = new Set((await oldParts()).map(({ part }) => part))
+  await until(OLD_PARTS_MS_MAX, signal, async () => {
+    const left = (await oldParts()).filter(({ part }) => old.has(part))
+    // Otherwise looked after twice a minute; an older ClickHouse cannot be told.
+    for (const table of new Set(left.map(({ table }) => table))) {
+      await tables.execute(`SYSTEM START CLEANUP ${table}`).catch(() => undefined)
+    }
+    return left.length === 0
+  })
+}
+
+/** Looks until it is so, or for so long. */
+async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
+  const begun = performance.now()
+  while (!(await isSo()) && performance.now() - begun < ms) await pause(LOOK_MS, signal)
+}
+
+/** What is known of people may be something else now, whatever it was. */
+async function tellChanges(tables: Lane): Promise<void> {
+  await tables.execute(
+    `INSERT INTO data_change (version, projection, key, from_ms, to_ms)
+     SELECT greatest(toUInt64({now: UInt64}), (SELECT max(d.version) FROM data_change AS d) + 1), p.name, '*', 0, {end: Int64}
+     FROM (SELECT arrayJoin({projections: Array(String)}) AS name) AS p`,
+    { now: String(Date.now() * 1000), end: String(Date.UTC(2106, 0, 1)), projections: PEOPLE_PROJECTIONS }
+  )
+}

@@ -1,0 +1,414 @@
+import { join } from 'node:path'
+import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
+import { createIngest, createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
+import { createProjector, foldBeside, migrate, type Projector, readBeside } from '@gamenet/projector'
+import {
+  achievements,
+  instantOf,
+  type LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  nameKey,
+  type PresenceSeen,
+  type ProfileChanged,
+  type ProfileRated,
+  presenceTopic,
+  profileTopic,
+  ratingTopic,
+  type Topic,
+  topics
+} from '@gamenet/schemas'
+import fc from 'fast-check'
+import { Registry } from 'prom-client'
+import { type Test, test } from 'tap'
+import { reachedNow } from './service/achievement-model.js'
+import { type Life, lifeUntil } from './service/scraped-world.js'
+
+const RUNS = 4
+const AT_ONCE = { firstMs: 1, mostMs: 5 }
+const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
+const DAY_MS = 86_400_000
+const START_MS = Date.UTC(2023, 11, 28)
+const NOW_MS = Date.UTC(2026, 8, 1)
+const TITLES = ['4d53004b', '4d530064', '4d530017', '4c41001a', '4d530021', '4d530036']
+const GAMES = ['Halo 2', 'Project Gotham Racing 2', 'MechAssault', 'Ride', 'Wheels']
+const MORE_GAMES = ['Star Wars: Battlefront II', 'Counter-Strike', 'Crimson Skies: High Road to Revenge']
+const USERS = ['Ann', 'bob', 'Cleo', 'dan', 'Eve', 'fay', 'Gus', 'hal', 'Ina', 'jo', 'Kim', 'lou']
+
+/** Something that an engine is told of. Users and boards are those of a world of their own. */
+type Happening =
+  | {
+      kind: 'sighting'
+      user: number
+      day: number
+      hour: number
+      game: number
+      isOnline: boolean
+      tag: boolean
+      periodS: number
+    }
+  | { kind: 'stay'; user: number; day: number; days: number; hours: number; game: number }
+  | { kind: 'entry'; board: number; tag: number; timeMs: number; isGone: boolean; day: number }
+  | { kind: 'fill'; board: number; entries: number; day: number }
+  | { kind: 'rating'; user: number; rater: number; stars: number; comment: string | null; day: number }
+  | { kind: 'profile'; user: number; tag: number; isVerified: boolean; bio: string; chat: boolean; day: number }
+type Step = {
+  happenings: Happening[]
+  ending: 'seen' | 'dies' | 'dies done' | 'two' | 'leases end' | 'unseen'
+  calls: number
+}
+
+const user = fc.oneof({ weight: 3, arbitrary: fc.nat(2) }, { weight: 1, arbitrary: fc.nat(USERS.length - 1) })
+const day = fc.oneof(fc.nat(12), fc.constantFrom(30, 60, 366, 371, 372, 378, 745, 900))
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  fc.record({
+    kind: fc.constant('sighting' as const),
+    user,
+    day,
+    hour: fc.nat(23),
+    game: fc.nat(GAMES.length),
+    isOnline: fc.constantFrom(true, true, true, true, false),
+    tag: fc.boolean(),
+    periodS: fc.constantFrom(60, 7200, 86_400)
+  }),
+  fc.record({
+    kind: fc.constant('stay' as const),
+    user,
+    day,
+    days: fc.constantFrom(1, 2, 3, 8, 31),
+    hours: fc.constantFrom(1, 3, 20),
+    game: fc.nat(GAMES.length - 1)
+  }),
+  fc.record({
+    kind: fc.constant('entry' as const),
+    board: fc.nat(11),
+    tag: fc.constantFrom(0, 0, 0, 1, 2, 7),
+    timeMs: fc.integer({ min: 60_000, max: 60_004 }),
+    isGone: fc.constantFrom(false, false, false, true),
+    day
+  }),
+  fc.record({ kind: fc.constant('fill' as const), board: fc.nat(11), entries: fc.constantFrom(9, 10, 100), day }),
+  fc.record({
+    kind: fc.constant('rating' as const),
+    user: fc.nat(1),
+    rater: fc.nat(USERS.length - 1),
+    stars: fc.constantFrom(1, 4, 5, 5, 5),
+    comment: fc.constantFrom(null, 'well played'),
+    day
+  }),
+  fc.record({
+    kind: fc.constant('profile' as const),
+    user,
+    tag: user,
+    isVerified: fc.boolean(),
+    bio: fc.constantFrom('', ' ', 'hello'),
+    chat: fc.boolean(),
+    day
+  })
+)
+const step: fc.Arbitrary<Step> = fc.record({
+  happenings: fc.array(happening, { minLength: 1, maxLength: 60, size: 'max' }),
+  ending: fc.constantFrom('seen', 'dies', 'dies done', 'two', 'leases end', 'unseen'),
+  calls: fc.nat(25)
+})
+
+/** A user who does everything that worlds of chance hardly ever come to. */
+const busy: Step = {
+  happenings: [
+    { kind: 'stay', user: 0, day: 0, days: 370, hours: 1, game: 0 },
+    { kind: 'stay', user: 0, day: 400, days: 2, hours: 20, game: 6 },
+    { kind: 'stay', user: 0, day: 403, days: 2, hours: 20, game: 6 },
+    ...Array.from({ length: 24 }, (_, n) => {
+      return { kind: 'stay' as const, user: 0, day: 410 + Math.floor(n / 3), days: 1, hours: 2, game: 5 + n }
+    }),
+    ...Array.from({ length: 55 }, (_, board) => {
+      return { kind: 'entry' as const, board, tag: 0, timeMs: 60_000, isGone: false, day: 1 }
+    }),
+    { kind: 'sighting', user: 0, day: 2, hour: 5, game: 1, isOnline: true, tag: true, periodS: 60 },
+    ...USERS.flatMap((_, user) => [
+      { kind: 'rating' as const, user, rater: 0, stars: 5, comment: null, day: 3 },
+      { kind: 'rating' as const, user: 0, rater: user, stars: 5, comment: null, day: 3 + user }
+    ])
+  ],
+  ending: 'two',
+  calls: 0
+}
+
+type World = {
+  readonly tables: ClickHouse
+  readonly writes: Postgres
+  projector: Projector
+  startProjector(): Projector
+  /** What an evaluating process needs. */
+  needs(holder: string, life?: Life, nowMs?: number): EvaluationNeeds
+  tell<Event>(topic: Topic<Event>, events: readonly Event[]): Promise<void>
+}
+
+async function openWorld(t: Test): Promise<World> {
+  const dir = t.testdir({})
+  const tables = await openChdb({ path: join(dir, 'tables') })
+  t.teardown(() => tables.close())
+  await migrate(tables.control)
+  const log = openEmbeddedLog({ path: join(dir, 'log'), epoch: 1 })
+  t.teardown(() => log.close())
+  const writes = await openPglite({ dir: join(dir, 'writes') })
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const people = createPeople({ writes: async () => writes, registry: new Registry() })
+  const startProjector = () => {
+    const projector = createProjector({
+      tables: { loader: tables.loader, projections: tables.projections },
+      startReading: readBeside(log, topics, AT_ONCE),
+      sealKeys: (people) => sealKeys(writes, people),
+      folding: foldBeside(),
+      registry: new Registry(),
+      logger: QUIET,
+      onChange: () => {},
+      backoff: AT_ONCE
+    })
+    projector.start()
+    return projector
+  }
+  const world: World = {
+    tables,
+    writes,
+    projector: startProjector(),
+    startProjector,
+    needs: (holder, life = { call: (_, work) => work() }, nowMs = NOW_MS) => ({
+      log: {
+        append: (topic, messages) => life.call('append', () => log.append(topic, messages)),
+        extents: (topic) => life.call('extents', () => log.extents(topic))
+      },
+      tables: { rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read)) },
+      writes: { query: (sql, values) => life.call('query', () => writes.query(sql, values)) },
+      people,
+      holder,
+      now: () => nowMs
+    }),
+    tell: (topic, events) => publish(log, topic, events, { source: '/test' }, people)
+  }
+  t.teardown(() => world.projector.stop())
+  return world
+}
+
+/** What happened, as events of the world with this number; of each topic in their order. */
+async function tell({ tell }: World, number: number, happenings: readonly Happening[], nextRevision: () => number) {
+  const sightings: PresenceSeen[] = []
+  const entries: LeaderboardEntryChanged[] = []
+  const ratings: ProfileRated[] = []
+  const profiles: ProfileChanged[] = []
+  const name = (user: number) => `${USERS[user]}${number}`
+  const tag = (user: number) => `Tag ${user} of ${number}`
+  const at = (day: number, ms = 0) => instantOf(START_MS + day * DAY_MS + ms)
+  const board = (each: number) => ({ titleId: TITLES[each % TITLES.length] ?? '', leaderboardId: number * 100 + each })
+  for (const each of happenings) {
+    if (each.kind === 'sighting') {
+      const game = GAMES[each.game]
+      sightings.push({
+        username: name(each.user),
+        ...(each.tag ? { gamertag: tag(each.user) } : {}),
+        state: each.isOnline ? 'online' : 'offline',
+        ...(game === undefined ? {} : { game }),
+        periodSeconds: each.periodS,
+        observedAt: at(each.day, each.hour * 3_600_000)
+      })
+    } else if (each.kind === 'stay') {
+      for (let n = 0; n < each.days * (each.hours + 1); n += 1) {
+        const hour = 3 * (each.game % 7) + (n % (each.hours + 1))
+        sightings.push({
+          username: name(each.user),
+          state: 'online',
+          game: gameOf(each.game),
+          periodSeconds: 1200,
+          observedAt: at(each.day + Math.floor(n / (each.hours + 1)), hour * 3_600_000)
+        })
+      }
+    } else if (each.kind === 'entry') {
+      const { timeMs } = each
+      const state = each.isGone ? { changeType: 'removed' as const } : { changeType: 'updated' as const, timeMs }
+      entries.push({ ...board(each.board), playerName: tag(each.tag), ...state, changedAt: at(each.day, timeMs) })
+    } else if (each.kind === 'fill') {
+      for (let n = 0; n < each.entries; n += 1) {
+        const state = { changeType: 'new' as const, timeMs: 60_002 + n * 7, changedAt: at(each.day) }
+        entries.push({ ...board(each.board), playerName: `Filler ${n}`, ...state })
+      }
+    } else if (each.kind === 'rating') {
+      if (each.user === each.rater) continue
+      const { stars, comment } = each
+      const rated = { username: name(each.user), raterUsername: name(each.rater), stars, comment }
+      ratings.push({ ...rated, revision: nextRevision(), ratedAt: at(each.day) })
+    } else {
+      profiles.push({
+        username: name(each.user),
+        avatar_url: '',
+        avatar_hue: null,
+        chat_profile_url: each.chat ? 'https://chat.example.org/users/12345678901234567' : '',
+        display_name_override: null,
+        linked_gamertag: tag(each.tag),
+        console_verified: each.isVerified,
+        bio: each.bio,
+        social_links: [],
+        revision: nextRevision(),
+        changedAt: at(each.day)
+      })
+    }
+  }
+  await tell(presenceTopic, sightings)
+  await tell(leaderboardEntryTopic, entries)
+  await tell(ratingTopic, ratings)
+  await tell(profileTopic, profiles)
+}
+
+function gameOf(number: number): string {
+  return [...GAMES, ...MORE_GAMES][number] ?? `Game ${number}`
+}
+
+/** `<user_key>/<achievement id>` → instant, as the table has it. */
+async function unlocked({ tables }: World): Promise<Map<string, number>> {
+  const rows = await tables.readers.rows(
+    `SELECT u.user_key, u.achievement_id AS id, toUnixTimestamp64Milli(u.ts) AS at FROM achievement_unlock AS u FINAL`,
+    {}
+  )
+  return new Map(rows.map((row) => [`${row.user_key}/${row.id}`, Number(row.at)]))
+}
+
+/** The whole of the tables of unlocks. */
+async function unlockTables({ tables }: World): Promise<unknown[]> {
+  return await Promise.all([
+    tables.readers.rows('SELECT * FROM achievement_unlock AS u FINAL ORDER BY ALL', {}),
+    tables.readers.rows('SELECT * FROM achievement_unlock_feed AS f FINAL ORDER BY ALL', {}),
+    tables.readers.rows('SELECT * FROM achievement_score AS s FINAL ORDER BY ALL', {})
+  ])
+}
+
+const endLeases = (writes: Postgres) => writes.query("UPDATE achievement_turn SET lease_until = '-infinity'")
+
+/** Evaluates until nothing is left, with what the step has in store for those who do it. */
+async function evaluateAll(world: World, { ending, calls }: Step): Promise<void> {
+  if (ending === 'dies' || ending === 'dies done') {
+    await evaluateOnce(world.needs('dying', lifeUntil(calls, ending === 'dies done'))).catch(() => undefined)
+    await endLeases(world.writes)
+  }
+  if (ending === 'two' || ending === 'leases end') {
+    const call: Life['call'] = async (_, work) => {
+      if (ending === 'leases end') await endLeases(world.writes)
+      return await work()
+    }
+    await Promise.all(['one', 'another'].map((holder) => evaluateOnce(world.needs(holder, { call }))))
+    await endLeases(world.writes)
+  }
+  for (;;) {
+    const { outcome } = await evaluateOnce(world.needs('whole'))
+    await world.projector.settled()
+    if (outcome === 'idle') return
+  }
+}
+
+test('whatever happens in whatever order, and whoever dies or works twice, unlocks are those of a plain model, once for good', async (t) => {
+  const world = await openWorld(t)
+  let number = 0
+  let revision = 0
+  const expected = new Map<string, number>()
+  const property = fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 5, size: 'max' }), async (steps) => {
+    number += 1
+    for (const each of steps) {
+      await tell(world, number, each.happenings, () => {
+        revision += 1
+        return revision
+      })
+      await world.projector.settled()
+      if (each.ending === 'unseen') continue
+      await evaluateAll(world, each)
+      for (const [key, at] of await reachedNow(world.tables, NOW_MS)) if (!expected.has(key)) expected.set(key, at)
+      t.strictSame(sorted(await unlocked(world)), sorted(expected))
+    }
+  })
+  await fc.assert(property, { numRuns: RUNS, endOnFailure: true, examples: [[[busy]]] })
+  const ids = new Set([...expected.keys()].map((key) => Number(key.split('/')[1])))
+  const missed = achievements.filter(({ id }) => !ids.has(id)).map(({ key }) => key)
+  t.comment(`${expected.size} unlocks; nobody reached ${missed.join(', ')}`)
+  t.ok(missed.length <= 12, 'the worlds reach most of what there is')
+
+  await t.test('tables that are made anew from the events unlock nothing and change no unlock', async (t) => {
+    await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
+    const before = await unlockTables(world)
+    await world.projector.stop()
+    const tables = await world.tables.control.rows(
+      `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'
+         AND t.name NOT LIKE 'event_%' AND t.name NOT IN ('schema_migration', 'checkpoint', 'data_change', 'parked_message')`
+    )
+    for (const { name } of tables) await world.tables.control.execute(`TRUNCATE TABLE ${name}`)
+    await world.tables.control.execute(`ALTER TABLE checkpoint DELETE WHERE name LIKE 'project:%'`)
+    for (;;) {
+      const rows = await world.tables.control.rows(
+        `SELECT 1 FROM checkpoint AS c WHERE c.name LIKE 'project:%' LIMIT 1`
+      )
+      if (rows.length === 0) break
+    }
+    t.same(await evaluateOnce(world.needs('early')), { outcome: 'waiting' }, 'nobody is asked about half made tables')
+    world.projector = world.startProjector()
+    await world.projector.settled()
+    t.same(await evaluateOnce(world.needs('later')), { outcome: 'idle' })
+    t.strictSame(await unlockTables(world), before)
+  })
+})
+
+test('a record that is held for a month is seen though nothing happens', async (t) => {
+  const world = await openWorld(t)
+  const happenings: Happening[] = [
+    { kind: 'sighting', user: 0, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 },
+    { kind: 'entry', board: 0, tag: 0, timeMs: 60_000, isGone: false, day: 1 }
+  ]
+  await tell(world, 1, happenings, () => 1)
+  await world.projector.settled()
+  const kept = achievements.find(({ key }) => key === 'one-for-the-books')?.id
+  for (const [day, isReached] of [
+    [2, false],
+    [30, false],
+    [32, true]
+  ] as const) {
+    await evaluateOnce(world.needs('later', undefined, START_MS + day * DAY_MS))
+    await world.projector.settled()
+    const at = (await unlocked(world)).get(`${nameKey('Ann1')}/${kept}`)
+    t.equal(at, isReached ? START_MS + 31 * DAY_MS + 60_000 : undefined)
+  }
+})
+
+test('a running ingest evaluates by itself, tells how much, and ends when it is stopped', async (t) => {
+  const world = await openWorld(t)
+  const { log, tables, people } = world.needs('unused')
+  const registry = new Registry()
+  const ingest = createIngest({
+    log,
+    tables,
+    people,
+    writes: async () => world.writes,
+    upstreamUrl: 'http://127.0.0.1:1',
+    periods: { network: 0, games: 0, matches: 0, boards: 0, players: 0 },
+    achievements: { pollMs: 10 },
+    requestsPerSecond: 1,
+    userAgent: 'gamenet-stats/test',
+    registry,
+    logger: QUIET
+  })
+  t.teardown(() => ingest.stop())
+  ingest.start()
+  await tell(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
+  const expected = ['first-light', 'warmed-up', 'halo-hour'].map((key) => achievements.find((each) => each.key === key))
+  for (;;) {
+    await world.projector.settled()
+    if ((await unlocked(world)).size === expected.length) break
+  }
+  t.same(
+    new Set((await unlocked(world)).keys()),
+    new Set(expected.map((each) => `${nameKey('Ann1')}/${each?.id}`)),
+    'each once'
+  )
+  await ingest.stop()
+  t.match(await registry.metrics(), /gamenet_achievements_unlocked_total 3\n/)
+  t.match(await registry.metrics(), /gamenet_achievement_evaluation_failing 0\n/)
+})
+
+function sorted(map: ReadonlyMap<string, number>): [string, number][] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+}

@@ -1,0 +1,83 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { z } from 'zod'
+import { gamenet, gamenetJson } from './service/gamenet.js'
+import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './service/people-service.js'
+
+const Ledger = z.array(z.object({ nameHash: z.string(), forgottenAt: z.string(), doneAt: z.string().nullable() }))
+
+test('an operator forgets a user while the service runs; killed in between, the next start ends it', async (t) => {
+  const folder = t.testdir({})
+  const environment = { DATA_DIR: join(folder, 'data') }
+  const auth = await startAuth(t)
+  const [ann, ben] = auth.people.map(({ username }) => username)
+  const [first, second] = await Promise.all(auth.people.slice(0, 2).map((person) => signIn(auth, person)))
+  let service = await startPeopleService(environment.DATA_DIR, auth)
+  t.teardown(() => service.kill())
+  let caller = new Caller(service, 4)
+  const path = (username: string | undefined) => `/api/profile/${username}`
+  const averageOfBen = async () =>
+    z
+      .object({ average: z.number(), ratingCount: z.int() })
+      .parse((await caller.ask('GET', `${path(ben)}/reputation`)).body)
+  const rate = (rater: SignedIn | undefined, user: string | undefined, stars: number) =>
+    caller.ask('POST', `${path(user)}/reputation`, rater, { stars, comment: 'good' })
+  const sightings = async (name: string) => {
+    const file = join(folder, name)
+    const rows = Array.from({ length: 30 }, (_, minute) =>
+      JSON.stringify({
+        username: ann,
+        gamertag: 'Quagga',
+        state: 'online',
+        game: 'Chess',
+        observedAt: `2026-03-14T20:${String(minute).padStart(2, '0')}:00Z`
+      })
+    )
+    await writeFile(file, `${rows.join('\n')}\n${name}\n`)
+    return await gamenet(environment, ['import', 'presence', file, '--json'])
+  }
+  await sightings('before.ndjson')
+  for (const [user, session] of [
+    [ann, first],
+    [ben, second]
+  ] as const) {
+    t.match(await caller.ask('PATCH', path(user), session, { bio: 'hello' }), { status: 200 })
+  }
+  t.match(await rate(first, ben, 1), { status: 200 })
+  t.match(await rate(second, ann, 5), { status: 200 })
+  await gamenetJson(environment, ['status', '--wait', '120'])
+  t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 29 } } })
+  t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
+
+  const forgetting = gamenet(environment, ['forget', ann?.toUpperCase() ?? ''])
+  while (Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).length === 0);
+  await service.kill()
+  await caller.close()
+  t.match(await forgetting, { code: 1, stderr: /goes on when a service starts/ })
+  service = await startPeopleService(environment.DATA_DIR, auth)
+  caller = new Caller(service, 4)
+  t.teardown(() => caller.close())
+  const isDone = async () =>
+    Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).every(({ doneAt }) => doneAt !== null)
+  while (!(await isDone()));
+  t.match(await caller.ask('GET', path(ann)), { status: 404 })
+  t.match(await averageOfBen(), { average: 5, ratingCount: 0 })
+
+  t.match(await sightings('again.ndjson'), { stdout: /"published":0/ })
+  t.match(await caller.ask('GET', `${path(ben)}/reputation`, first), { status: 200, body: { viewer: null } })
+  t.match(await caller.ask('GET', path(ann)), { status: 404 }, 'being here does not make anybody known again')
+  const again = await gamenet(environment, ['forget', ann ?? ''])
+  t.match(again, { code: 0, stdout: /^Nothing was known of this user/ })
+  t.match(await rate(first, ben, 3), { status: 200 }, 'who does something again is somebody new')
+  t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 0 } } })
+  t.match(await gamenet(environment, ['forget', 'a\u200bb']), { code: 2, stderr: /no username/ })
+  t.match(await gamenet(environment, ['forget']), { code: 2 })
+  t.equal(await service.stop(), 0)
+
+  await t.test('on a service that is stopped, too', async (t) => {
+    const report = await gamenetJson(environment, ['forget', ben ?? ''])
+    t.match(report, { wasKnown: true })
+    t.ok(await isDone())
+  })
+})

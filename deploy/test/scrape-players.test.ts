@@ -1,0 +1,107 @@
+import { type Test, test } from 'tap'
+import { openScrapedWorld, type ScrapedWorld } from './service/scraped-world.js'
+
+const START_MS = Date.UTC(2026, 2, 14, 20)
+
+/** What was published since the last call: user, state and game, by place in the log. */
+function newSightings({ tables, projector }: ScrapedWorld) {
+  let before = 0
+  return async () => {
+    await projector.settled()
+    const rows = await tables.control.rows(
+      `SELECT e.username AS username, e.gamertag AS gamertag, e.is_online AS online, e.game AS game,
+         e.period_s AS period, toString(e.observed_at) AS at
+       FROM event_presence AS e WHERE e.offset >= {before: UInt64} ORDER BY e.offset`,
+      { before }
+    )
+    before += rows.length
+    return rows
+  }
+}
+
+async function given(t: Test) {
+  const world = await openScrapedWorld(t)
+  const clock = { ms: START_MS }
+  const process = (playersSeconds = 0) => world.ingest({ playersSeconds, now: () => clock.ms }).ingest
+  return { ...world, clock, process, sightings: newSightings(world) }
+}
+
+const ann = { gamertag: 'Ann One', username: 'ann' }
+const bob = { gamertag: 'Bob', username: 'Bob <3' }
+const eve = { gamertag: 'Eve', username: 'eve' }
+const seen = (player: typeof ann, game: string | undefined, at: string, period = 60) => ({
+  ...player,
+  online: game !== undefined,
+  game: game ?? '',
+  period,
+  at: `2026-03-14 20:${at}.000`
+})
+
+test('who is online is sighted in every run, who is offline once', async (t) => {
+  const { upstream, clock, process, sightings } = await given(t)
+  const ingest = process()
+  upstream.showPlayers([{ ...ann, game: 'Need for Speed' }, bob, eve])
+  t.match(await ingest.runNow('players'), [{ source: 'players', outcome: 'succeeded', published: 3 }])
+  t.same(await sightings(), [
+    seen(ann, 'Need for Speed', '00:00'),
+    seen(bob, undefined, '00:00'),
+    seen(eve, undefined, '00:00')
+  ])
+
+  await t.test('though the page is as it was', async (t) => {
+    clock.ms += 60_000
+    t.match(await ingest.runNow('players'), [{ outcome: 'succeeded', published: 1 }])
+    t.equal(upstream.unchanged(), 1)
+    t.same(await sightings(), [seen(ann, 'Need for Speed', '01:00')])
+  })
+
+  await t.test('by another process too, which says how often it looks', async (t) => {
+    clock.ms += 60_000
+    upstream.showPlayers([ann, { ...bob, game: 'Halo' }, eve])
+    t.match(await process(3600).runNow('players'), [{ outcome: 'succeeded', published: 2 }])
+    t.same(await sightings(), [seen(ann, undefined, '02:00', 3600), seen(bob, 'Halo', '02:00', 3600)])
+    clock.ms += 60_000
+    await ingest.runNow('players')
+    t.same(await sightings(), [seen(bob, 'Halo', '03:00')])
+  })
+
+  await t.test('and who is gone from the page is not sighted at all', async (t) => {
+    clock.ms += 60_000
+    upstream.showPlayers([ann])
+    t.match(await ingest.runNow('players'), [{ outcome: 'succeeded', published: 0 }])
+    t.same(await sightings(), [])
+  })
+})
+
+test('a row that cannot be read is no sighting; a page that cannot be is a failed run', async (t) => {
+  const { upstream, process, sightings } = await given(t)
+  const ingest = process()
+  upstream.showPlayers([{ ...ann, game: 'Halo' }, { ...eve, username: '\u200b' }, bob, { ...bob, game: 'Halo' }])
+  t.match(await ingest.runNow('players'), [
+    { outcome: 'partial', published: 1, reason: /^row 2: expected a username .*; one user stands on the rows 3, 4$/ }
+  ])
+  t.same((await sightings()).length, 1)
+  upstream.showPlayers('<html><body>Maintenance</body></html>')
+  t.match(await ingest.runNow('players'), [
+    { outcome: 'failed', published: 0, reason: /\/players: the table of players is missing/ }
+  ])
+  t.same(await sightings(), [])
+})
+
+test('while the tables are behind, who went offline is told once by what the last page showed', async (t) => {
+  const { upstream, clock, projector, process, sightings } = await given(t)
+  const ingest = process()
+  upstream.showPlayers([{ ...ann, game: 'Halo' }, bob])
+  await ingest.runNow('players')
+  await sightings()
+  projector.pause('presence-latest')
+  const published: unknown[] = []
+  for (const game of [undefined, undefined, 'Halo']) {
+    clock.ms += 60_000
+    upstream.showPlayers([{ ...ann, ...(game !== undefined && { game }) }, bob])
+    published.push((await ingest.runNow('players'))[0]?.published)
+  }
+  t.same(published, [1, 0, 1])
+  projector.resume('presence-latest')
+  t.same(await sightings(), [seen(ann, undefined, '01:00'), seen(ann, 'Halo', '03:00')])
+})

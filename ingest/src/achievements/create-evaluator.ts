@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Log, LogExtents } from '../log.js'
+import type { People } from '../people/people.js'
+import type { ReadTables } from '../read-tables.js'
+import type { Logger } from '../scrape/run-source.js'
+import { type Schedule, schedule } from '../scrape/schedule.js'
+import type { WriteSide } from '../write-side.js'
+import { evaluateOnce } from './evaluate.js'
+import { reachedPositions } from './reached-positions.js'
+
+/** How often it is looked whether the tables have moved: one small question, 0.1 % of a core. */
+const POLL_MS = 5000
+const DAY_MS = 86_400_000
+
+export type EvaluatorOptions = {
+  /** Opens the write side, at its newest schema; called when the tables have moved. */
+  readonly writes: () => Promise<WriteSide>
+  readonly tables: ReadTables
+  readonly log: Log & LogExtents
+  readonly people: People
+  readonly registry: Registry
+  readonly logger: Logger
+  readonly now: () => number
+  /** {@link POLL_MS} unless given. */
+  readonly pollMs?: number
+}
+
+export type Evaluator = {
+  start(): void
+  /** Ends what runs, which loses nothing. */
+  stop(): Promise<void>
+}
+
+/** Evaluates achievements whenever the tables have moved, for as long as it runs, whatever fails on the way. */
+export function createEvaluator(options: EvaluatorOptions): Evaluator {
+  const { tables, log, people, logger, now } = options
+  const metrics = evaluatorMetrics(options.registry)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const holder = randomUUID()
+  let running: Promise<void> = Promise.resolve()
+  let planned: Schedule | undefined
+  /** How the tables stood when all that they hold had been evaluated. */
+  let evaluatedAt = ''
+
+  const run = async (): Promise<void> => {
+    const { byTopic } = await reachedPositions(tables, signal)
+    const standsAt = JSON.stringify([byTopic, Math.floor(now() / DAY_MS)])
+    if (standsAt === evaluatedAt) return
+    const needs = { writes: await options.writes(), tables, log, people, holder, now, signal }
+    for (;;) {
+      const evaluation = await evaluateOnce(needs)
+      if ('users' in evaluation) {
+        metrics.users.inc(evaluation.users)
+        metrics.unlocked.inc(evaluation.unlocks)
+      }
+      if (evaluation.outcome === 'done' || evaluation.outcome === 'idle') evaluatedAt = standsAt
+      if (evaluation.outcome !== 'full') return
+    }
+  }
+  const runAndTell = async (): Promise<void> => {
+    try {
+      await run()
+      metrics.failing.set(0)
+    } catch (error) {
+      if (signal.aborted) return
+      metrics.failing.set(1)
+      logger.warn({ err: error }, 'achievements cannot be evaluated; it is tried again')
+    }
+  }
+  return {
+    start() {
+      if (signal.aborted) return
+      planned ??= schedule(options.pollMs ?? POLL_MS, () => {
+        running = runAndTell()
+        return running
+      })
+    },
+    async stop() {
+      planned?.stop()
+      stopping.abort(new Error('the service stops'))
+      await running
+    }
+  }
+}
+
+function evaluatorMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    users: new Counter({
+      name: 'gamenet_achievement_users_evaluated_total',
+      help: 'Users who were asked about because events touched them',
+      registers
+    }),
+    unlocked: new Counter({
+      name: 'gamenet_achievements_unlocked_total',
+      help: 'Unlocks that this process published',
+      registers
+    }),
+    failing: new Gauge({
+      name: 'gamenet_achievement_evaluation_failing',
+      help: 'Alarm: 1 while the last evaluation failed, so that nobody unlocks anything',
+      registers
+    })
+  }
+}

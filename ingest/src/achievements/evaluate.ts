@@ -1,0 +1,127 @@
+import { achievementUnlockTopic } from '@gamenet/schemas'
+import { type Heads, headsOf } from '../caught-up.js'
+import type { Log, LogExtents } from '../log.js'
+import type { People } from '../people/people.js'
+import { publish } from '../publish.js'
+import type { ReadTables } from '../read-tables.js'
+import type { WriteSide } from '../write-side.js'
+import { type Evaluated, endTurn, evaluated, keepEvaluated, takeTurn } from './evaluation-turn.js'
+import { CHUNK_USERS_MAX, newlyReached } from './reached-achievements.js'
+import { type ReachedPositions, reachedPositions, TOUCHING_TOPICS, type TouchingTopic } from './reached-positions.js'
+import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
+
+/*
+ * evaluation  asks the rules about everybody whom events touched, and publishes what they have reached
+ * touched     a user of whom events tell something new, or whom others on a board moved
+ * turn        the right to evaluate, for one process at a time
+ */
+
+/** Events of a topic that one evaluation takes at most; a backlog takes several. */
+const EVENTS_MAX = 1_000_000
+const DAY_MS = 86_400_000
+const PROVENANCE = { source: '/achievements' }
+
+export type EvaluationNeeds = {
+  readonly writes: WriteSide
+  readonly tables: ReadTables
+  readonly log: Log & LogExtents
+  readonly people: People
+  /** A name of its own for each process. */
+  readonly holder: string
+  readonly now: () => number
+  readonly signal?: AbortSignal
+}
+
+/**
+ * What an evaluation came to. `elsewhere`: somebody else evaluates. `waiting`: unlocks that were published cannot be read
+ * yet. `behind`: tables are older than what was evaluated, as while they are made anew; what they lack would be taken for
+ * what never was. `idle`: nobody was touched.
+ */
+export type Evaluation =
+  | { readonly outcome: 'elsewhere' | 'waiting' | 'behind' | 'idle' }
+  | { readonly outcome: 'done' | 'full'; readonly users: number; readonly unlocks: number }
+
+/**
+ * One evaluation of all that is new. Order: unlocks into the log → how far it came into PostgreSQL. Ending between the
+ * two, or anywhere else, evaluates the same again, and what is in the log then is waited for and left out. Should two ever
+ * work at once, an unlock may be in the log twice: the first one counts.
+ */
+export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
+  const { writes, tables, log, holder, signal } = needs
+  if (!(await takeTurn(writes, holder))) return { outcome: 'elsewhere' }
+  try {
+    // In this order: what was evaluated has come into the log, and into the tables, before that was told.
+    const before = await evaluated(writes)
+    const published = await headsOf(log, achievementUnlockTopic.name)
+    const reached = await reachedPositions(tables, signal)
+    return await evaluate(needs, { published, reached, before })
+  } finally {
+    // A turn that is not given back ends by itself.
+    await endTurn(writes, holder).catch(() => undefined)
+  }
+}
+
+type Positions = { readonly published: Heads; readonly reached: ReachedPositions; readonly before: Evaluated }
+
+async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<Evaluation> {
+  const { published, reached, before } = positions
+  if (!has(reached.unlocks, published)) return { outcome: 'waiting' }
+  if (TOUCHING_TOPICS.some((topic) => !has(reached.byTopic[topic], before.byTopic[topic]))) return { outcome: 'behind' }
+  const nowMs = needs.now()
+  const day = Math.floor(nowMs / DAY_MS)
+  const ranges = TOUCHING_TOPICS.map((topic) => ({
+    topic,
+    ...rangeBetween(before.byTopic[topic], reached.byTopic[topic])
+  }))
+  const isNewDay = day > before.day
+  if (!isNewDay && ranges.every(({ range }) => range.length === 0)) return { outcome: 'idle' }
+  const users = await touchedUsers(needs, ranges, isNewDay)
+  let unlocks = 0
+  for (let first = 0; first < users.length; first += CHUNK_USERS_MAX) {
+    needs.signal?.throwIfAborted()
+    if (first > 0) await takeTurn(needs.writes, needs.holder)
+    const chunk = users.slice(first, first + CHUNK_USERS_MAX)
+    const events = await newlyReached(needs.tables, chunk, nowMs, needs.signal)
+    await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
+    unlocks += events.length
+  }
+  const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as Evaluated['byTopic']
+  await keepEvaluated(needs.writes, { byTopic, day })
+  return { outcome: ranges.some(({ isWhole }) => !isWhole) ? 'full' : 'done', users: users.length, unlocks }
+}
+
+async function touchedUsers(
+  { tables, signal }: EvaluationNeeds,
+  ranges: readonly { readonly topic: TouchingTopic; readonly range: readonly Stretch[] }[],
+  isNewDay: boolean
+): Promise<string[]> {
+  const users = new Set(isNewDay ? await touchedByTime(tables, signal) : [])
+  for (const { topic, range } of ranges) {
+    if (range.length === 0) continue
+    for (const userKey of await touchedBy(tables, topic, range, signal)) users.add(userKey)
+  }
+  return [...users].sort()
+}
+
+/** What lies between two positions, a limited part of it, and where that ends. */
+function rangeBetween(before: Heads, heads: Heads): { range: Stretch[]; heads: Heads; isWhole: boolean } {
+  const range: Stretch[] = []
+  let left = EVENTS_MAX
+  let isWhole = true
+  for (const { epoch, partition, next } of heads) {
+    const first = nextOf(before, { epoch, partition })
+    const until = Math.min(next, first + left)
+    left -= until - first
+    isWhole &&= until === next
+    if (until > first) range.push({ epoch, partition, first, next: until })
+  }
+  return { range, heads: range.map(({ epoch, partition, next }) => ({ epoch, partition, next })), isWhole }
+}
+
+function has(reached: Heads, heads: Heads): boolean {
+  return heads.every(({ next, ...at }) => nextOf(reached, at) >= next)
+}
+
+function nextOf(heads: Heads, at: { epoch: number; partition: number }): number {
+  return heads.find(({ epoch, partition }) => epoch === at.epoch && partition === at.partition)?.next ?? 0
+}

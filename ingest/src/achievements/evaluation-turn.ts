@@ -1,0 +1,66 @@
+import type { Heads } from '../caught-up.js'
+import type { WriteSide } from '../write-side.js'
+import { TOUCHING_TOPICS, type TouchingTopic } from './reached-positions.js'
+
+/** Longer than a chunk of users ever takes; so long nobody evaluates after a process was killed at it. */
+const LEASE_S = 60
+
+/** How far evaluation has come. */
+export type Evaluated = {
+  readonly byTopic: Readonly<Record<TouchingTopic, Heads>>
+  /** The last day, in days since 1970, on which those were looked at whom time alone brings further. */
+  readonly day: number
+}
+
+/** Takes or lengthens the turn: false when somebody else has it. It is no lock: evaluating twice at once does no harm. */
+export async function takeTurn(writes: WriteSide, holder: string): Promise<boolean> {
+  const rows = await writes.query(
+    `UPDATE achievement_turn AS t SET holder = $1, lease_until = now() + make_interval(secs => $2)
+     WHERE t.holder = $1 OR t.lease_until < now() RETURNING t.day`,
+    [holder, LEASE_S]
+  )
+  return rows.length > 0
+}
+
+/** Gives the turn back. */
+export async function endTurn(writes: WriteSide, holder: string): Promise<void> {
+  await writes.query(`UPDATE achievement_turn AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder = $1`, [
+    holder
+  ])
+}
+
+/** How far evaluation has come. */
+export async function evaluated(writes: WriteSide): Promise<Evaluated> {
+  const rows = await writes.query<{ topic: string; epoch: number; partition: number; next: string }>(
+    'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
+  )
+  const [turn] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_turn AS t')
+  const headsOf = (topic: string): Heads =>
+    rows
+      .filter((row) => row.topic === topic)
+      .map(({ epoch, partition, next }) => ({ epoch, partition, next: Number(next) }))
+  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic) => [topic, headsOf(topic)]))
+  return { byTopic: byTopic as Record<TouchingTopic, Heads>, day: turn?.day ?? 0 }
+}
+
+/**
+ * Keeps how far evaluation has come, in one statement. It never goes back: whoever says that everything before a position
+ * was looked at has published what came of it.
+ */
+export async function keepEvaluated(writes: WriteSide, { byTopic, day }: Evaluated): Promise<void> {
+  const rows = TOUCHING_TOPICS.flatMap((topic) => byTopic[topic].map((head) => ({ topic, ...head })))
+  await writes.query(
+    `WITH kept AS (
+       INSERT INTO achievement_evaluation AS e (topic, epoch, partition, next)
+       SELECT * FROM unnest($1::text[], $2::int[], $3::int[], $4::bigint[])
+       ON CONFLICT (topic, epoch, partition) DO UPDATE SET next = greatest(e.next, excluded.next))
+     UPDATE achievement_turn AS t SET day = greatest(t.day, $5::int)`,
+    [
+      rows.map(({ topic }) => topic),
+      rows.map(({ epoch }) => epoch),
+      rows.map(({ partition }) => partition),
+      rows.map(({ next }) => next),
+      day
+    ]
+  )
+}

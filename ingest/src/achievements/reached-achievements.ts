@@ -1,0 +1,84 @@
+import { type Achievement, type AchievementUnlocked, achievements, instantOf, ruleStatement } from '@gamenet/schemas'
+import type { Parameters, ReadTables } from '../read-tables.js'
+
+/** Users who are asked about at once. */
+export const CHUNK_USERS_MAX = 1000
+
+/** Rules by the facts that they are about: those of one list are one statement. */
+const RULES_BY_FACTS: readonly (readonly Achievement[])[] = [
+  ...achievements
+    .reduce((byFacts, each) => {
+      const { facts } = each.rule
+      return byFacts.set(facts, [...(byFacts.get(facts) ?? []), each])
+    }, new Map<string, Achievement[]>())
+    .values()
+]
+
+const POINTS = new Map(achievements.map(({ id, points }) => [id, points]))
+
+/** What users have reached and have no unlock of yet, at most {@link CHUNK_USERS_MAX} users. */
+export async function newlyReached(
+  tables: ReadTables,
+  users: readonly string[],
+  nowMs: number,
+  signal?: AbortSignal
+): Promise<AchievementUnlocked[]> {
+  const ask = (sql: string, parameters: Parameters) =>
+    tables.rows(sql, parameters, signal === undefined ? {} : { signal })
+  const held = await ask(
+    `SELECT u.user_key AS user_key, groupUniqArray(u.achievement_id) AS ids FROM achievement_unlock AS u
+     WHERE u.user_key IN {users: Array(String)} GROUP BY u.user_key`,
+    { users }
+  )
+  const heldBy = new Map(held.map((row) => [String(row.user_key), new Set((row.ids as unknown[]).map(Number))]))
+  const found: { userKey: string; achievementId: number; reachedMs: number }[] = []
+  for (const rules of RULES_BY_FACTS) {
+    const lacking = users.filter((userKey) => rules.some(({ id }) => heldBy.get(userKey)?.has(id) !== true))
+    if (lacking.length === 0) continue
+    for (const row of await ask(ruleStatement(rules), { users: lacking, now_ms: nowMs })) {
+      const userKey = String(row.user_key)
+      for (const [id, ms] of row.reached as [unknown, unknown][]) {
+        if (heldBy.get(userKey)?.has(Number(id)) !== true) {
+          found.push({ userKey, achievementId: Number(id), reachedMs: Number(ms) })
+        }
+      }
+    }
+  }
+  if (found.length === 0) return []
+  const names = await usernames(ask, [...new Set(found.map(({ userKey }) => userKey))])
+  return found
+    .sort((a, b) => a.reachedMs - b.reachedMs || a.achievementId - b.achievementId || (a.userKey < b.userKey ? -1 : 1))
+    .map(({ userKey, achievementId, reachedMs }) => ({
+      username: names.get(userKey) ?? userKey,
+      achievementId,
+      points: POINTS.get(achievementId) ?? 0,
+      unlockedAt: instantOf(reachedMs)
+    }))
+}
+
+/** How users spell their names: in their profile, else as they were seen last, else where they rate and are rated. */
+async function usernames(
+  ask: (sql: string, parameters: Parameters) => Promise<Record<string, unknown>[]>,
+  users: readonly string[]
+): Promise<Map<string, string>> {
+  const rows = await ask(
+    `SELECT n.user_key AS user_key, argMin(n.username, n.source) AS username
+     FROM (
+       SELECT p.user_key AS user_key, p.username AS username, 1 AS source
+       FROM profile AS p FINAL WHERE p.user_key IN {users: Array(String)}
+       UNION ALL
+       SELECT s.user_key AS user_key, s.value AS username, 2 AS source
+       FROM presence_latest AS s FINAL WHERE s.user_key IN {users: Array(String)} AND s.field = 'username'
+       UNION ALL
+       SELECT r.user_key AS user_key, r.username AS username, 3 AS source
+       FROM rating AS r WHERE r.user_key IN {users: Array(String)}
+       UNION ALL
+       SELECT r.rater_key AS user_key, r.rater AS username, 4 AS source
+       FROM rating AS r WHERE (r.user_key, r.rater_key) IN (
+         SELECT g.user_key, g.rater_key FROM rating_given AS g WHERE g.rater_key IN {users: Array(String)})
+     ) AS n
+     GROUP BY n.user_key`,
+    { users }
+  )
+  return new Map(rows.map((row) => [String(row.user_key), String(row.username)]))
+}

@@ -1,0 +1,54 @@
+import type { Heads } from '../caught-up.js'
+import type { ReadTables } from '../read-tables.js'
+
+/** The projections whose tables tell what events of a topic mean for achievements. */
+const PROJECTIONS_BY_TOPIC = {
+  presence: ['presence-day', 'presence-latest', 'user-gamertag'],
+  profile: ['profile'],
+  rating: ['rating', 'rating-given'],
+  'leaderboard-entry': ['leaderboard-entry', 'player-entry', 'player']
+} as const
+
+/** A topic whose events touch users. */
+export type TouchingTopic = keyof typeof PROJECTIONS_BY_TOPIC
+export const TOUCHING_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly TouchingTopic[]
+
+const UNLOCK_PROJECTIONS = ['achievement-unlock']
+
+/** How far the tables are: of each topic up to where all its projections have come, and the table of unlocks. */
+export type ReachedPositions = {
+  readonly byTopic: Readonly<Record<TouchingTopic, Heads>>
+  readonly unlocks: Heads
+}
+
+/** Asks how far the tables are; one question, however many projections. */
+export async function reachedPositions(tables: ReadTables, signal?: AbortSignal): Promise<ReachedPositions> {
+  const projections = [...Object.values(PROJECTIONS_BY_TOPIC).flat(), ...UNLOCK_PROJECTIONS]
+  const rows = await tables.rows(
+    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
+     FROM checkpoint AS c WHERE c.name IN {names: Array(String)} GROUP BY c.name, c.epoch, c.partition`,
+    { names: projections.map((projection) => `project:${projection}`) },
+    signal === undefined ? {} : { signal }
+  )
+  const found = rows.map((row) => ({
+    projection: String(row.name).slice('project:'.length),
+    epoch: Number(row.epoch),
+    partition: Number(row.partition),
+    next: Number(row.next)
+  }))
+  const least = (names: readonly string[]): Heads => {
+    const heads = new Map<string, { epoch: number; partition: number; next: number; seen: number }>()
+    for (const { projection, epoch, partition, next } of found) {
+      if (!names.includes(projection)) continue
+      const key = `${epoch}/${partition}`
+      const before = heads.get(key) ?? { epoch, partition, next, seen: 0 }
+      heads.set(key, { ...before, next: Math.min(before.next, next), seen: before.seen + 1 })
+    }
+    // A projection without a checkpoint has not begun.
+    return [...heads.values()]
+      .filter(({ seen }) => seen === names.length)
+      .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
+  }
+  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic) => [topic, least(PROJECTIONS_BY_TOPIC[topic])]))
+  return { byTopic: byTopic as Record<TouchingTopic, Heads>, unlocks: least(UNLOCK_PROJECTIONS) }
+}

@@ -1,0 +1,77 @@
+import type { Parameters, ReadTables } from '../read-tables.js'
+import type { TouchingTopic } from './reached-positions.js'
+
+/** A stretch of one partition's events, half-open. */
+export type Stretch = {
+  readonly epoch: number
+  readonly partition: number
+  readonly first: number
+  readonly next: number
+}
+
+/**
+ * Who may have reached something by events `e` of a topic, as user_keys. Of a board everybody whose name ever stood on it:
+ * whoever comes moves all others.
+ */
+const TOUCHED_BY_TOPIC: Readonly<Record<TouchingTopic, string>> = {
+  presence: 'SELECT DISTINCT e.user_key AS user_key FROM event_presence AS e WHERE {range}',
+  profile: 'SELECT DISTINCT e.user_key AS user_key FROM event_profile AS e WHERE {range}',
+  rating: 'SELECT DISTINCT arrayJoin([e.user_key, e.rater_key]) AS user_key FROM event_rating AS e WHERE {range}',
+  'leaderboard-entry': `
+    SELECT DISTINCT u.user_key AS user_key FROM user_player AS u
+    WHERE u.player_key IN (
+      SELECT l.player_key FROM leaderboard_entry AS l
+      WHERE (l.title_id, l.leaderboard_id) IN (
+        SELECT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range}))`
+}
+
+/** Who holds the record of a board now: a reign grows older by itself. */
+const TOUCHED_BY_TIME = `
+  SELECT DISTINCT u.user_key AS user_key FROM user_player AS u
+  WHERE u.player_key IN (
+    SELECT n.player_key FROM player AS n
+    WHERE n.player IN (
+      SELECT arrayElement(h.players, -1) FROM record_history AS h FINAL
+      WHERE notEmpty(h.players) AND arrayElement(h.to_at, -1) IS NULL))`
+
+/** The users that events of a range touched. */
+export async function touchedBy(
+  tables: ReadTables,
+  topic: TouchingTopic,
+  range: readonly Stretch[],
+  signal?: AbortSignal
+): Promise<string[]> {
+  const { sql, parameters } = conditionOf(range)
+  return await userKeys(tables, TOUCHED_BY_TOPIC[topic].replaceAll('{range}', sql), parameters, signal)
+}
+
+/** The users who may have reached something because time has passed. */
+export async function touchedByTime(tables: ReadTables, signal?: AbortSignal): Promise<string[]> {
+  return await userKeys(tables, TOUCHED_BY_TIME, {}, signal)
+}
+
+async function userKeys(
+  tables: ReadTables,
+  sql: string,
+  parameters: Parameters,
+  signal: AbortSignal | undefined
+): Promise<string[]> {
+  const rows = await tables.rows(sql, parameters, signal === undefined ? {} : { signal })
+  return rows.map((row) => String(row.user_key))
+}
+
+/** The condition that an event `e` lies in one of the stretches, with its values bound. */
+function conditionOf(range: readonly Stretch[]): { readonly sql: string; readonly parameters: Parameters } {
+  const parameters: Record<string, number> = {}
+  const conditions = range.map(({ epoch, partition, first, next }, n) => {
+    parameters[`epoch_${n}`] = epoch
+    parameters[`partition_${n}`] = partition
+    parameters[`first_${n}`] = first
+    parameters[`next_${n}`] = next
+    return (
+      `(e.epoch = {epoch_${n}: UInt16} AND e.partition = {partition_${n}: UInt16}` +
+      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64})`
+    )
+  })
+  return { sql: `(${conditions.join(' OR ')})`, parameters }
+}

@@ -1,0 +1,38 @@
+import { presenceTopic } from '@gamenet/schemas'
+import { visibleText } from '../pages/page-text.js'
+import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
+import { type Fields, type Importable, importable } from './importable.js'
+
+/** How often a source looks that says nothing of it. */
+const PERIOD_SECONDS = 60
+
+const base = importable({
+  topic: presenceTopic,
+  fields: {
+    username: 'text',
+    gamertag: 'text',
+    state: 'text',
+    game: 'text',
+    periodSeconds: 'integer',
+    observedAt: 'instant'
+  },
+  measured: ['state'],
+  aheadMsMax: AHEAD_OF_NOW_MS_MAX,
+  outcome: (fields, judge) => judge({ periodSeconds: PERIOD_SECONDS, ...asShown(fields) })
+})
+
+/** Sightings of users: a row without a state is a missing sample. */
+export const presenceImport: Importable = {
+  ...base,
+  required: base.required.filter((field) => field !== 'periodSeconds')
+}
+
+/** Names as a page would show them, so that the same name is the same user and the same game, whoever brings it. */
+function asShown(fields: Fields): Fields {
+  const shown: Record<string, unknown> = { ...fields }
+  for (const field of ['username', 'gamertag', 'state', 'game']) {
+    const value = shown[field]
+    if (typeof value === 'string') shown[field] = visibleText(value)
+  }
+  return shown
+}

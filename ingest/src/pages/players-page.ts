@@ -1,0 +1,115 @@
+import { nameKey, Username } from '@gamenet/schemas'
+import { visibleText } from './page-text.js'
+import { childElements, isElement, type PageElement, shownText } from './page-tree.js'
+import { type PageSource, type ParsedPage, parseHtml, unreadablePage } from './parsed-page.js'
+import { markupFault } from './striped-table.js'
+
+/** A row of the players page. */
+export type ShownPlayer = {
+  readonly username: string
+  readonly gamertag: string
+  /** The game that the user is in; undefined when offline. */
+  readonly game: string | undefined
+}
+
+/** The players page, as far as it could be read. */
+export type PlayersPage = {
+  readonly players: readonly ShownPlayer[]
+  /** One sentence for each row that is no sighting. They name nobody: reasons are kept in the log for ever. */
+  readonly unreadable: readonly string[]
+}
+
+const NAME = 'the table of players'
+const CELLS = 3
+const ROWS_MAX = 100_000
+/** What the schema of a sighting takes. */
+const NAME_LENGTH_MAX = 200
+/**
+ * The last ` for ` before a length of time ends the game's name, which may hold others: `Need for Speed`. A cell that
+ * lost its end has no length of time.
+ */
+const ONLINE = /^Online in (.+) for ((?:less than |about |over |almost )?(?:an?|a few|\d[\d,]*) ?[a-z]+.*|\d+:[\d:]+)$/i
+const OFFLINE = /^Last seen .+ ago$/i
+
+/**
+ * Reads the page of all users: gamertag, username, where they are. A row that cannot be read is no sighting of its user,
+ * and neither are those of a user who stands on several; a page without its table, or whose markup is broken, so that
+ * one's whereabouts could be shown as another's, is refused.
+ */
+export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
+  return parseHtml(html, ($, source) => {
+    const tables = $('table').toArray().filter(isElement)
+    if (tables.length === 0) return unreadablePage(`${NAME} is missing`)
+    const rows: PageElement[][] = []
+    for (const table of tables) {
+      const fault = addRows(table, source, rows)
+      if (fault !== undefined) return unreadablePage(fault)
+    }
+    const { players, unreadable } = readRows(rows)
+    if (rows.length > 0 && players.length === 0) {
+      return unreadablePage(`no row of ${NAME} can be read; ${unreadable[0] ?? ''}`)
+    }
+    return { ok: true, page: { players, unreadable } }
+  })
+}
+
+/** Adds the rows of a table, headings left out; or says why it cannot be trusted. */
+function addRows(table: PageElement, source: PageSource, rows: PageElement[][]): string | undefined {
+  const fault = markupFault(table, source, NAME)
+  if (fault !== undefined) return fault
+  for (const body of childElements(table, 'tbody')) {
+    for (const row of childElements(body, 'tr')) {
+      const cells = childElements(row, 'td', 'th')
+      const isHeading = cells.length > 0 && cells.every(({ name }) => name === 'th')
+      if (!isHeading) rows.push(cells)
+    }
+  }
+  return rows.length > ROWS_MAX ? `${NAME} has ${rows.length} rows, more than ${ROWS_MAX}` : undefined
+}
+
+function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
+  const readable: { player: ShownPlayer; userKey: string }[] = []
+  const places = new Map<string, number[]>()
+  const unreadable: string[] = []
+  for (const [index, cells] of rows.entries()) {
+    const place = index + 1
+    const username = usernameIn(cells)
+    const userKey = username === undefined ? undefined : nameKey(username)
+    if (userKey !== undefined) places.set(userKey, [...(places.get(userKey) ?? []), place])
+    const player = playerIn(cells, username)
+    if (typeof player === 'string') unreadable.push(`row ${place}: ${player}`)
+    else if (userKey !== undefined) readable.push({ player, userKey })
+  }
+  for (const at of places.values()) {
+    if (at.length > 1) unreadable.push(`one user stands on the rows ${listed(at)}`)
+  }
+  return {
+    players: readable.filter(({ userKey }) => places.get(userKey)?.length === 1).map(({ player }) => player),
+    unreadable
+  }
+}
+
+function playerIn(cells: readonly PageElement[], username: string | undefined): ShownPlayer | string {
+  if (cells.length !== CELLS) return `expected ${CELLS} cells, found ${cells.length}`
+  const [gamertag = '', , whereabouts = ''] = cells.map(shownText)
+  if (gamertag === '' || gamertag.length > NAME_LENGTH_MAX) {
+    return `expected a gamertag of 1 to ${NAME_LENGTH_MAX} characters, got ${gamertag.length}`
+  }
+  if (username === undefined) return 'expected a username of 1 to 64 characters that can all be seen'
+  const shown = visibleText(whereabouts)
+  if (OFFLINE.test(shown)) return { username, gamertag, game: undefined }
+  const [, game] = ONLINE.exec(shown) ?? []
+  if (game === undefined) return 'expected "Online in GAME for DURATION" or "Last seen … ago" in the third cell'
+  if (game.length > NAME_LENGTH_MAX) return `expected a game of 1 to ${NAME_LENGTH_MAX} characters, got ${game.length}`
+  return { username, gamertag, game }
+}
+
+function usernameIn([, cell]: readonly PageElement[]): string | undefined {
+  const parsed = Username.safeParse(cell === undefined ? '' : shownText(cell))
+  return parsed.success ? parsed.data : undefined
+}
+
+function listed(places: readonly number[]): string {
+  const shown = places.slice(0, 5).join(', ')
+  return places.length > 5 ? `${shown} and ${places.length - 5} more` : shown
+}

@@ -1,0 +1,74 @@
+import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
+import { headsOf, untilCaughtUp } from '../caught-up.js'
+import type { LogExtents } from '../log.js'
+import type { PageParsing } from '../pages/page-parsing.js'
+import type { ShownPlayer } from '../pages/players-page.js'
+import { publication } from '../publish.js'
+import type { ReadTables } from '../read-tables.js'
+import { presenceOf } from '../sources/presence.js'
+import { createPageReader } from './page-reader.js'
+import type { Source } from './reading.js'
+
+/** Sightings that are not in the tables by then are taken from what was published here. */
+const CAUGHT_UP_MS = 5_000
+
+export type PlayersNeeds = {
+  readonly parsing: PageParsing
+  readonly tables: ReadTables
+  readonly log: LogExtents
+  /** What the sightings say of how often the page is read. */
+  readonly periodSeconds: number
+}
+
+/** The players page: who is online, in every run, and who went offline, once. */
+export function playersSource(needs: PlayersNeeds): Source {
+  const readPage = createPageReader('/players', (html, address) => needs.parsing.parse('players', html, address))
+  const periodSeconds = Math.min(needs.periodSeconds, PRESENCE_PERIOD_SECONDS_MAX)
+  /** Whether a user was online on the last page that was published, by user_key. */
+  let lastShown = new Map<string, boolean>()
+  return {
+    name: 'players',
+    async read({ fetcher }, signal) {
+      const read = await readPage(fetcher, signal)
+      if (!read.ok) return read
+      const { players, unreadable } = read.page
+      const { offline, isNewest } = await offlineInTables(needs, signal)
+      const knownOffline = isNewest ? offline : withoutTables(lastShown, offline)
+      const sightings = presenceOf(players, knownOffline, { observedAt: read.observedAt, periodSeconds })
+      return {
+        ok: true,
+        publications: [publication(presenceTopic, sightings)],
+        gaps: unreadable,
+        onPublished: () => {
+          lastShown = shownOn(players)
+        }
+      }
+    }
+  }
+}
+
+/** Whose newest sighting in the tables is offline, and whether these hold all that the log does. */
+async function offlineInTables(
+  { tables, log }: PlayersNeeds,
+  signal: AbortSignal
+): Promise<{ offline: ReadonlySet<string>; isNewest: boolean }> {
+  const heads = await headsOf(log, presenceTopic.name)
+  const want = { projection: 'presence-latest', heads }
+  const reached = await untilCaughtUp(tables, want, { timeoutMs: CAUGHT_UP_MS, signal })
+  const rows = await tables.rows(
+    `SELECT l.user_key AS userKey FROM presence_latest AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
+    {},
+    { signal }
+  )
+  return { offline: new Set(rows.map(({ userKey }) => String(userKey))), isNewest: reached.has(heads) }
+}
+
+/** Who is known to be offline while the tables are behind: by the last page, else by what the tables have. */
+function withoutTables(lastShown: ReadonlyMap<string, boolean>, offline: ReadonlySet<string>): ReadonlySet<string> {
+  const shown = [...lastShown].filter(([, isOnline]) => !isOnline).map(([userKey]) => userKey)
+  return new Set([...shown, ...[...offline].filter((userKey) => !lastShown.has(userKey))])
+}
+
+function shownOn(players: readonly ShownPlayer[]): Map<string, boolean> {
+  return new Map(players.map(({ username, game }) => [nameKey(username), game !== undefined]))
+}

@@ -1,0 +1,299 @@
+import type { Postgres } from '@gamenet/engines'
+import { decodeEvent, type LogMessage, type ProfileChanged, profileTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import { createPeople, createRelay, type Log, nameHashSql, sealKeys } from '../../src/index.js'
+import { type RelayNeeds, relayOnce } from '../../src/outbox/relay-outbox.js'
+import type { WriteTransactions } from '../../src/write-side.js'
+import { onEachWriteSide } from './write-sides.js'
+
+const USERS = ['Ann', 'Bob', 'Cleo', 'dan']
+const QUIET = { info() {}, warn() {}, error() {} }
+const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+/** What becomes of calls, by their number: most of them work. */
+class Fate {
+  calls = 0
+  constructor(readonly ends: ReadonlyMap<number, 'before' | 'after'> = new Map()) {}
+
+  /** Fails instead of the call, or behind it, as a process that dies there. */
+  async call<Result>(work: () => Promise<Result>): Promise<Result> {
+    const end = this.ends.get(this.calls)
+    this.calls += 1
+    await tick()
+    if (end === 'before') throw new Error('dead')
+    const result = await work()
+    if (end === 'after') throw new Error('dead')
+    return result
+  }
+}
+
+const fated = (writes: WriteTransactions, fate: Fate): WriteTransactions => ({
+  query: (sql, values) => fate.call(() => writes.query(sql, values)),
+  transaction: (work) =>
+    fate.call(() =>
+      writes.transaction((transaction) =>
+        work({ query: (sql, values) => fate.call(() => transaction.query(sql, values)) })
+      )
+    )
+})
+
+/** A log that keeps messages in memory; like Kafka it can take a part, and say nothing of what it took. */
+function memoryLog() {
+  const messages: LogMessage[] = []
+  const append = async (_topic: string, added: readonly LogMessage[]) => void messages.push(...added)
+  const on = (fate: Fate): Log => ({
+    append: (topic, added) =>
+      fate.call(async () => {
+        const [first] = added
+        // The messages of one key stay together, as those of one partition do.
+        await fate.call(() =>
+          append(
+            topic,
+            added.filter(({ key }) => key === first?.key)
+          )
+        )
+        await fate.call(() =>
+          append(
+            topic,
+            added.filter(({ key }) => key !== first?.key)
+          )
+        )
+      })
+  })
+  return { messages, on }
+}
+
+async function emptied({ postgres }: { postgres: Postgres }): Promise<void> {
+  await postgres.query('TRUNCATE outbox, person, profile, rating, forgotten, forgetting_salt')
+}
+
+/** One edit of a profile, as an API makes it. */
+async function edit(writes: Postgres, username: string, bio: string): Promise<void> {
+  await writes.transaction(async (transaction) => {
+    const userKey = username.toLowerCase()
+    const [row] = await transaction.query<{ revision: string }>(
+      `INSERT INTO profile (user_key, username, bio, revision, changed_at)
+       VALUES ($1, $2, $3, nextval('revision'), now())
+       ON CONFLICT (user_key) DO UPDATE SET bio = excluded.bio, revision = nextval('revision')
+       RETURNING revision`,
+      [userKey, username, bio]
+    )
+    const event: ProfileChanged = {
+      avatar_url: '',
+      chat_profile_url: '',
+      display_name_override: null,
+      linked_gamertag: '',
+      console_verified: false,
+      bio,
+      social_links: [],
+      avatar_hue: null,
+      username,
+      revision: Number(row?.revision),
+      changedAt: '2026-03-14T20:00:00Z'
+    }
+    await transaction.query('INSERT INTO outbox (topic, people, event) VALUES ($1, $2, $3)', [
+      'profile',
+      [userKey],
+      JSON.stringify(event)
+    ])
+  })
+}
+
+/** The distinct events of the log by user, in the order in which each came first. */
+async function eventsByUser(writes: Postgres, messages: readonly LogMessage[]): Promise<Map<string, string[]>> {
+  const keys = await sealKeys(writes, [...new Set(messages.map(({ key }) => Number(key)))])
+  const first = new Map(messages.toReversed().map((message) => [message.headers.ce_id, message]))
+  const byUser = new Map<string, string[]>()
+  for (const message of messages) {
+    if (first.get(message.headers.ce_id) !== message) continue
+    const decoded = decodeEvent(profileTopic, { offset: 0, ...message }, (person) => keys.get(person))
+    if (!decoded.ok) throw new Error(decoded.reason)
+    const { username, bio } = decoded.event
+    byUser.set(username, [...(byUser.get(username) ?? []), bio])
+  }
+  return byUser
+}
+
+const byUser = (edits: readonly { user: number }[]): Map<string, string[]> => {
+  const expected = new Map<string, string[]>()
+  for (const [n, { user }] of edits.entries()) {
+    const username = USERS[user] ?? ''
+    expected.set(username, [...(expected.get(username) ?? []), `edit ${n}`])
+  }
+  return expected
+}
+
+const needsOn = (writes: WriteTransactions, log: Log): RelayNeeds => ({
+  writes,
+  log,
+  people: createPeople({ writes: async () => writes, registry: new Registry() }),
+  onUnreadable: () => undefined
+})
+
+/** Rounds until nothing is left, whoever dies on the way. */
+async function relayAll(needs: RelayNeeds): Promise<void> {
+  for (;;) {
+    const round = await relayOnce(needs, new Set()).catch(() => undefined)
+    if (round?.outcome === 'empty') return
+  }
+}
+
+onEachWriteSide((name, open, options) => {
+  test(`${name}: a relay that dies at any point loses nothing and keeps each row's order`, options, async (t) => {
+    const { postgres } = open()
+    const edits = [0, 1, 0, 2, 0, 1].map((user) => ({ user }))
+    const run = async (fate: Fate) => {
+      await emptied(open())
+      for (const [n, { user }] of edits.entries()) await edit(postgres, USERS[user] ?? '', `edit ${n}`)
+      const log = memoryLog()
+      await relayOnce(needsOn(fated(postgres, fate), log.on(fate)), new Set()).catch(() => undefined)
+      await relayAll(needsOn(postgres, log.on(new Fate())))
+      t.same(await eventsByUser(postgres, log.messages), byUser(edits), [...fate.ends].join())
+      t.same(await postgres.query('SELECT o.id FROM outbox AS o'), [])
+      return log.messages.length
+    }
+    const whole = new Fate()
+    t.equal(await run(whole), edits.length, 'undisturbed: each once')
+    for (let at = 0; at < whole.calls; at += 1) {
+      for (const end of ['before', 'after'] as const) await run(new Fate(new Map([[at, end]])))
+    }
+  })
+
+  test(`${name}: whatever several relays die of while changes come, the log has them in order`, options, async (t) => {
+    const ends = fc.array(fc.tuple(fc.nat(60), fc.constantFrom('before' as const, 'after' as const)), { maxLength: 12 })
+    const connections = [open().another(t), open().another(t), open().another(t)]
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.record({ user: fc.nat(USERS.length - 1) }), { maxLength: 30 }),
+        fc.array(ends, { minLength: 1, maxLength: 3 }),
+        async (edits, fates) => {
+          const { postgres } = open()
+          await emptied(open())
+          const log = memoryLog()
+          let isWritten = false
+          const relays = fates.map(async (each, n) => {
+            const fate = new Fate(new Map(each))
+            const needs = needsOn(fated(connections[n] ?? postgres, fate), log.on(fate))
+            while (!isWritten) await relayOnce(needs, new Set()).catch(() => undefined)
+            await relayAll(needs)
+          })
+          for (const [n, { user }] of edits.entries()) await edit(postgres, USERS[user] ?? '', `edit ${n}`)
+          isWritten = true
+          await Promise.all(relays)
+          t.same(await eventsByUser(postgres, log.messages), byUser(edits))
+        }
+      ),
+      { numRuns: 20 }
+    )
+  })
+
+  test(`${name}: several relays at once double nothing while none of them dies`, options, async (t) => {
+    const { postgres } = open()
+    await emptied(open())
+    const log = memoryLog()
+    const registry = () => new Registry()
+    const relays = [1, 2, 3].map(() => {
+      const writes = open().another(t)
+      const people = createPeople({ writes: async () => writes, registry: registry() })
+      const fate = new Fate()
+      return createRelay({
+        writes: async () => writes,
+        log: log.on(fate),
+        people,
+        registry: registry(),
+        logger: QUIET,
+        pollMs: 1
+      })
+    })
+    for (const relay of relays) relay.start()
+    const edits = Array.from({ length: 200 }, (_, n) => ({ user: n % 3 }))
+    // Each user's edits one after the other, users beside one another.
+    await Promise.all(
+      [0, 1, 2].map(async (own) => {
+        for (const [n, { user }] of edits.entries()) {
+          if (user === own) await edit(postgres, USERS[user] ?? '', `edit ${n}`)
+        }
+      })
+    )
+    while ((await postgres.query('SELECT o.id FROM outbox AS o LIMIT 1')).length > 0) await tick()
+    await Promise.all(relays.map((relay) => relay.stop()))
+    t.equal(log.messages.length, edits.length)
+    t.same(await eventsByUser(postgres, log.messages), byUser(edits))
+  })
+
+  test(`${name}: a log that takes long is waited for without holding up the write side`, options, async (t) => {
+    const { postgres } = open()
+    await emptied(open())
+    await edit(postgres, 'Ann', 'edit 0')
+    const log = memoryLog()
+    let isAppending = (): void => undefined
+    let goOn = (): void => undefined
+    const appending = new Promise<void>((resolve) => {
+      isAppending = resolve
+    })
+    const going = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const slow: Log = {
+      append: async (topic, messages) => {
+        isAppending()
+        await going
+        await log.on(new Fate()).append(topic, messages)
+      }
+    }
+    const round = relayOnce({ ...needsOn(postgres, slow), heldMsMax: 1 }, new Set())
+    await appending
+    await edit(postgres, 'Ann', 'edit 1')
+    goOn()
+    t.same(await round, { relayed: 1, outcome: 'done' })
+    t.match(await postgres.query('SELECT o.event FROM outbox AS o'), [{ event: { bio: 'edit 1' } }])
+  })
+
+  test(`${name}: rows that are no events stay, are told once, and hold up nothing`, options, async (t) => {
+    const { postgres } = open()
+    await emptied(open())
+    await postgres.query(
+      `INSERT INTO outbox (topic, people, event) VALUES ('profile', '{}', '{}'), ('none', '{}', '1')`
+    )
+    await edit(postgres, 'Ann', 'edit 0')
+    const log = memoryLog()
+    const told: string[] = []
+    const registry = new Registry()
+    const relay = createRelay({
+      writes: async () => postgres,
+      log: log.on(new Fate()),
+      people: createPeople({ writes: async () => postgres, registry }),
+      registry,
+      logger: { ...QUIET, error: (details) => void told.push(JSON.stringify(details)) },
+      pollMs: 1
+    })
+    relay.start()
+    while ((await postgres.query('SELECT o.id FROM outbox AS o')).length > 2) await tick()
+    await relay.stop()
+    t.equal(log.messages.length, 1)
+    t.equal(told.length, 1)
+    t.match(told[0], /does not match its schema.*there is no such topic/)
+    t.match(await registry.metrics(), /gamenet_outbox_unreadable_rows 2/)
+  })
+
+  test(`${name}: changes about somebody who was forgotten go nowhere`, options, async (t) => {
+    const { postgres } = open()
+    await emptied(open())
+    await postgres.query(`INSERT INTO forgetting_salt (salt) VALUES ('salt')`)
+    await postgres.query(
+      `INSERT INTO forgotten (name_hash, forgotten_at) SELECT ${nameHashSql('$1::text', 's.salt')}, now() FROM forgetting_salt AS s`,
+      ['ann']
+    )
+    await edit(postgres, 'Ann', 'edit 0')
+    await edit(postgres, 'Bob', 'edit 1')
+    const log = memoryLog()
+    const registry = new Registry()
+    const people = createPeople({ writes: async () => postgres, registry })
+    await relayAll({ ...needsOn(postgres, log.on(new Fate())), people })
+    t.same(await eventsByUser(postgres, log.messages), new Map([['Bob', ['edit 1']]]))
+    t.match(await registry.metrics(), /gamenet_forgotten_events_total\{topic="profile"\} 1/)
+    t.same(await postgres.query('SELECT p.user_key FROM person AS p'), [{ user_key: 'bob' }])
+  })
+})

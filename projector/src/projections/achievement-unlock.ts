@@ -1,0 +1,15 @@
+import { achievementUnlockTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+
+/** Who unlocked what: of several events of a user and achievement the one that the log had first counts. */
+export const achievementUnlock: Projection = {
+  name: 'achievement-unlock',
+  from: achievementUnlockTopic,
+  into: 'achievement_unlock',
+  columns: ['user_key', 'achievement_id', 'username', 'points', 'ts', 'age'],
+  select: `
+    SELECT e.user_key, e.achievement_id, e.username, e.points, e.observed_at, bitNot(e.position)
+    FROM event_achievement_unlock AS e
+    WHERE {range}`,
+  touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
+}

@@ -1,0 +1,69 @@
+import { PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
+import { DAY_MS, type Projection } from '../projection.js'
+import { presence } from './presence.js'
+
+/** The longest interval that counts: so far, whole days, what a sighting changes lies from it. */
+const REACH_DAYS = Math.ceil((3 * PRESENCE_PERIOD_SECONDS_MAX) / 86_400)
+/** A touched day lies within reach of a touched sighting, and what counts in it within reach of the day. */
+const READ_DAYS = 2 * REACH_DAYS + 1
+const REACH_S = REACH_DAYS * 86_400
+
+const dayNumber = (instant: string) => `toUInt32(toDate(${instant}))`
+const days = (from: string, to: string) => `range(${dayNumber(from)}, ${dayNumber(to)} + 1)`
+/** Whole seconds of the interval from the sighting before `s` to `s` that lie in day number `d`. */
+const SECONDS = `toUInt32(greatest(0,
+  least(toInt64(toUnixTimestamp(s.ts)), toInt64(d + 1) * 86400) -
+  greatest(toInt64(toUnixTimestamp(s.before.1)), toInt64(d) * 86400)))`
+
+/**
+ * The (user, day) buckets whose play time may be another since these sightings: from the day of the sighting before each
+ * to the day of the one behind it. Two sightings that follow one another in one game are an interval of play when they lie
+ * no further apart than three periods of the later one; it is cut at midnight, UTC.
+ *
+ * A bucket is made of all sightings within reach of its day, so its version is the newest position of these, whether they
+ * count in it or not: that of those that count could fall, when one comes between that ends an interval.
+ */
+export const presenceDay: Projection = {
+  name: 'presence-day',
+  from: presenceTopic,
+  into: 'presence_day',
+  columns: ['user_key', 'day', 'sightings', 'online_sightings', 'last_at', 'seconds', 'position'],
+  after: presence.name,
+  select: `
+    SELECT b.user_key, toDate(b.day), b.sightings, b.online_sightings,
+      if(b.sightings > 0, b.last_seen, toDateTime64(toDate(b.day) + 1, 3, 'UTC')), b.seconds, b.position
+    FROM (
+      SELECT c.user_key AS user_key, c.day AS day, c.sightings AS sightings, c.online_sightings AS online_sightings,
+        c.last_seen AS last_seen, c.seconds AS seconds, c.is_touched AS is_touched,
+        max(c.newest) OVER (PARTITION BY c.user_key ORDER BY c.day
+          RANGE BETWEEN ${REACH_DAYS} PRECEDING AND ${REACH_DAYS} FOLLOWING) AS position
+      FROM (
+        SELECT s.user_key AS user_key, d.1 AS day, sum(d.2) AS sightings, sum(d.3) AS online_sightings,
+          maxIf(s.ts, d.2 > 0) AS last_seen, maxIf(s.position, d.2 > 0) AS newest, max(d.6) AS is_touched,
+          CAST(sumMapIf(map(d.4, d.5), d.5 > 0), 'Map(String, UInt32)') AS seconds
+        FROM (
+          SELECT p.user_key AS user_key, p.ts AS ts, p.is_online AS is_online, toString(p.game) AS game,
+            p.period_s AS period_s, p.position AS position,
+            lagInFrame((p.ts, p.is_online, toString(p.game)), 1, (p.ts, false, '')) OVER around AS before,
+            leadInFrame(p.ts, 1, p.ts) OVER around AS behind,
+            (p.user_key, p.ts) IN (SELECT e.user_key, e.observed_at FROM event_presence AS e WHERE {range}) AS is_touched
+          FROM presence AS p FINAL
+          WHERE p.user_key IN (SELECT e.user_key FROM event_presence AS e WHERE {range})
+            AND p.ts >= (SELECT min(e.observed_at) FROM event_presence AS e WHERE {range}) - INTERVAL ${READ_DAYS} DAY
+            AND p.ts <= (SELECT max(e.observed_at) FROM event_presence AS e WHERE {range}) + INTERVAL ${READ_DAYS} DAY
+          WINDOW around AS (PARTITION BY p.user_key ORDER BY p.ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+        ) AS s
+        ARRAY JOIN arrayConcat(
+          [(${dayNumber('s.ts')}, 1, toUInt8(s.is_online), '', toUInt32(0), false)],
+          if(s.is_online AND s.before.2 AND s.game != '' AND s.game = s.before.3
+              AND dateDiff('millisecond', s.before.1, s.ts) <= 3000 * toInt64(s.period_s),
+            arrayMap(d -> (d, 0, 0, s.game, ${SECONDS}, false), ${days('s.before.1', 's.ts')}), []),
+          if(s.is_touched,
+            arrayMap(d -> (d, 0, 0, '', toUInt32(0), true), ${days(
+              `greatest(s.before.1, s.ts - INTERVAL ${REACH_S} SECOND)`,
+              `least(s.behind, s.ts + INTERVAL ${REACH_S} SECOND)`
+            )}), [])) AS d
+        GROUP BY s.user_key, d.1) AS c) AS b
+    WHERE b.is_touched`,
+  touches: { key: 'e.user_key', bucketMs: DAY_MS, reachMs: REACH_DAYS * DAY_MS }
+}

@@ -1,0 +1,15 @@
+import { ratingTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+
+/** The same as `rating`, rater first. */
+export const ratingGiven: Projection = {
+  name: 'rating-given',
+  from: ratingTopic,
+  into: 'rating_given',
+  columns: ['rater_key', 'user_key', 'stars', 'ts', 'revision'],
+  select: `
+    SELECT e.rater_key, e.user_key, e.stars, e.observed_at, e.revision
+    FROM event_rating AS e
+    WHERE {range}`,
+  touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
+}

@@ -1,0 +1,15 @@
+import { ratingTopic } from '@gamenet/schemas'
+import { INSTANT_MS, type Projection } from '../projection.js'
+
+/** The rating that counts of every rater and profile: the write side’s highest revision. */
+export const rating: Projection = {
+  name: 'rating',
+  from: ratingTopic,
+  into: 'rating',
+  columns: ['user_key', 'rater_key', 'username', 'rater', 'stars', 'comment', 'ts', 'revision'],
+  select: `
+    SELECT e.user_key, e.rater_key, e.username, e.rater, e.stars, e.comment, e.observed_at, e.revision
+    FROM event_rating AS e
+    WHERE {range}`,
+  touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
+}

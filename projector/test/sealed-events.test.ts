@@ -1,0 +1,162 @@
+import {
+  type AchievementUnlocked,
+  achievementUnlockTopic,
+  networkCountTopic,
+  type PresenceSeen,
+  presenceTopic,
+  ratingTopic
+} from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import { KeptSealKeys, SEAL_KEYS_KEPT_MS } from '../src/loader/seal-keys.js'
+import { MemoryLog } from './memory-log.js'
+import { sealKeys, sealOf } from './people.js'
+import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
+
+const T0 = '2026-03-14T20:00:00Z'
+const seen = (username: string, second = 0): PresenceSeen => ({
+  username,
+  gamertag: `tag of ${username}`,
+  state: 'online',
+  game: 'Halo 2',
+  periodSeconds: 60,
+  observedAt: `2026-03-14T20:00:${10 + second}Z`
+})
+const rated = (username: string, raterUsername: string, revision: number) =>
+  message(ratingTopic, { username, raterUsername, stars: 4, comment: 'quick and kind', revision, ratedAt: T0 })
+/** As the keys of everybody but these are there. */
+const without = (usernames: readonly string[]) => async (people: readonly number[]) => {
+  const gone = new Set(usernames.map((username) => sealOf(username).id))
+  return sealKeys(people.filter((person) => !gone.has(person)))
+}
+
+test('the loader', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+  t.beforeEach(() => emptyTables(control))
+
+  await t.test('opens what is sealed, passes over what was forgotten, and parks what does not open', async (t) => {
+    const log = new MemoryLog(() => 3)
+    const good = message(presenceTopic, seen('Ann'))
+    const { headers } = good
+    const [start = '', end = ''] = good.value.split('"sealed":"')
+    log.append('presence', [
+      good,
+      message(presenceTopic, seen('Gone')),
+      { key: '1', headers, value: `${start}"sealed":"A${end.slice(1) === end ? '' : end.slice(1)}` },
+      { key: '1', headers, value: `${start.replace(/\d+/, String(sealOf('Bob').id))}"sealed":"${end}` },
+      { key: '1', headers, value: JSON.stringify(seen('Ann')) },
+      { key: '1', headers, value: Buffer.from(message(presenceTopic, seen('Bob', 1)).value) },
+      message(presenceTopic, seen('Gone', 2))
+    ])
+    const unlock: AchievementUnlocked = { username: 'Gone', achievementId: 1, points: 5, unlockedAt: T0 }
+    log.append('achievement-unlock', [message(achievementUnlockTopic, unlock)])
+    log.append('rating', [
+      rated('Ann', 'Bob', 1),
+      rated('Ann', 'Gone', 2),
+      rated('Gone', 'Bob', 3),
+      rated('Bob', 'Ann', 4)
+    ])
+
+    const registry = new Registry()
+    const projector = projectorOn(engine, log, { registry, sealKeys: without(['Gone']) })
+    projector.start()
+    await projector.settled()
+    const { topics } = await projector.status()
+    await projector.stop()
+    t.match(await control.rows('SELECT e.username, e.gamertag_key FROM event_presence AS e FINAL ORDER BY e.offset'), [
+      { username: 'Ann', gamertag_key: 'tag of ann' },
+      { username: 'Bob', gamertag_key: 'tag of bob' }
+    ])
+    t.match(await control.rows('SELECT e.user_key, e.rater_key FROM event_rating AS e FINAL ORDER BY e.offset'), [
+      { user_key: 'ann', rater_key: 'bob' },
+      { user_key: 'bob', rater_key: 'ann' }
+    ])
+    t.same(await control.rows('SELECT e.user_key FROM event_achievement_unlock AS e FINAL'), [])
+    const parked = await control.rows('SELECT p.offset, p.reason FROM parked_message AS p FINAL ORDER BY p.offset')
+    t.match(parked, [
+      { offset: '2', reason: /does not open/ },
+      { offset: '3', reason: /does not open/ },
+      { offset: '4', reason: /is not sealed/ }
+    ])
+    for (const { topic, lag } of topics) t.equal(lag === null || lag === 0, true, topic)
+    const metrics = await registry.metrics()
+    t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)
+    t.match(metrics, /gamenet_passed_over_events_total\{topic="rating"\} 2/)
+    t.match(metrics, /gamenet_passed_over_events_total\{topic="achievement-unlock"\} 1/)
+    t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 3/)
+  })
+
+  await t.test('waits for keys that cannot be asked for, and loads everything else meanwhile', async (t) => {
+    const log = new MemoryLog()
+    log.append('presence', [message(presenceTopic, seen('Ann'))])
+    log.append('network-count', [message(networkCountTopic, { observedAt: T0, online: 5 })])
+    let isAway = true
+    const projector = projectorOn(engine, log, {
+      sealKeys: async (people) => {
+        if (isAway) throw new Error('the database is away')
+        return sealKeys(people)
+      }
+    })
+    projector.start()
+    await projector.settled({ targets: [{ topic: 'network-count', epoch: 0, partition: 0, next: 1 }] })
+    t.match(await control.rows('SELECT e.online FROM event_network_count AS e'), [{ online: 5 }])
+    t.same(await control.rows('SELECT e.username FROM event_presence AS e'), [])
+    isAway = false
+    await projector.settled()
+    t.match(await control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Ann' }])
+    await projector.stop()
+  })
+
+  await t.test('stops while keys cannot be had', async () => {
+    const log = new MemoryLog()
+    log.append('presence', [message(presenceTopic, seen('Ann'))])
+    let isAsked = (): void => undefined
+    const asked = new Promise<void>((resolve) => {
+      isAsked = resolve
+    })
+    const projector = projectorOn(engine, log, {
+      sealKeys: async () => {
+        isAsked()
+        throw new Error('the database is away')
+      }
+    })
+    projector.start()
+    await asked
+    await projector.stop()
+  })
+})
+
+test('keys are asked for once, and anew when their time since then is over', async (t) => {
+  const clock = { ms: 5 }
+  const asked: number[][] = []
+  let answering = async () => {}
+  const kept = new KeptSealKeys(
+    async (_topic, people) => {
+      asked.push([...people])
+      await answering()
+      return without(['Gone'])(people)
+    },
+    () => clock.ms
+  )
+  const [ann, bob, gone] = ['Ann', 'Bob', 'Gone'].map((username) => sealOf(username).id)
+  const records = (...usernames: string[]) =>
+    usernames.map((username, offset) => ({ offset, ...message(presenceTopic, seen(username)) }))
+  const first = await kept.of('presence', records('Ann', 'Gone', 'Ann'))
+  t.same(first(ann ?? 0), sealOf('Ann').key)
+  t.equal(first(gone ?? 0), undefined)
+  t.equal(first(bob ?? 0), undefined, 'of these records nobody is Bob')
+  clock.ms = 100
+  answering = async () => {
+    clock.ms += 3000
+  }
+  await kept.of('presence', records('Gone', 'Bob', 'Ann'))
+  t.same(asked, [[ann, gone], [bob]])
+  clock.ms = 5 + SEAL_KEYS_KEPT_MS + 1
+  answering = async () => {}
+  await kept.of('presence', records('Ann', 'Bob', 'Gone'))
+  t.same(asked.slice(2), [[ann, gone]])
+  clock.ms = 100 + SEAL_KEYS_KEPT_MS + 1
+  await kept.of('presence', records('Bob'))
+  t.same(asked.slice(3), [[bob]], 'his time began when he was asked for, not when the answer came')
+})

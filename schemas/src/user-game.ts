@@ -1,0 +1,27 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+
+/** The answer of `getUserGames`. */
+export const UserGames = z
+  .object({
+    games: z
+      .array(
+        z.object({
+          gameName: z.string(),
+          titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
+          imageUrl: z.string().nullable(),
+          totalMinutes: Count,
+          lastPlayedAt: z.int().nonnegative().meta({
+            description:
+              'Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry.'
+          })
+        })
+      )
+      .meta({ description: 'Last played first.' }),
+    leaderboardSupplement: z
+      .boolean()
+      .meta({ description: 'Whether a game is listed only because the player stands on one of its boards.' }),
+    hasPlayTimeTracking: z.boolean().meta({ description: 'Whether presence has ever seen the user.' })
+  })
+  .meta({ description: 'The games of the user.' })
+export type UserGames = z.infer<typeof UserGames>

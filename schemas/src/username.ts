@@ -1,0 +1,15 @@
+import { z } from 'zod'
+
+export const USERNAME_LENGTH_MAX = 64
+
+/** Control, format and unpaired surrogate characters: nothing of them can be seen in a name. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}]/u
+
+/** The name of a user of the site: 1 to 64 characters, all of which can be seen. */
+export const Username = z
+  .string()
+  .refine(
+    (name) => name.length > 0 && [...name].length <= USERNAME_LENGTH_MAX && !UNSEEN.test(name),
+    `expected 1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
+  )
+  .meta({ description: 'Username', example: 'LuckyBadger' })

@@ -1,0 +1,22 @@
+import type { RatingGiven, Reputation } from '@gamenet/schemas'
+import type { Act, CallOptions, Get } from './request.js'
+
+/** Methods about what users think of one another. Usernames are compared without case. */
+export function ratingMethods(get: Get, act: Act) {
+  return {
+    /** Ratings of a profile, newest first, `feedbackLimit` 1 to 30 (12); with a `sessionKey`, what its user gave, too. */
+    getReputation: (
+      parameters: { readonly username: string; readonly feedbackLimit?: number | undefined },
+      call?: CallOptions
+    ) => get<Reputation>('/api/profile/:username/reputation', parameters, call),
+
+    /** Rates a profile for the user whose `sessionKey` the call has, in place of what was given before. */
+    rateProfile: (
+      {
+        username,
+        ...rating
+      }: { readonly username: string; readonly stars: number; readonly comment?: string | null | undefined },
+      call?: CallOptions
+    ) => act<RatingGiven>('POST', '/api/profile/:username/reputation', { username }, rating, call)
+  }
+}

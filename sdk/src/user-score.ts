@@ -1,0 +1,13 @@
+import type { UserScores } from '@gamenet/schemas'
+import type { CallOptions, Get } from './request.js'
+
+/** Methods about where users stand on boards. */
+export function userScoreMethods(get: Get) {
+  return {
+    /** A user's best entries on boards, best rank first; `limit` 1 to 50 (10). */
+    getUserScores: (
+      parameters: { readonly username: string; readonly limit?: number | undefined },
+      call?: CallOptions
+    ) => get<UserScores>('/api/profile/:username/leaderboard-scores', parameters, call)
+  }
+}

@@ -67,10 +67,8 @@ async function begin(options: ActivityOptions, person: DemoPerson): Promise<stri
   const login = await ask(options, 'POST', `${auth.url}/api/auth/login`, { body: { email, password } })
   const { sessionKey } = z.object({ sessionKey: z.string() }).parse(login)
   const account = chat?.accountOf(username)
-  const linked =
-    account === undefined
-      ? {}
-      : { chat_profile_url: `https://${chat?.hosts[0]}/users/${account.id}`, sync_avatar_from_chat: true }
+  // Without its avatar: the picture's address holds the chat platform's port, which is another one at the next start.
+  const linked = account === undefined ? {} : { chat_profile_url: `https://${chat?.hosts[0]}/users/${account.id}` }
   const body = {
     bio: BIOS[user % BIOS.length],
     avatar_hue: (user * 47) % 360,

@@ -21,8 +21,8 @@ export type Demo = {
   readonly person: DemoPerson | undefined
   /** How many of the history's events the log has. */
   progress(): { name: string; done: number; total: number }
-  /** Fills in the history that a first start lacks, in the background. */
-  fill(needs: FillNeeds): void
+  /** Fills in the history that a first start lacks, in the background; gives what ends that. */
+  fill(needs: FillNeeds): () => Promise<void>
   close(): Promise<void>
 }
 
@@ -49,10 +49,8 @@ export async function startDemo(
     const network = parts.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
     const auth = withAuth ? parts.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
     const chat = withChat ? parts.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
-    const filling = historyFilling({ network, auth, chat, logger })
-    parts.add(filling, (filling) => filling.stop())
     const person = auth?.people.find(({ username, gamertag }) => gamertag !== undefined && chat?.accountOf(username))
-    const { progress, fill } = filling
+    const { progress, fill } = historyFilling({ network, auth, chat, logger })
     return {
       url: network.url,
       auth,
@@ -78,10 +76,9 @@ function historyFilling({
   readonly auth: DemoAuth | undefined
   readonly chat: DemoChat | undefined
   readonly logger: Logger
-}): Pick<Demo, 'progress' | 'fill'> & { stop(): Promise<void> } {
+}): Pick<Demo, 'progress' | 'fill'> {
   const stopping = new AbortController()
   const { signal } = stopping
-  let filling: Promise<unknown> = Promise.resolve()
   let progress = { name: 'demo history', done: 0, total: 0 }
   const history = ({ log, people, fileNamed, beforeEachPart }: FillNeeds) =>
     fillHistory({
@@ -103,7 +100,7 @@ function historyFilling({
       }
       const { apiUrl, fileNamed } = needs
       const doneFile = fileNamed('demo-people-acted')
-      filling = Promise.all([
+      const filling = Promise.all([
         history(needs).catch(told('the demo history could not be filled in')),
         auth === undefined
           ? undefined
@@ -111,10 +108,10 @@ function historyFilling({
               told('the users of the demo could not act')
             )
       ])
-    },
-    stop: async () => {
-      stopping.abort()
-      await filling
+      return async () => {
+        stopping.abort()
+        await filling
+      }
     }
   }
 }

@@ -137,7 +137,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     endForgettings(finishForgettings, logger)
   }
   if (role === 'all' && demo !== undefined && projector !== undefined)
-    fillDemo({ demo, engines, people, projector, apiUrl: api })
+    fillDemo({ demo, engines, people, projector, apiUrl: api, parts })
   return {
     operations,
     apiUrl: api,
@@ -360,14 +360,18 @@ function fillDemo({
   engines: { directory, log },
   people,
   projector,
-  apiUrl
+  apiUrl,
+  parts
 }: {
   readonly demo: Demo
   readonly engines: Engines
   readonly people: People
   readonly projector: Projector
   readonly apiUrl: string | null
+  readonly parts: Parts
 }): void {
   if (directory === undefined || apiUrl === null) return
-  demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart: () => projector.settled() })
+  const beforeEachPart = () => projector.settled()
+  // Ended before the API, at which users of the demo act.
+  parts.add(demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart }), (end) => end())
 }

@@ -8,7 +8,6 @@
  * turn         when a board is visited next, and who visits it; one visit reads its page once
  * unlock       an achievement that a user has reached; evaluating finds those that are new
  */
-export { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK } from '@gamenet/schemas'
 export { type Evaluation, type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
 export {

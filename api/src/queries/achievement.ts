@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** How many users have each achievement. A row a user and achievement is read: 0.1 s for two million. */
+/** How many users have each achievement. A row a user and achievement is read. */
 export const unlockCounts = query({
   params: z.object({}),
   row: z.object({ achievementId: z.int(), users: z.coerce.number().int() }),

@@ -10,8 +10,6 @@ import { PROFILE_TAGS } from './profile.js'
 import { titledGame } from './user-game.js'
 
 const DAY_MS = 86_400_000
-/** A period has a day at most, and an interval three periods: so far from its instant a sighting changes days. */
-const REACH_MS = 3 * DAY_MS
 
 type PlayTimeInput = { username: string; days: number }
 /** `names`: those that titles have, for the answer finds titles by the names that presence gives. */
@@ -35,7 +33,7 @@ export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
   },
   reads: ({ userKey, fromMs, toMs }) => [
     ...readsUser(userKey),
-    { projection: 'presence-day', key: userKey, fromMs: fromMs - REACH_MS, toMs: toMs + REACH_MS },
+    { projection: 'presence-day', key: userKey, fromMs, toMs },
     { projection: 'title' }
   ],
   answer: async (asked, context) => ({ body: await answerDays(asked, context) }),

@@ -1,6 +1,7 @@
 'use strict'
 /*
- * Runs all compiled tests with tap and closes with the plain line `N passed, N failed` (checks, not files).
+ * Runs all compiled tests with tap, tells again what failed and where, and closes with the plain line
+ * `N passed, N failed` (checks, not files).
  * Arguments are tap's: `npm test -- schemas/dist/test/name-key.test.js` runs one file.
  */
 const childProcess = require('node:child_process')
@@ -9,6 +10,8 @@ const path = require('node:path')
 
 const ROOT = path.dirname(__dirname)
 const TAP = path.join(ROOT, 'node_modules', '.bin', 'tap')
+/** How much of the failures is told again; `.tap/results.tap` has all. */
+const FAILURE_LINES = 300
 const RESULTS = path.join(ROOT, '.tap', 'results.tap')
 
 // tap compiles its set of plugins once for a checkout; a run that has to do it on the way finds no tests.
@@ -20,16 +23,34 @@ const run = childProcess.spawn(
   { cwd: ROOT, stdio: 'inherit', env: { UV_THREADPOOL_SIZE: '16', ...process.env } }
 )
 run.on('exit', (code) => {
-  const { passed, failed, skipped } = totals()
-  // tap leaves a code that shows the cursor again, without a line's end: the plain line begins on its own.
-  process.stdout.write(`\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
+  const results = fs.existsSync(RESULTS) ? fs.readFileSync(RESULTS, 'utf8') : ''
+  const { passed, failed, skipped } = totals(results)
+  // tap leaves a code that shows the cursor again, without a line's end: what follows begins on its own.
+  process.stdout.write(
+    `\n${failures(results)}\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`
+  )
   process.exitCode = code === 0 && failed === 0 && passed > 0 ? 0 : 1
 })
 
 /** The totals that tap wrote at the end of its results: `# { total: 5, pass: 3, fail: 1, skip: 1 }`. */
-function totals() {
-  const text = fs.existsSync(RESULTS) ? fs.readFileSync(RESULTS, 'utf8') : ''
-  const summary = text.match(/^# \{ total: .*\}$/gm)?.at(-1) ?? ''
+function totals(results) {
+  const summary = results.match(/^# \{ total: .*\}$/gm)?.at(-1) ?? ''
   const count = (name) => Number(new RegExp(`\\b${name}: (\\d+)`).exec(summary)?.[1] ?? 0)
   return { passed: count('pass'), failed: count('fail'), skipped: count('skip') + count('todo') }
+}
+
+/**
+ * What failed, as tap's results have it: each failed check with its diagnostics, then (less indented) the tests and the
+ * file that it stands in.
+ */
+function failures(results) {
+  let inFailure = false
+  const told = []
+  for (const line of results.split('\n')) {
+    const failed = /^ *not ok \d/.test(line) && !/ # (skip|todo)/i.test(line)
+    if (failed) inFailure = true
+    else if (/^ *(ok \d|# |\d+\.\.\d+)/.test(line)) inFailure = false
+    if (inFailure && line.trim() !== '') told.push(line)
+  }
+  return told.length === 0 ? '' : `Failed:\n${told.slice(0, FAILURE_LINES).join('\n')}\n`
 }

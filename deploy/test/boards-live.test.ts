@@ -44,9 +44,7 @@ type Stage = {
   readonly faults: Map<Fault, number>
 }
 
-test('boards that move all the time, scraped for an hour', {
-  timeout: 600_000
-}, async (t) => {
+test('boards that move all the time, scraped for an hour', async (t) => {
   const stage = await openStage(t)
   await t.test('whatever fails, dies or runs twice on the way, scrapes go on', (t) => provesScrapes(t, stage))
   await t.test('every board is the demo network’s own', (t) => provesNow(t, stage))

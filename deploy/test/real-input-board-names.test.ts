@@ -12,9 +12,7 @@ const SEED = 23
 const TITLE = '4d53004b'
 const NOON = Date.UTC(2026, 2, 14, 12)
 
-test('the boards of one title with hundreds of them, as recorded, are scraped whole', {
-  timeout: 240_000
-}, async (t) => {
+test('the boards of one title with hundreds of them, as recorded, are scraped whole', async (t) => {
   const path = await sharedFile('leaderboard-names-4d53004b.json')
   if (path === undefined) t.comment('NO ../shared/data, so names of the same number and shape are made up')
   const boards: GivenBoard[] =

@@ -171,9 +171,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
   })
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
-test('any batches, doubled, reordered over partitions and cut by deaths, end as the plain fold of the events', {
-  timeout: 300_000
-}, async (t) => {
+test('any batches, doubled, reordered over partitions and cut by deaths, end as the plain fold of the events', async (t) => {
   const engine = await openTables(t)
   /** Lives through a scenario, and compares; true when somebody died on the way. */
   const live = async ({ rounds, batchRecords, forget }: Scenario): Promise<number> => {

@@ -88,9 +88,7 @@ const Scenario = fc.record({
   isForgotten: fc.boolean()
 })
 
-test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', {
-  timeout: 180_000
-}, async (t) => {
+test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', async (t) => {
   const engine = await openTables(t)
   let deaths = 0
   const property = fc.asyncProperty(Scenario, async ({ rounds, isForgotten }) => {

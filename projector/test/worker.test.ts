@@ -11,7 +11,7 @@ import { AT_ONCE, message, openTables, QUIET } from './pipeline.js'
 
 const EVENTS = 50_000
 
-test('a reading thread on the embedded log loads everything', { timeout: 60_000 }, async (t) => {
+test('a reading thread on the embedded log loads everything', async (t) => {
   const engine = await openTables(t)
   const path = `${t.testdirName}-log`
   t.teardown(() => rm(path, { recursive: true, force: true }))

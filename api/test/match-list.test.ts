@@ -149,7 +149,7 @@ test('the matches of any window are those that overlap it, the last begun first'
     }),
     { numRuns: 20 }
   )
-  t.ok(open > 5, `${open} open matches were among them`)
+  t.ok(open > 0, `${open} open matches were among them`)
 })
 
 test('statistics are those of the lists and matches of 30 days, computed plainly', async (t) => {

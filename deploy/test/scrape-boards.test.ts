@@ -294,7 +294,7 @@ async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two)
     }),
     { numRuns: 5, endOnFailure: true }
   )
-  t.ok(deaths >= 2, `${deaths} processes died`)
+  t.ok(deaths > 0, `${deaths} processes died`)
 }
 
 async function provesSlow(t: Test, world: ScrapedWorld, [slow, other]: Two) {

@@ -16,6 +16,12 @@ const httpUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
+/** An address that everybody is given, and that paths are put behind. */
+const openUrl = () =>
+  httpUrl().refine(
+    (address) => !/[?#]|\/\/[^/]*@/.test(address),
+    'expected an address without user, password, query and fragment: everybody is given it'
+  )
 const text = () => z.string().min(1)
 const commaSeparated = (item: z.ZodString) =>
   text()
@@ -28,11 +34,11 @@ const Environment = z.object({
   PORT: wholeNumber(0, 65_535).default(8080),
   OPERATOR_HOST: text().default('127.0.0.1'),
   OPERATOR_PORT: wholeNumber(0, 65_535).default(8081),
-  PUBLIC_URL: httpUrl().optional(),
+  PUBLIC_URL: openUrl().optional(),
   DATA_DIR: text().default('./data'),
   OPERATOR_URL: httpUrl().optional(),
   UPSTREAM_URL: httpUrl().optional(),
-  AUTH_URL: httpUrl().optional(),
+  AUTH_URL: openUrl().optional(),
   CHAT_API_URL: httpUrl().optional(),
   CHAT_API_TOKEN: z
     .string()
@@ -98,7 +104,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD', 'CHAT_API_TOKEN'])
 
-/** Addresses of engines can hold passwords. */
+/** Addresses can hold passwords. */
 function shown(name: string, value: string | undefined): string {
-  return SECRET.has(name) ? 'not shown' : JSON.stringify(value)
+  return SECRET.has(name) ? 'not shown' : JSON.stringify(value?.replace(/\/\/[^/]*@/, '//…@'))
 }

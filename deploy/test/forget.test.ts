@@ -44,6 +44,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   t.same(await tablesThatName(world.clickhouse), [])
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])
+  t.same(await mutationsKept(world.clickhouse), [], 'what was asked of the tables tells whom to look for')
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
@@ -90,6 +91,7 @@ test('a forgetting that is cut off anywhere is ended later', async (t) => {
     { numRuns: 4 }
   )
   t.same(await filesThatName(world.folder), [])
+  t.same(await mutationsKept(world.clickhouse), [])
 })
 
 test('beside an older state of everything else, the ledger is applied again', async (t) => {
@@ -292,6 +294,12 @@ async function tablesThatName({ control }: ClickHouse): Promise<string[]> {
     if (Number(row?.rows) > 0) found.push(`${name}: ${row?.rows}`)
   }
   return found
+}
+
+/** A condition holds the hash of a name beside the key of the hash: whoever has both can try names. */
+async function mutationsKept({ control }: ClickHouse): Promise<string[]> {
+  const rows = await control.rows('SELECT m.command AS command FROM system.mutations AS m')
+  return rows.map(({ command }) => String(command))
 }
 
 async function writesThatName(writes: Postgres): Promise<string[]> {

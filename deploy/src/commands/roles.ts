@@ -4,9 +4,10 @@ import { addCommand, type Terminal } from './terminal.js'
 
 /** The roles of a service of several processes, each as often as wanted, on real engines. */
 const ROLES = {
-  ingest: 'reads upstream pages and publishes events; needs KAFKA_BROKERS and CLICKHOUSE_URL',
-  projector: 'loads the log into tables and keeps the read tables; needs KAFKA_BROKERS and CLICKHOUSE_URL',
-  api: 'answers; needs CLICKHOUSE_URL'
+  ingest: 'reads upstream pages and publishes events; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
+  projector:
+    'loads the log into tables and keeps the read tables; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
+  api: 'answers; needs CLICKHOUSE_URL and POSTGRES_URL'
 } as const
 
 export function addRoles(program: Command, terminal: Terminal): void {

@@ -16,7 +16,7 @@ function linesOf(service: Service): string[] {
     '',
     `  dashboard        ${service.apiUrl}/`,
     `  API              ${service.apiUrl}/api/online-users`,
-    `  what can be asked  ${service.apiUrl}/docs`,
+    `  description      ${service.apiUrl}/docs`,
     `  operators        npx gamenet status, ${service.operatorUrl}/metrics`,
     service.demoUrl === null
       ? ''

@@ -4,7 +4,7 @@ import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
 import { forgetInWrites, markDone, namesInWrites, PEOPLE_TABLES, readLedger, readSalt } from './ledger.js'
 import { pause } from './pause.js'
-import { cleanTables, namesInTables } from './tables.js'
+import { cleanTables, eraseConditions, namesInTables } from './tables.js'
 
 export type ForgetNeeds = {
   readonly writes: Postgres
@@ -72,6 +72,7 @@ async function clean(needs: ForgetNeeds, userKey: string): Promise<number> {
 
 async function finish(needs: ForgetNeeds, nameHashes: readonly string[]): Promise<void> {
   needs.onProgress({ phase: 'files', done: 0, total: 1 })
+  await eraseConditions(needs.tables)
   await needs.writes.erase(PEOPLE_TABLES)
   for (const nameHash of nameHashes) await markDone(needs.writes, nameHash)
 }

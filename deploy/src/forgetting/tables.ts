@@ -8,6 +8,8 @@ type Lane = ClickHouse['control']
 const NAME_COLUMNS = ['user_key', 'rater_key']
 /** Changes that projections of topics about people told of have a user_key as key. */
 const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
+/** Nothing else of ours uses it, so that it tells these conditions from others. */
+const NAME_HASH = 'sipHash64Keyed'
 const LOOK_MS = 200
 /** A mutation rewrites every part that holds a row of the person. */
 const MUTATION_MS_MAX = 600_000
@@ -78,13 +80,20 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
 type Condition = { readonly table: string; readonly condition: string }
 
 /**
- * A condition stands in the tables' files for a while (a mutation is kept with its text), so that it must not say whom it is
- * about: a keyed hash does not, to anybody without the salt.
+ * Takes the texts of mutations that are over out of the tables' files, where they are kept, a hundred a table: a name is
+ * not in them, but whoever has one can find out whether it is the one that was forgotten.
  */
+export async function eraseConditions(tables: Lane): Promise<void> {
+  await tables.execute(
+    `KILL MUTATION WHERE database = currentDatabase() AND is_done AND position(command, '${NAME_HASH}') > 0`
+  )
+}
+
+/** A condition stands in the tables' files until {@link eraseConditions}, so that it holds a keyed hash instead of a name. */
 async function conditionsByTable({ tables, salt }: Cleaning, userKey: string): Promise<Condition[]> {
   const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
-  const [row] = await tables.rows(`SELECT toString(sipHash64Keyed(${key}, {name: String})) AS hash`, { name: userKey })
-  const isUser = (column: string) => `sipHash64Keyed(${key}, ${column}) = toUInt64(${row?.hash})`
+  const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
+  const isUser = (column: string) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`
   const named = await nameColumns(tables)
   return [
     ...named.map(({ table, columns }) => ({ table, condition: columns.map(isUser).join(' OR ') })),

@@ -31,6 +31,8 @@ import { VERSION } from './version.js'
 
 type Needs = {
   readonly engines: Engines
+  /** False in a process that answers alone, which was not told where the log is: what it opened is nobody's. */
+  readonly hasLog: boolean
   readonly projector: Projector | undefined
   readonly ingest: Ingest | undefined
   readonly people: People
@@ -66,19 +68,27 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       underWay.delete(work)
     }
   }
+  const trackedWithLog = async <Answer>(work: () => Promise<Answer>): Promise<Answer> => {
+    if (!needs.hasLog) {
+      throw new UsageError(
+        'This process does not know the log (KAFKA_BROKERS); ask one of gamenet ingest or projector.'
+      )
+    }
+    return await tracked(work())
+  }
   return {
     operations: {
       status: async () => ({ ...(await statusOf(all)), startedAt }),
-      settled: (timeoutMs) => tracked(settled(all, timeoutMs)),
+      settled: (timeoutMs) => trackedWithLog(() => settled(all, timeoutMs)),
       scrape: async (source, onProgress) => await scrape(needs.ingest, source, onProgress),
-      forget: (username, onProgress) => tracked(forgetUser(all, username, onProgress)),
+      forget: (username, onProgress) => trackedWithLog(() => forgetUser(all, username, onProgress)),
       forgettings: async () =>
         (await readLedger(await needs.engines.writes())).map(({ nameHash, forgottenAt, doneAt }) => ({
           nameHash,
           forgottenAt: forgottenAt.toISOString(),
           doneAt: doneAt?.toISOString() ?? null
         })),
-      import: (request, content, onProgress) => tracked(runImport(all, request, content, onProgress)),
+      import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
       migrate: async () => [
         ...applied.splice(0),
         ...(await migrate(needs.engines.clickhouse.control)),

@@ -97,6 +97,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
   const { operations, finishForgettings, stop } = serviceOperations({
     engines,
+    hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     projector,
     ingest,
     people,
@@ -104,21 +105,20 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })
-  const ready = readiness(engines, dataVersions, role === 'all' || role === 'api')
-  const api =
-    role === 'all' || role === 'api'
-      ? await startApi({
-          config,
-          engines,
-          registry,
-          logger,
-          dataVersions,
-          ready,
-          authUrl,
-          chat: chatOf(config, demo),
-          parts
-        })
-      : null
+  const ready = readiness(engines, dataVersions, hasApi(role))
+  const api = hasApi(role)
+    ? await startApi({
+        config,
+        engines,
+        registry,
+        logger,
+        dataVersions,
+        ready,
+        authUrl,
+        chat: chatOf(config, demo),
+        parts
+      })
+    : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
   // Ended first, while the parts that they use are still there.
@@ -161,6 +161,10 @@ function hasProjector(role: Role, config: Config): boolean {
   return role === 'all' || role === 'projector' || (role === 'offline' && config.KAFKA_BROKERS === undefined)
 }
 
+function hasApi(role: Role): boolean {
+  return role === 'all' || role === 'api'
+}
+
 function hasIngest(role: Role): boolean {
   return role === 'all' || role === 'ingest' || role === 'offline'
 }
@@ -173,8 +177,8 @@ function endForgettings(finish: () => Promise<number>, logger: Logger): void {
 
 /** The API alone has sessions and looks at chat accounts. */
 function demoParts(role: Role, config: Config): Parameters<typeof startDemo>[1] {
-  const hasApi = role === 'all'
-  return { withAuth: hasApi && config.AUTH_URL === undefined, withChat: hasApi && config.CHAT_API_URL === undefined }
+  const isWhole = role === 'all'
+  return { withAuth: isWhole && config.AUTH_URL === undefined, withChat: isWhole && config.CHAT_API_URL === undefined }
 }
 
 /** Of the chat platform that is configured, else of the demo's. */

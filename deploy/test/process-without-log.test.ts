@@ -1,0 +1,32 @@
+import { join } from 'node:path'
+import { freePort, postgresPrograms, startClickHouseFront, startPostgres } from '@gamenet/engines/testing'
+import { test } from 'tap'
+import { gamenet, startGamenet } from './service/gamenet.js'
+
+const programs = postgresPrograms()
+const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
+const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
+
+test('what cannot be done without the log is refused by a process that was not told where it is', {
+  skip
+}, async (t) => {
+  if (programs === undefined) throw new Error(missing)
+  const folder = t.testdir({ 'counts.ndjson': '{"observedAt":"2026-03-14T20:00:00Z","online":1}\n' })
+  const front = await startClickHouseFront({ path: join(folder, 'tables'), port: await freePort() })
+  t.teardown(() => front.stop())
+  const postgres = await startPostgres(programs)
+  t.teardown(() => postgres.stop())
+  const environment = { DATA_DIR: join(folder, 'data'), CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
+  const api = await startGamenet(environment, 'api')
+  t.teardown(() => api.kill())
+  const asked = { OPERATOR_URL: api.operatorUrl }
+  for (const command of [
+    ['forget', 'ann'],
+    ['import', 'network-count', join(folder, 'counts.ndjson')],
+    ['status', '--wait', '5']
+  ]) {
+    t.match(await gamenet(asked, command), { code: 2, stderr: /KAFKA_BROKERS.*ingest or projector/ }, command.join(' '))
+  }
+  t.match(await gamenet(asked, ['forget', '--list']), { code: 0, stdout: 'Nobody was forgotten.\n' })
+  t.equal(await api.stop(), 0)
+})

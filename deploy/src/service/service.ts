@@ -1,16 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
-import {
-  CHANGED_CHANNEL,
-  createIngest,
-  createPeople,
-  createRelay,
-  type Ingest,
-  type People,
-  sealKeys
-} from '@gamenet/ingest'
+import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
 import { createProjector, migrate, type Projector } from '@gamenet/projector'
+import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'

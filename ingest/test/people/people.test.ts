@@ -1,6 +1,7 @@
+import { nameHashSql, PEOPLE_LOCK } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { createPeople, nameHashSql, PEOPLE_LOCK, sealKeys } from '../../src/index.js'
+import { createPeople, sealKeys } from '../../src/index.js'
 import { onEachWriteSide } from '../outbox/write-sides.js'
 
 onEachWriteSide((name, open, options) => {

@@ -1,4 +1,4 @@
-import { averageOf } from '@gamenet/schemas'
+import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { createRatingKeeper } from '../src/writes/rating.js'
 import { onEachPostgres, openPeopleApi } from './people-api.js'
@@ -264,3 +264,25 @@ onEachPostgres('what PostgreSQL refuses fails alone; those kept with it are kept
   t.match(bad, { status: 'rejected', reason: { code: '23514' } })
   t.match(await rate('c', 1), { starsSum: 6, ratingCount: 2 })
 })
+
+onEachPostgres(
+  'while PostgreSQL is away all ratings that wait are refused at once, and later ones kept',
+  async (t, postgres) => {
+    let asked = 0
+    let isAway = true
+    const keeper = createRatingKeeper({
+      query: async (sql, values) => {
+        asked += 1
+        if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+        return await postgres.query(sql, values)
+      }
+    })
+    const rate = (rater: string) =>
+      keeper.keep({ userKey: 'a', rater: { userKey: rater, username: rater }, stars: 1, comment: null, nowMs: 0 })
+    const all = await Promise.allSettled(Array.from({ length: 350 }, (_, n) => rate(`rater${n}`)))
+    t.equal(all.filter((each) => each.status === 'rejected' && each.reason.code === 'engine_away').length, 350)
+    t.equal(asked, 1, 'nobody waits for the same thing again and again')
+    isAway = false
+    t.match(await rate('b'), { isUserKnown: false })
+  }
+)

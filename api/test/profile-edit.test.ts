@@ -138,17 +138,14 @@ onEachPostgres(
       }
     }
     const poisoned = await api.edit('Ann', ann, '{"bio":"after","__proto__":{"bio":"x"}}')
-    t.match([poisoned.status, poisoned.body.error], [400, 'The body is not valid JSON.'])
+    t.match([poisoned.status, poisoned.body.error], [400, 'the body must have no field "__proto__".'])
+    const twice = await api.edit('Ann', ann, '{"bio":"1","bio":"2"}')
+    t.match([twice.status, twice.body.error], [400, 'the body has the field "bio" twice.'])
     const deep = await api.edit('Ann', ann, `{"bio":${'['.repeat(64)}${']'.repeat(64)}}`)
-    t.match([deep.status, deep.body.error], [400, /^bio must be/])
+    t.match([deep.status, deep.body.error], [400, 'the body is nested deeper than 32 levels.'])
     const latin = await api.edit('Ann', ann, Buffer.from('{"bio":"schön"}', 'latin1'))
     t.match([latin.status, latin.body.error], [400, 'The body is not valid UTF-8.'])
     t.same(await postgres.query('SELECT p.* FROM profile AS p'), before)
-    t.equal(
-      (await api.edit('Ann', ann, '{"bio":"1","bio":"2"}')).body.bio,
-      '2',
-      'of a key given twice the last value counts'
-    )
     const most = {
       avatar_url: long(2048),
       bio: '😀'.repeat(1000),

@@ -1,4 +1,4 @@
-import { averageOf } from '@gamenet/schemas'
+import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { createRatingKeeper } from '../src/writes/rating.js'
 import { onEachPostgres, openPeopleApi } from './people-api.js'
@@ -91,7 +91,7 @@ onEachPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
-  const deep = `{"stars":3,"x":${'{"x":'.repeat(64)}1${'}'.repeat(64)}}`
+  const deep = (levels: number) => `{"stars":3,"x":${'{"x":'.repeat(levels)}1${'}'.repeat(levels)}}`
   for (const [body, status, headers] of [
     ['{"stars":3', 400],
     ['', 400],
@@ -100,6 +100,12 @@ onEachPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t
     ['"stars"', 400],
     ['{"stars":3,"__proto__":{"stars":5}}', 400],
     ['{"stars":3,"constructor":{"prototype":{}}}', 400],
+    ['{"stars":3,"x":[{"\\u005f_proto__":1}]}', 400],
+    ['{"stars":3,"stars":5}', 400],
+    ['{"stars":3,"st\\u0061rs":3}', 400],
+    [`{"sessionKey":"${ann}","sessionKey":"x","stars":3}`, 400],
+    [deep(64), 400],
+    [`{"stars":3,"x":${'['.repeat(30_000)}${']'.repeat(30_000)}}`, 400],
     [Buffer.from('{"stars":3,"comment":"schön"}', 'latin1'), 400],
     ['{"stars":3}', 415, { 'content-type': 'application/json; charset=iso-8859-1' }],
     ['stars=3', 415, { 'content-type': 'application/x-www-form-urlencoded' }],
@@ -115,14 +121,14 @@ onEachPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t
     t.match(answer.body, { error: /\.$/ })
   }
   t.same(await postgres.query('SELECT r.stars FROM rating AS r'), [])
-  t.equal((await api.rate('Bob', ann, deep)).status, 200, 'what is not known is ignored, however deep')
-  await api.rate('Bob', ann, '{"stars":3,"stars":5}')
+  for (const body of [
+    deep(30),
+    `{"stars":3,"comment":"\\"stars\\":1, {\\\\","x":"stars","y":["stars","stars",{"stars":1},{"stars":1}]}`,
+    '{"stars" :\n3, "x": "__proto__", "a": {"b": 1}, "b": {"a": 1}}'
+  ]) {
+    t.equal((await api.rate('Bob', ann, body)).status, 200, 'what is not known is ignored')
+  }
   const utf8 = { 'content-type': 'application/json; charset="UTF-8"' }
-  t.match(
-    (await api.reputation('Bob')).body,
-    { feedback: [{ stars: 5 }] },
-    'of a key given twice the last value counts'
-  )
   const named = await api.ask('/api/profile/Bob/reputation', {
     method: 'POST',
     key: ann,
@@ -258,3 +264,25 @@ onEachPostgres('what PostgreSQL refuses fails alone; those kept with it are kept
   t.match(bad, { status: 'rejected', reason: { code: '23514' } })
   t.match(await rate('c', 1), { starsSum: 6, ratingCount: 2 })
 })
+
+onEachPostgres(
+  'while PostgreSQL is away all ratings that wait are refused at once, and later ones kept',
+  async (t, postgres) => {
+    let asked = 0
+    let isAway = true
+    const keeper = createRatingKeeper({
+      query: async (sql, values) => {
+        asked += 1
+        if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+        return await postgres.query(sql, values)
+      }
+    })
+    const rate = (rater: string) =>
+      keeper.keep({ userKey: 'a', rater: { userKey: rater, username: rater }, stars: 1, comment: null, nowMs: 0 })
+    const all = await Promise.allSettled(Array.from({ length: 350 }, (_, n) => rate(`rater${n}`)))
+    t.equal(all.filter((each) => each.status === 'rejected' && each.reason.code === 'engine_away').length, 350)
+    t.equal(asked, 1, 'nobody waits for the same thing again and again')
+    isAway = false
+    t.match(await rate('b'), { isUserKnown: false })
+  }
+)

@@ -119,7 +119,7 @@ onEachPostgres(
 onEachPostgres(
   'an auth service that fails is 503 with Retry-After, never 401, and is left alone for a while',
   async (t, postgres) => {
-    const faults: Fault[] = ['reset', '500', 'html', 'half', 'odd', 'redirect', 'huge']
+    const faults: Fault[] = ['reset', '500', 'html', 'half', 'redirect', 'huge', 'echo']
     for (const fault of faults) {
       const api = await openPeopleApi(t, postgres)
       const ann = api.signIn('Ann')
@@ -142,6 +142,21 @@ onEachPostgres(
     t.equal((await api.edit('Ann', 'key', {})).status, 503, 'nor where there is none')
     t.match((await api.reputation('Bob', { key: 'key' })).body, { viewer: null })
     t.equal((await api.ask('/api/profile/Ann', { method: 'PATCH', body: {} })).status, 400, 'no key comes first')
+  }
+)
+
+onEachPostgres(
+  'an auth service that makes no sense about one session is asked about the others',
+  async (t, postgres) => {
+    const api = await openPeopleApi(t, postgres)
+    const ann = api.signIn('Ann')
+    const long = api.signIn('x'.repeat(65))
+    api.see('Bob')
+    for (let n = 0; n < 10; n += 1) {
+      const answer = await api.rate('Bob', long, { stars: 1 })
+      t.match([answer.status, answer.headers['retry-after']], [503, '5'])
+    }
+    t.equal((await api.rate('Bob', ann, { stars: 2 })).status, 200)
   }
 )
 
@@ -219,9 +234,11 @@ onEachPostgres('no key is in a log, a metric or an answer', async (t, postgres) 
   }
   await all(api)
   api.clock.nowMs += 120_000
-  for (const fault of ['reset', '500', 'html'] as const) {
-    api.auth.fault = fault
-    await all(api)
+  for (const fault of ['reset', '500', 'html', 'echo', 'odd'] as const) {
+    const other = await openPeopleApi(t, postgres, { logger })
+    other.auth.sessions.set(ann, { username: 'Ann' })
+    other.auth.fault = fault
+    await all(other)
   }
   t.ok(lines.length > 5, 'something was logged')
   t.notMatch(lines.join('\n'), ann)

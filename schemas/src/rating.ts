@@ -36,7 +36,8 @@ export const ratingTopic = topic({
 
 /** A profile's average with the prior, two decimals: (50 + Σ stars) / (ratings + 10) (the contract, 2.5). */
 export function averageOf(starsSum: number, ratingCount: number): number {
-  return Math.round(((PRIOR_STARS + starsSum) / (ratingCount + PRIOR_VOTES)) * 100) / 100
+  // Hundredths before the division: 4.225 * 100 would be a little less than 422.5.
+  return Math.round((100 * (PRIOR_STARS + starsSum)) / (ratingCount + PRIOR_VOTES)) / 100
 }
 
 const Verdict = z.object({

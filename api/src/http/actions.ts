@@ -25,6 +25,7 @@ export function addActions(app: FastifyInstance, actions: readonly Action[], nee
     app.route({
       method: [...action.methods],
       url: action.path,
+      config: { isStrictJson: true },
       handler: async (request, reply) => {
         const answer = await act(action, request, needs)
         return reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': FOR_ONE_ALONE }).send(JSON.stringify(answer))

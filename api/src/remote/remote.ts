@@ -25,7 +25,8 @@ export type RemoteQuestion = {
 export type Remote = {
   /**
    * Asks, and reads the answer: `read` gives undefined for one that makes no sense. Rejects for that too, and when there
-   * was no answer in time or too much is asked already. What was asked appears in no error.
+   * was no answer in time or too much is asked already. What was asked appears in no error. A question whose JSON makes no
+   * sense is no failure of the remote: else whoever gets such answers, by an odd name, could have it left alone by all.
    */
   ask<Answer>(question: RemoteQuestion, read: (status: number, json: unknown) => Answer | undefined): Promise<Answer>
   close(): Promise<void>
@@ -42,21 +43,43 @@ export function openRemote({ url, timeoutMs = TIMEOUT_MS, leftAloneMs = LEFT_ALO
   })
   const policy = wrap(bulkhead(QUESTIONS_AT_ONCE, QUESTIONS_WAITING), breaker)
   return {
-    ask: ({ path, headers, body }, read) =>
-      policy.execute(async () => {
-        const answer = await request(`${url}${path}`, {
-          dispatcher: agent,
-          method: body === undefined ? 'GET' : 'POST',
-          headers: { Accept: 'application/json', 'Content-Type': 'application/json', ...headers },
-          body: body === undefined ? null : JSON.stringify(body),
-          signal: AbortSignal.timeout(timeoutMs)
-        })
-        const understood = read(answer.statusCode, jsonOf(await answer.body.text()))
-        if (understood === undefined) throw new Error(`the answer, of status ${answer.statusCode}, makes no sense`)
-        return understood
-      }),
+    async ask(question, read) {
+      const { status, json } = await policy.execute(() => answerOf(question, { url, agent, timeoutMs }))
+      const understood = read(status, json)
+      if (understood === undefined) throw nonsense(status)
+      return understood
+    },
     close: () => agent.destroy()
   }
+}
+
+type Asking = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number }
+
+/** Rejects when the remote does not answer, or not for itself: a proxy's page, an error, a redirection. */
+async function answerOf(
+  { path, headers, body }: RemoteQuestion,
+  { url, agent, timeoutMs }: Asking
+): Promise<{ status: number; json: unknown }> {
+  const { status, text } = await request(`${url}${path}`, {
+    dispatcher: agent,
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { Accept: 'application/json', 'Content-Type': 'application/json', ...headers },
+    body: body === undefined ? null : JSON.stringify(body),
+    signal: AbortSignal.timeout(timeoutMs)
+  })
+    .then(async (answer) => ({ status: answer.statusCode, text: await answer.body.text() }))
+    .catch((error: unknown) => {
+      // The error itself may carry bytes of the answer, and with them what was asked.
+      throw new Error(error instanceof Error ? `${error.name}: ${error.message}` : 'no answer')
+    })
+  const json = jsonOf(text)
+  const isOwn = (status >= 200 && status < 300) || (status >= 400 && status < 500 && status !== 429)
+  if (json === undefined || !isOwn) throw nonsense(status)
+  return { status, json }
+}
+
+function nonsense(status: number): Error {
+  return new Error(`the answer, of status ${status}, makes no sense`)
 }
 
 function jsonOf(text: string): unknown {

@@ -47,7 +47,9 @@ export function createRatingKeeper(writes: WriteSide): RatingKeeper {
       await new Promise(setImmediate)
       const taken = takeTogether(waiting)
       waiting = taken.left
-      await keepTogether(writes, taken.together)
+      const away = await keepTogether(writes, taken.together)
+      // Whoever waits has waited for the same long enough.
+      if (away !== undefined) for (const { reject } of [...taken.together, ...waiting.splice(0)]) reject(away)
     }
     isAtWork = false
   }
@@ -74,7 +76,8 @@ function takeTogether(waiting: readonly Waiting[]): { together: Waiting[]; left:
   return { together: [...together.values()], left }
 }
 
-async function keepTogether(writes: WriteSide, together: readonly Waiting[]): Promise<void> {
+/** Tells each what came of it; gives why nothing can be kept at the moment, where that is so. */
+async function keepTogether(writes: WriteSide, together: readonly Waiting[]): Promise<Refusal | undefined> {
   try {
     const kept = await keepRatings(
       writes,
@@ -86,10 +89,17 @@ async function keepTogether(writes: WriteSide, together: readonly Waiting[]): Pr
       else resolve(own)
     }
   } catch (error) {
+    if (error instanceof Refusal) return error
+    if (together.length === 1) together[0]?.reject(error)
     // One may have been to blame: then each is tried alone.
-    if (together.length > 1) for (const each of together) await keepTogether(writes, [each])
-    else together[0]?.reject(error)
+    else {
+      for (const each of together) {
+        const away = await keepTogether(writes, [each])
+        if (away !== undefined) return away
+      }
+    }
   }
+  return undefined
 }
 
 /**

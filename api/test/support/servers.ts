@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import type { Teardown } from './test-app.js'
 
 /** A way to answer badly. */
-export type Fault = 'hang' | 'reset' | '500' | 'html' | 'half' | 'odd' | 'redirect' | 'huge'
+export type Fault = 'hang' | 'reset' | '500' | 'html' | 'half' | 'odd' | 'redirect' | 'huge' | 'echo'
 
 type Answer = { readonly status: number; readonly body: unknown }
 
@@ -20,7 +20,7 @@ class TestServer {
       request.on('data', (chunk: Buffer) => chunks.push(chunk))
       request.on('end', () => {
         const good = answer(request, Buffer.concat(chunks).toString('utf8'))
-        void this.hold().then(() => send(response, good, this.fault))
+        void this.hold().then(() => send(response, good, this.fault, Buffer.concat(chunks)))
       })
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -32,7 +32,7 @@ class TestServer {
   }
 }
 
-function send(response: ServerResponse, good: Answer, fault: Fault | undefined): void {
+function send(response: ServerResponse, good: Answer, fault: Fault | undefined, asked: Buffer): void {
   const body = JSON.stringify(good.body)
   const answer = (status: number, text: string, headers: Record<string, string> = {}) =>
     response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(text)
@@ -40,6 +40,7 @@ function send(response: ServerResponse, good: Answer, fault: Fault | undefined):
   else if (fault === 'reset') response.socket?.resetAndDestroy()
   else if (fault === '500') answer(500, '{"error":"out of order"}')
   else if (fault === 'html') answer(200, '<!doctype html><h1>Welcome</h1>', { 'Content-Type': 'text/html' })
+  else if (fault === 'echo') response.socket?.end(asked)
   else if (fault === 'half') answer(200, body.slice(0, -4))
   else if (fault === 'odd') answer(200, '{"valid":"yes","username":7,"id":"1"}')
   else if (fault === 'redirect') answer(302, body, { Location: '/elsewhere' })

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, test } from 'tap'
@@ -203,6 +204,54 @@ test('a server that is away is refused as such, and is found again when it is ba
   await server?.start()
   await postgres.check()
 })
+test('a server that says nothing any more is away, too, and is found again when it speaks', { skip }, async (t) => {
+  const wire = await startWire(t, Number(new URL(server?.url ?? '').port))
+  const url = new URL(server?.url ?? '')
+  url.port = String(wire.port)
+  const postgres = openPostgres({ url: url.href, connectTimeoutMs: 300, answerTimeoutMs: 300 })
+  t.teardown(() => postgres.close())
+  const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
+  await postgres.check()
+  wire.isSilent = true
+  await t.rejects(postgres.check(), away, 'on a connection that it had')
+  await t.rejects(postgres.check(), away, 'on a new one')
+  wire.isSilent = false
+  const cut = postgres.transaction(async (transaction) => {
+    await transaction.query('SELECT 1')
+    wire.isSilent = true
+    await transaction.query('SELECT 2')
+  })
+  await t.rejects(cut, away)
+  wire.isSilent = false
+  await postgres.check()
+})
+
+/** A way to a port of this machine on which, while it is silent, nothing arrives. */
+const startWire = async (t: Test, target: number): Promise<{ readonly port: number; isSilent: boolean }> => {
+  const sockets = new Set<Socket>()
+  const wire = { port: 0, isSilent: false }
+  const entrance = createServer((near) => {
+    const far = connect(target, '127.0.0.1')
+    for (const [from, to] of [
+      [near, far],
+      [far, near]
+    ] as const) {
+      sockets.add(from)
+      from.on('data', (bytes) => {
+        if (!wire.isSilent) to.write(bytes)
+      })
+      from.on('error', () => to.destroy())
+      from.on('close', () => to.destroy())
+    }
+  })
+  await new Promise<void>((resolve) => entrance.listen(0, '127.0.0.1', resolve))
+  wire.port = (entrance.address() as AddressInfo).port
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    entrance.close()
+  })
+  return wire
+}
 test('who listens to a server is told when it is back, and then hears again', { skip }, async (t) => {
   const listener = await openServer(t)
   const teller = await openServer(t)

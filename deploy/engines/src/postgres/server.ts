@@ -9,6 +9,8 @@ export type PostgresOptions = {
   readonly connections?: number
   readonly connectTimeoutMs?: number
   readonly statementTimeoutMs?: number
+  /** How long a statement's answer is waited for: longer than the server lets one run, which says so itself. */
+  readonly answerTimeoutMs?: number
 }
 
 const AWAY_RETRY_SECONDS = 5
@@ -19,6 +21,8 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     connectionString: options.url,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
     statement_timeout: options.statementTimeoutMs ?? 15_000,
+    query_timeout: options.answerTimeoutMs ?? 20_000,
+    keepAlive: true,
     application_name: 'gamenet-stats'
   }
   const pool = new pg.Pool({ ...config, max: options.connections ?? 8 })
@@ -85,16 +89,21 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
     isBroken = false
     return result
   } catch (error) {
-    isBroken = await queries.query('ROLLBACK').then(
-      () => false,
-      () => true
-    )
+    // A server that is away rolls back by itself when the connection is closed.
+    isBroken =
+      isAway(error) ||
+      (await queries.query('ROLLBACK').then(
+        () => false,
+        () => true
+      ))
     throw error
   } finally {
     client.off('error', ignore)
     client.release(isBroken)
   }
 }
+
+const isAway = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
 
 /** SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): the server, not the statement. */
 const failure = (cause: unknown): unknown => {

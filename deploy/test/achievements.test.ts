@@ -5,6 +5,8 @@ import { createIngest, createPeople, type EvaluationNeeds, evaluateOnce, publish
 import { createProjector, foldBeside, migrate, type Projector, readBeside } from '@gamenet/projector'
 import {
   achievements,
+  type ImportAdvanced,
+  importRunTopic,
   instantOf,
   type LeaderboardEntryChanged,
   leaderboardEntryTopic,
@@ -345,12 +347,51 @@ test('whatever happens in whatever order, and whoever dies or works twice, unloc
       )
       if (rows.length === 0) break
     }
-    t.same(await evaluateOnce(world.needs('early')), { outcome: 'waiting' }, 'nobody is asked about half made tables')
+    const early = { ...world.needs('early'), patienceMs: 0 }
+    t.same(await evaluateOnce(early), { outcome: 'waiting' }, 'nobody is asked about half made tables')
     world.projector = world.startProjector()
     await world.projector.settled()
     t.same(await evaluateOnce(world.needs('later')), { outcome: 'idle' })
     t.strictSame(await unlockTables(world), before)
   })
+})
+
+test('nobody is asked about half of an imported history, nor about tables that lack what the log holds', async (t) => {
+  const world = await openWorld(t)
+  const evaluateAt = (nowMs: number) => evaluateOnce(world.needs('one', undefined, nowMs))
+  const told = async (observedMs: number, finished: boolean) => {
+    const run: ImportAdvanced = {
+      importId: '0'.repeat(32),
+      observedAt: instantOf(observedMs),
+      topic: presenceTopic.name,
+      file: 'history.csv',
+      rowsRead: 0,
+      published: 0,
+      rejected: 0,
+      finished
+    }
+    await world.tell(importRunTopic, [run])
+  }
+  const stay = (day: number, days: number) => ({ kind: 'stay' as const, user: 0, day, days, hours: 1, game: 0 })
+  await tell(world, 1, [stay(900, 1)], () => 1)
+  await told(NOW_MS, false)
+  await tell(world, 1, [stay(0, 300)], () => 1)
+  await world.projector.settled()
+  t.same(await evaluateAt(NOW_MS + 5000), { outcome: 'importing' })
+  await tell(world, 1, [stay(300, 300)], () => 1)
+  await told(NOW_MS + 100_000, true)
+  await world.projector.settled()
+  t.same(await evaluateAt(NOW_MS + 105_000), { outcome: 'importing' }, 'the next file may follow')
+  const needs = world.needs('one', undefined, NOW_MS + 200_000)
+  const extents = async (topic: string) => (await needs.log.extents(topic)).map((at) => ({ ...at, next: at.next + 1 }))
+  const behind = { ...needs, log: { ...needs.log, extents }, patienceMs: 0 }
+  t.same(await evaluateOnce(behind), { outcome: 'waiting' }, 'the tables lack the end of it')
+  t.match(await evaluateAt(NOW_MS + 200_000), { outcome: 'done', users: 1 })
+  await world.projector.settled()
+  const idOf = (key: string) => achievements.find((each) => each.key === key)?.id
+  const found = await unlocked(world)
+  t.ok(found.has(`${nameKey('Ann1')}/${idOf('resident')}`))
+  t.notOk(found.has(`${nameKey('Ann1')}/${idOf('comeback')}`), 'the pause was never there')
 })
 
 test('a record that is held for a month is seen though nothing happens', async (t) => {

@@ -78,8 +78,9 @@ export function gamesPlayed(games: number): Rule {
 }
 
 export function weekend(): Rule {
-  const sundays = 'arrayFilter((at, day) -> toDayOfWeek(toDate(day)) = 7 AND has(f.days, day - 1), f.ends, f.days)'
-  return { facts: DAYS, reached: nth(1, sundays) }
+  // A lambda that takes in another list copies it for every element: of years of days, gigabytes.
+  const isSunday = '(at, day, since) -> toDayOfWeek(toDate(day)) = 7 AND since = 1'
+  return { facts: DAYS, reached: nth(1, `arrayFilter(${isSunday}, f.ends, f.days, arrayDifference(f.days))`) }
 }
 
 export function newYear(): Rule {

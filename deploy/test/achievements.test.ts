@@ -394,6 +394,22 @@ test('nobody is asked about half of an imported history, nor about tables that l
   t.notOk(found.has(`${nameKey('Ann1')}/${idOf('comeback')}`), 'the pause was never there')
 })
 
+test('users of whom too much is known to be asked about at once are asked about in parts', async (t) => {
+  const world = await openWorld(t)
+  const stays = USERS.map((_, user) => ({ kind: 'stay' as const, user, day: 0, days: 1, hours: 1, game: 0 }))
+  await tell(world, 1, stays, () => 1)
+  await world.projector.settled()
+  const { tables, ...needs } = world.needs('one')
+  const rows: typeof tables.rows = async (sql, parameters, read) => {
+    const users = parameters?.users
+    if (sql.includes('AS reached') && Array.isArray(users) && users.length > 2) throw new Error('Out of memory.')
+    return await tables.rows(sql, parameters, read)
+  }
+  t.match(await evaluateOnce({ ...needs, tables: { rows } }), { outcome: 'done', users: USERS.length })
+  await world.projector.settled()
+  t.strictSame(sorted(await unlocked(world)), sorted(await reachedNow(world.tables, NOW_MS)))
+})
+
 test('a record that is held for a month is seen though nothing happens', async (t) => {
   const world = await openWorld(t)
   const happenings: Happening[] = [

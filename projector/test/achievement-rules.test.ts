@@ -25,7 +25,7 @@ test('rules about days are asked about a hundred users with years of days at onc
   const asked = { users: Array.from({ length: users }, (_, n) => `user${n}`), now_ms: 0 }
   const rows = await readers.rows(ruleStatement(aboutDays), asked)
   t.equal(rows.length, users)
-  const reached = new Map((rows[0]?.reached as [number, string][]).map(([id, at]) => [Number(id), Number(at)]))
+  const reached = new Map(((rows[0]?.reached ?? []) as [number, string][]).map(([id, at]) => [Number(id), Number(at)]))
   t.equal(reached.get(weekender?.id ?? 0), Date.UTC(2020, 0, 5, 1), 'the first Sunday after a Saturday')
   t.equal(reached.get(byKey('year-round')?.id ?? 0), Date.UTC(2020, 11, 30, 1))
 })

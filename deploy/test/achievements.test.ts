@@ -103,7 +103,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     user,
     tag: user,
     isVerified: fc.boolean(),
-    bio: fc.constantFrom('', ' ', 'hello'),
+    bio: fc.constantFrom('', ' ', '\n\u3000', 'hello'),
     chat: fc.boolean(),
     day
   })
@@ -392,6 +392,24 @@ test('nobody is asked about half of an imported history, nor about tables that l
   const found = await unlocked(world)
   t.ok(found.has(`${nameKey('Ann1')}/${idOf('resident')}`))
   t.notOk(found.has(`${nameKey('Ann1')}/${idOf('comeback')}`), 'the pause was never there')
+})
+
+test('of entries of one instant only the best has held the record', async (t) => {
+  const world = await openWorld(t)
+  const seen = (user: number) => {
+    return { kind: 'sighting' as const, user, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 }
+  }
+  await tell(world, 1, [seen(0), seen(1)], () => 1)
+  const entry = (user: number, timeMs: number): LeaderboardEntryChanged => {
+    const at = { titleId: '4d530064', leaderboardId: 1, playerName: `Tag ${user} of 1` }
+    return { ...at, changeType: 'new', timeMs, changedAt: instantOf(START_MS) }
+  }
+  await world.tell(leaderboardEntryTopic, [entry(0, 60_002), entry(1, 60_001)])
+  await world.projector.settled()
+  await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
+  const found = await unlocked(world)
+  const id = achievements.find(({ key }) => key === 'record-holder')?.id
+  t.same([found.has(`ann1/${id}`), found.has(`bob1/${id}`)], [false, true])
 })
 
 test('users of whom too much is known to be asked about at once are asked about in parts', async (t) => {

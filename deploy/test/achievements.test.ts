@@ -5,6 +5,8 @@ import { createIngest, createPeople, type EvaluationNeeds, evaluateOnce, publish
 import { createProjector, foldBeside, migrate, type Projector, readBeside } from '@gamenet/projector'
 import {
   achievements,
+  type ImportAdvanced,
+  importRunTopic,
   instantOf,
   type LeaderboardEntryChanged,
   leaderboardEntryTopic,
@@ -101,7 +103,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     user,
     tag: user,
     isVerified: fc.boolean(),
-    bio: fc.constantFrom('', ' ', 'hello'),
+    bio: fc.constantFrom('', ' ', '\n\u3000', 'hello'),
     chat: fc.boolean(),
     day
   })
@@ -345,12 +347,85 @@ test('whatever happens in whatever order, and whoever dies or works twice, unloc
       )
       if (rows.length === 0) break
     }
-    t.same(await evaluateOnce(world.needs('early')), { outcome: 'waiting' }, 'nobody is asked about half made tables')
+    const early = { ...world.needs('early'), patienceMs: 0 }
+    t.same(await evaluateOnce(early), { outcome: 'waiting' }, 'nobody is asked about half made tables')
     world.projector = world.startProjector()
     await world.projector.settled()
     t.same(await evaluateOnce(world.needs('later')), { outcome: 'idle' })
     t.strictSame(await unlockTables(world), before)
   })
+})
+
+test('nobody is asked about half of an imported history, nor about tables that lack what the log holds', async (t) => {
+  const world = await openWorld(t)
+  const evaluateAt = (nowMs: number) => evaluateOnce(world.needs('one', undefined, nowMs))
+  const told = async (observedMs: number, finished: boolean) => {
+    const run: ImportAdvanced = {
+      importId: '0'.repeat(32),
+      observedAt: instantOf(observedMs),
+      topic: presenceTopic.name,
+      file: 'history.csv',
+      rowsRead: 0,
+      published: 0,
+      rejected: 0,
+      finished
+    }
+    await world.tell(importRunTopic, [run])
+  }
+  const stay = (day: number, days: number) => ({ kind: 'stay' as const, user: 0, day, days, hours: 1, game: 0 })
+  await tell(world, 1, [stay(900, 1)], () => 1)
+  await told(NOW_MS, false)
+  await tell(world, 1, [stay(0, 300)], () => 1)
+  await world.projector.settled()
+  t.same(await evaluateAt(NOW_MS + 5000), { outcome: 'importing' })
+  await tell(world, 1, [stay(300, 300)], () => 1)
+  await told(NOW_MS + 100_000, true)
+  await world.projector.settled()
+  t.same(await evaluateAt(NOW_MS + 105_000), { outcome: 'importing' }, 'the next file may follow')
+  const needs = world.needs('one', undefined, NOW_MS + 200_000)
+  const extents = async (topic: string) => (await needs.log.extents(topic)).map((at) => ({ ...at, next: at.next + 1 }))
+  const behind = { ...needs, log: { ...needs.log, extents }, patienceMs: 0 }
+  t.same(await evaluateOnce(behind), { outcome: 'waiting' }, 'the tables lack the end of it')
+  t.match(await evaluateAt(NOW_MS + 200_000), { outcome: 'done', users: 1 })
+  await world.projector.settled()
+  const idOf = (key: string) => achievements.find((each) => each.key === key)?.id
+  const found = await unlocked(world)
+  t.ok(found.has(`${nameKey('Ann1')}/${idOf('resident')}`))
+  t.notOk(found.has(`${nameKey('Ann1')}/${idOf('comeback')}`), 'the pause was never there')
+})
+
+test('of entries of one instant only the best has held the record', async (t) => {
+  const world = await openWorld(t)
+  const seen = (user: number) => {
+    return { kind: 'sighting' as const, user, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 }
+  }
+  await tell(world, 1, [seen(0), seen(1)], () => 1)
+  const entry = (user: number, timeMs: number): LeaderboardEntryChanged => {
+    const at = { titleId: '4d530064', leaderboardId: 1, playerName: `Tag ${user} of 1` }
+    return { ...at, changeType: 'new', timeMs, changedAt: instantOf(START_MS) }
+  }
+  await world.tell(leaderboardEntryTopic, [entry(0, 60_002), entry(1, 60_001)])
+  await world.projector.settled()
+  await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
+  const found = await unlocked(world)
+  const id = achievements.find(({ key }) => key === 'record-holder')?.id
+  t.same([found.has(`ann1/${id}`), found.has(`bob1/${id}`)], [false, true])
+})
+
+test('users of whom too much is known to be asked about at once are asked about in parts', async (t) => {
+  const world = await openWorld(t)
+  const stays = USERS.map((_, user) => ({ kind: 'stay' as const, user, day: 0, days: 1, hours: 1, game: 0 }))
+  await tell(world, 1, stays, () => 1)
+  await world.projector.settled()
+  const { tables, ...needs } = world.needs('one')
+  const rows: typeof tables.rows = async (sql, parameters, read) => {
+    const users = parameters?.users
+    if (sql.includes('AS reached') && Array.isArray(users) && users.length > 2) throw new Error('Out of memory.')
+    return await tables.rows(sql, parameters, read)
+  }
+  t.match(await evaluateOnce({ ...needs, tables: { rows } }), { outcome: 'done', users: USERS.length })
+  await world.projector.settled()
+  t.strictSame(sorted(await unlocked(world)), sorted(await reachedNow(world.tables, NOW_MS)))
 })
 
 test('a record that is held for a month is seen though nothing happens', async (t) => {

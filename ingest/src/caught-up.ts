@@ -26,6 +26,16 @@ export function farther(heads: readonly Heads[]): Heads {
   return [...farthest.values()]
 }
 
+/** How far one came in a partition; 0 where it has not begun. */
+export function nextOf(heads: Heads, at: { readonly epoch: number; readonly partition: number }): number {
+  return heads.find(({ epoch, partition }) => epoch === at.epoch && partition === at.partition)?.next ?? 0
+}
+
+/** Whether one came as far as `heads`, in all partitions. */
+export function hasReached(reached: Heads, heads: Heads): boolean {
+  return heads.every(({ next, ...at }) => nextOf(reached, at) >= next)
+}
+
 /** How far a projection's table can be read. */
 export type Reached = { has(heads: Heads): boolean }
 

@@ -10,6 +10,26 @@ test('every rule of the catalogue is a statement that the tables answer', async 
   }
 })
 
+test('rules about days are asked about a hundred users with years of days at once', async (t) => {
+  const { readers, control } = await openTables(t)
+  const [users, days] = [100, 1200]
+  await control.execute(
+    `INSERT INTO presence_day (user_key, day, sightings, online_sightings, last_at, seconds, position)
+     SELECT 'user' || toString(n.number % ${users}), toDate('2020-01-01') + intDiv(n.number, ${users}), 2, 2,
+       toDateTime64(toDate('2020-01-01') + intDiv(n.number, ${users}), 3, 'UTC') + 3600, map('Ride', 3600), n.number
+     FROM numbers(${users * days}) AS n`
+  )
+  const byKey = (key: string) => achievements.find((each) => each.key === key)
+  const weekender = byKey('weekender')
+  const aboutDays = achievements.filter(({ rule }) => rule.facts === weekender?.rule.facts)
+  const asked = { users: Array.from({ length: users }, (_, n) => `user${n}`), now_ms: 0 }
+  const rows = await readers.rows(ruleStatement(aboutDays), asked)
+  t.equal(rows.length, users)
+  const reached = new Map(((rows[0]?.reached ?? []) as [number, string][]).map(([id, at]) => [Number(id), Number(at)]))
+  t.equal(reached.get(weekender?.id ?? 0), Date.UTC(2020, 0, 5, 1), 'the first Sunday after a Saturday')
+  t.equal(reached.get(byKey('year-round')?.id ?? 0), Date.UTC(2020, 11, 30, 1))
+})
+
 test('ids and keys are given once, groups exist, points are 5 to 100', (t) => {
   t.equal(new Set(achievements.map(({ id }) => id)).size, achievements.length)
   t.equal(new Set(achievements.map(({ key }) => key)).size, achievements.length)

@@ -115,7 +115,14 @@ export const achievements: readonly Achievement[] = [
   network(35, 'five-stars', 'Five Stars', 'Be given 5 stars by 5 users.', 25, fiveStars(5)),
 
   // Oneself.
-  network(36, 'introduced', 'Introduced', 'Write something about yourself.', 5, profileSays("trimBoth(f.bio) != ''")),
+  network(
+    36,
+    'introduced',
+    'Introduced',
+    'Write something about yourself.',
+    5,
+    profileSays(`match(f.bio, '[^\\\\s\\\\pZ\\\\pC]')`)
+  ),
   network(37, 'itsame', 'It’s Really Me', 'Verify your gamertag.', 10, profileSays('f.console_verified')),
   network(38, 'good-company', 'Good Company', 'Link your chat profile.', 5, profileSays("f.chat_profile_url != ''")),
 

@@ -78,8 +78,9 @@ export function gamesPlayed(games: number): Rule {
 }
 
 export function weekend(): Rule {
-  const sundays = 'arrayFilter((at, day) -> toDayOfWeek(toDate(day)) = 7 AND has(f.days, day - 1), f.ends, f.days)'
-  return { facts: DAYS, reached: nth(1, sundays) }
+  // A lambda that takes in another list copies it for every element: of years of days, gigabytes.
+  const isSunday = '(at, day, since) -> toDayOfWeek(toDate(day)) = 7 AND since = 1'
+  return { facts: DAYS, reached: nth(1, `arrayFilter(${isSunday}, f.ends, f.days, arrayDifference(f.days))`) }
 }
 
 export function newYear(): Rule {
@@ -153,14 +154,18 @@ export function sharedFirst(): Rule {
   return { facts: BOARDS, reached: nth(1, boardsWhere('b.3 = 1 AND b.5 >= 2')) }
 }
 
-/** `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. */
+/**
+ * `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. Those that
+ * ended at the instant at which they began are none: of entries of one instant the best holds the record.
+ */
 const REIGNS = `
   SELECT u.user_key AS user_key, arraySort(groupArray((r.from_ms, r.title_id, r.leaderboard_id, r.to_ms))) AS reigns
   FROM (
     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, g.1 AS player,
       toUnixTimestamp64Milli(g.2) AS from_ms,
       ifNull(toUnixTimestamp64Milli(g.3), {now_ms: Int64}) AS to_ms
-    FROM record_history AS h FINAL ARRAY JOIN arrayZip(h.players, h.from_at, h.to_at) AS g
+    FROM record_history AS h FINAL
+    ARRAY JOIN arrayFilter(each -> each.3 IS NULL OR each.3 > each.2, arrayZip(h.players, h.from_at, h.to_at)) AS g
     WHERE g.1 IN (SELECT n.player FROM player AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
   JOIN (SELECT n.player AS player, n.player_key AS player_key FROM player AS n FINAL
     WHERE n.player_key IN (${OWN_NAMES})) AS p ON p.player = r.player

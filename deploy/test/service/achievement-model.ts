@@ -290,6 +290,7 @@ async function boardsByPlayer(tables: ClickHouse, nowMs: number) {
     {}
   )) {
     const key = nameKey(String(row.player))
+    if (row.to_ms === row.from_ms) continue
     const reign = { board: boardOf(row), from: Number(row.from_ms), to: row.to_ms === null ? nowMs : Number(row.to_ms) }
     reigns.set(key, [...(reigns.get(key) ?? []), reign])
   }

@@ -1,13 +1,20 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { type Heads, headsOf } from '../caught-up.js'
+import { type Heads, hasReached, nextOf } from '../caught-up.js'
 import type { Log, LogExtents } from '../log.js'
 import type { People } from '../people/people.js'
 import { publish } from '../publish.js'
 import type { ReadTables } from '../read-tables.js'
 import type { WriteSide } from '../write-side.js'
 import { type Evaluated, endTurn, evaluated, keepEvaluated, takeTurn } from './evaluation-turn.js'
+import { isImporting } from './importing.js'
 import { CHUNK_USERS_MAX, newlyReached } from './reached-achievements.js'
-import { type ReachedPositions, reachedPositions, TOUCHING_TOPICS, type TouchingTopic } from './reached-positions.js'
+import {
+  heldPositions,
+  type ReachedPositions,
+  TOUCHING_TOPICS,
+  type TouchingTopic,
+  untilReached
+} from './reached-positions.js'
 import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
 
 /*
@@ -19,6 +26,8 @@ import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
 /** Events of a topic that one evaluation takes at most; a backlog takes several. */
 const EVENTS_MAX = 1_000_000
 const DAY_MS = 86_400_000
+/** So long the tables are waited for: longer than a step of the slowest projection, shorter than a turn. */
+const PATIENCE_MS = 20_000
 const PROVENANCE = { source: '/achievements' }
 
 export type EvaluationNeeds = {
@@ -30,15 +39,17 @@ export type EvaluationNeeds = {
   readonly holder: string
   readonly now: () => number
   readonly signal?: AbortSignal
+  /** {@link PATIENCE_MS} unless given. */
+  readonly patienceMs?: number
 }
 
 /**
- * What an evaluation came to. `elsewhere`: somebody else evaluates. `waiting`: unlocks that were published cannot be read
- * yet. `behind`: tables are older than what was evaluated, as while they are made anew; what they lack would be taken for
- * what never was. `idle`: nobody was touched.
+ * What an evaluation came to. `elsewhere`: somebody else evaluates. `waiting`: the tables lack what the log holds.
+ * `behind`: they are older than what was evaluated, as while they are made anew. `importing`: a history is being imported.
+ * In all three, what the tables lack would be taken for what never was. `idle`: nobody was touched.
  */
 export type Evaluation =
-  | { readonly outcome: 'elsewhere' | 'waiting' | 'behind' | 'idle' }
+  | { readonly outcome: 'elsewhere' | 'waiting' | 'behind' | 'importing' | 'idle' }
   | { readonly outcome: 'done' | 'full'; readonly users: number; readonly unlocks: number }
 
 /**
@@ -52,21 +63,24 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
   try {
     // In this order: what was evaluated has come into the log, and into the tables, before that was told.
     const before = await evaluated(writes)
-    const published = await headsOf(log, achievementUnlockTopic.name)
-    const reached = await reachedPositions(tables, signal)
-    return await evaluate(needs, { published, reached, before })
+    const held = await heldPositions(log)
+    const reached = await untilReached(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
+    if (reached === undefined) return { outcome: 'waiting' }
+    // Asked last: whatever import the tables hold a part of has told of itself by now.
+    if (await isImporting(needs)) return { outcome: 'importing' }
+    return await evaluate(needs, { reached, before })
   } finally {
     // A turn that is not given back ends by itself.
     await endTurn(writes, holder).catch(() => undefined)
   }
 }
 
-type Positions = { readonly published: Heads; readonly reached: ReachedPositions; readonly before: Evaluated }
+type Positions = { readonly reached: ReachedPositions; readonly before: Evaluated }
 
 async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<Evaluation> {
-  const { published, reached, before } = positions
-  if (!has(reached.unlocks, published)) return { outcome: 'waiting' }
-  if (TOUCHING_TOPICS.some((topic) => !has(reached.byTopic[topic], before.byTopic[topic]))) return { outcome: 'behind' }
+  const { reached, before } = positions
+  const isBehind = TOUCHING_TOPICS.some((topic) => !hasReached(reached.byTopic[topic], before.byTopic[topic]))
+  if (isBehind) return { outcome: 'behind' }
   const nowMs = needs.now()
   const day = Math.floor(nowMs / DAY_MS)
   const ranges = TOUCHING_TOPICS.map((topic) => ({
@@ -116,12 +130,4 @@ function rangeBetween(before: Heads, heads: Heads): { range: Stretch[]; heads: H
     if (until > first) range.push({ epoch, partition, first, next: until })
   }
   return { range, heads: range.map(({ epoch, partition, next }) => ({ epoch, partition, next })), isWhole }
-}
-
-function has(reached: Heads, heads: Heads): boolean {
-  return heads.every(({ next, ...at }) => nextOf(reached, at) >= next)
-}
-
-function nextOf(heads: Heads, at: { epoch: number; partition: number }): number {
-  return heads.find(({ epoch, partition }) => epoch === at.epoch && partition === at.partition)?.next ?? 0
 }

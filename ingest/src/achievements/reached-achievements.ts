@@ -35,7 +35,8 @@ export async function newlyReached(
   for (const rules of RULES_BY_FACTS) {
     const lacking = users.filter((userKey) => rules.some(({ id }) => heldBy.get(userKey)?.has(id) !== true))
     if (lacking.length === 0) continue
-    for (const row of await ask(ruleStatement(rules), { users: lacking, now_ms: nowMs })) {
+    const askRules = (some: readonly string[]) => ask(ruleStatement(rules), { users: some, now_ms: nowMs })
+    for (const row of await inParts(askRules, lacking, signal)) {
       const userKey = String(row.user_key)
       for (const [id, ms] of row.reached as [unknown, unknown][]) {
         if (heldBy.get(userKey)?.has(Number(id)) !== true) {
@@ -54,6 +55,25 @@ export async function newlyReached(
       points: POINTS.get(achievementId) ?? 0,
       unlockedAt: instantOf(reachedMs)
     }))
+}
+
+/**
+ * Asks about users, and where that fails about half of them first: what is known of many may be more than the engine has
+ * memory for. What fails for one fails.
+ */
+async function inParts<Row>(
+  ask: (users: readonly string[]) => Promise<Row[]>,
+  users: readonly string[],
+  signal: AbortSignal | undefined
+): Promise<Row[]> {
+  try {
+    return await ask(users)
+  } catch (error) {
+    if (users.length < 2 || signal?.aborted === true) throw error
+    const middle = Math.ceil(users.length / 2)
+    const first = await inParts(ask, users.slice(0, middle), signal)
+    return [...first, ...(await inParts(ask, users.slice(middle), signal))]
+  }
 }
 
 /** How users spell their names: in their profile, else as they were seen last, else where they rate and are rated. */

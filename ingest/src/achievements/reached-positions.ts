@@ -1,4 +1,7 @@
-import type { Heads } from '../caught-up.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import { achievementUnlockTopic } from '@gamenet/schemas'
+import { type Heads, hasReached, headsOf } from '../caught-up.js'
+import type { LogExtents } from '../log.js'
 import type { ReadTables } from '../read-tables.js'
 
 /** The projections whose tables tell what events of a topic mean for achievements. */
@@ -15,10 +18,41 @@ export const TOUCHING_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly Tou
 
 const UNLOCK_PROJECTIONS = ['achievement-unlock']
 
-/** How far the tables are: of each topic up to where all its projections have come, and the table of unlocks. */
+const ASK_AGAIN_MS = 200
+
+/** How far the log is, or the tables are: of each topic up to where all its projections have come, and the table of unlocks. */
 export type ReachedPositions = {
   readonly byTopic: Readonly<Record<TouchingTopic, Heads>>
   readonly unlocks: Heads
+}
+
+/** Asks where the log ends now. */
+export async function heldPositions(log: LogExtents): Promise<ReachedPositions> {
+  const [unlocks, ...heads] = await Promise.all(
+    [achievementUnlockTopic.name, ...TOUCHING_TOPICS].map((topic) => headsOf(log, topic))
+  )
+  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic, n) => [topic, heads[n] ?? []]))
+  return { byTopic: byTopic as Record<TouchingTopic, Heads>, unlocks: unlocks ?? [] }
+}
+
+/**
+ * Waits until the tables have taken everything before `held`, for `timeoutMs` at most.
+ * @returns how far they are then; undefined when that is not so far
+ */
+export async function untilReached(
+  tables: ReadTables,
+  held: ReachedPositions,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
+): Promise<ReachedPositions | undefined> {
+  const { timeoutMs, signal } = options
+  const untilMs = performance.now() + timeoutMs
+  for (;;) {
+    const reached = await reachedPositions(tables, signal)
+    const hasTopics = TOUCHING_TOPICS.every((topic) => hasReached(reached.byTopic[topic], held.byTopic[topic]))
+    if (hasTopics && hasReached(reached.unlocks, held.unlocks)) return reached
+    if (performance.now() >= untilMs) return undefined
+    await delay(ASK_AGAIN_MS, undefined, signal === undefined ? {} : { signal })
+  }
 }
 
 /** Asks how far the tables are; one question, however many projections. */

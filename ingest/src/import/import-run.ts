@@ -226,6 +226,8 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   let events: unknown[] = []
   let inFlight: Promise<void> = Promise.resolve()
   let isHeld = false
+  /** Appended before the first event: who sees a part of what is imported can know that more is to come. */
+  let beginning: LogMessage | undefined = tell.message(false)
   try {
     await readRows(run, tally, 'publishing', {
       take: (event) => events.push(event),
@@ -238,6 +240,10 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
         tally.published -= events.length - messages.length
         tally.missing += events.length - messages.length
         await inFlight
+        if (messages.length > 0 && beginning !== undefined) {
+          await appendAll(run, topic.name, [], beginning)
+          beginning = undefined
+        }
         inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : tell.due())
         // It is awaited at the next block; until then its failure is nobody's.
         inFlight.catch(() => undefined)

@@ -1,0 +1,34 @@
+import { importRunTopic } from '@gamenet/schemas'
+import { headsOf, reachedBy } from '../caught-up.js'
+import type { LogExtents } from '../log.js'
+import type { ReadTables } from '../read-tables.js'
+import { TOUCHING_TOPICS } from './reached-positions.js'
+
+/** An import tells of itself before its first event, every few seconds, and at its end; the next file may follow. */
+const QUIET_MS = 60_000
+
+/**
+ * Whether a history that touches users is being imported, or was until just now. Half of it looks like a pause of a year,
+ * or a board whose best are missing. An import that died is waited for no longer than one that ended.
+ */
+export async function isImporting(needs: {
+  readonly tables: ReadTables
+  readonly log: LogExtents
+  readonly now: () => number
+  readonly signal?: AbortSignal
+}): Promise<boolean> {
+  const { tables, log, signal } = needs
+  const heads = await headsOf(log, importRunTopic.name)
+  const reached = await reachedBy(tables, 'import-run', signal)
+  if (!reached.has(heads)) return true
+  const nowMs = needs.now()
+  const rows = await tables.rows(
+    `SELECT 1 AS is_recent FROM import_run AS i
+     WHERE i.topic IN {topics: Array(String)}
+       AND i.ts > fromUnixTimestamp64Milli({from_ms: Int64}, 'UTC') AND i.ts < fromUnixTimestamp64Milli({to_ms: Int64}, 'UTC')
+     LIMIT 1`,
+    { topics: [...TOUCHING_TOPICS], from_ms: nowMs - QUIET_MS, to_ms: nowMs + QUIET_MS },
+    signal === undefined ? {} : { signal }
+  )
+  return rows.length > 0
+}

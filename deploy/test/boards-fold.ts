@@ -88,7 +88,8 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
   }
   // Since when an entry that is on the board has shown its rating.
   const since = new Map<string, EntryEvent>()
-  // States of entries that are on the board, since they last came; an own worse one takes nothing back.
+  // States without a told place of entries that are on the board, since they last came; an own worse one takes nothing
+  // back.
   let valid: EntryEvent[] = []
   let holder: EntryEvent | undefined
   for (const ms of [...new Set(history.map((event) => event.ms))]) {
@@ -101,7 +102,7 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
         valid = valid.filter((state) => entryKey(state) !== key)
         since.delete(key)
       } else {
-        valid.push(event)
+        if (event.order === null && event.statedRank === null) valid.push(event)
         if (before === undefined || isRatedOtherwise(before, event)) since.set(key, event)
       }
       if (isShown) continue

@@ -41,15 +41,20 @@ export function foldInThread(): Folding {
       for (const { reject } of waiting.values()) reject(new Error(reason))
       waiting.clear()
     }
+    const settle = (id: number) => {
+      const asked = waiting.get(id)
+      waiting.delete(id)
+      // It keeps the process alive only while it works.
+      if (waiting.size === 0) begun.unref()
+      return asked
+    }
     begun.on('error', (error) => end(`the thread of folds died: ${error.message}`))
     begun.on('exit', () => end('the thread of folds has ended'))
     begun.on('message', (message: FromFolder) => {
-      const asked = waiting.get(message.id)
-      waiting.delete(message.id)
+      const asked = settle(message.id)
       if ('rows' in message) asked?.resolve(message.rows)
       else asked?.reject(new Error(message.reason))
     })
-    begun.unref()
     return begun
   }
   return {
@@ -58,6 +63,7 @@ export function foldInThread(): Folding {
         thread ??= begin()
         lastId += 1
         waiting.set(lastId, { resolve, reject })
+        thread.ref()
         thread.postMessage({ id: lastId, projection, answers } satisfies ToFolder)
       }),
     close: async () => {

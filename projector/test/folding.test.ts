@@ -1,0 +1,15 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { test } from 'tap'
+
+const FOLDING = new URL('../src/folding/folding.js', import.meta.url)
+
+test('a process that waits for nothing but a fold lives until it has the rows, and ends by itself then', async (t) => {
+  const program = `
+    import { foldInThread } from ${JSON.stringify(FOLDING.href)}
+    const folding = foldInThread()
+    for (const n of [1, 2]) console.log(n, JSON.stringify(await folding.fold('leaderboard-entry', {})))
+    await folding.fold('none', {}).catch((error) => console.log(error.message))`
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
+  t.same(stdout.trim().split('\n'), ['1 {}', '2 {}', 'Projection none has no function in folds.ts.'])
+})

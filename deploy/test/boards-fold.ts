@@ -88,8 +88,8 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
   }
   // Since when an entry that is on the board has shown its rating.
   const since = new Map<string, EntryEvent>()
-  // States without a told place of entries that are on the board, since they last came; an own worse one takes nothing
-  // back.
+  // States without a told place, of entries that are on the board, since they last came or were told a place; an own worse
+  // one takes nothing back.
   let valid: EntryEvent[] = []
   let holder: EntryEvent | undefined
   for (const ms of [...new Set(history.map((event) => event.ms))]) {
@@ -103,6 +103,7 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
         since.delete(key)
       } else {
         if (event.order === null && event.statedRank === null) valid.push(event)
+        else valid = valid.filter((state) => entryKey(state) !== key)
         if (before === undefined || isRatedOtherwise(before, event)) since.set(key, event)
       }
       if (isShown) continue
@@ -118,7 +119,9 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
     if (!isShown) continue
     const [first] = board
     const leaders = board.filter(({ rank }) => rank === Math.min(...board.map((entry) => entry.rank)))
-    const incumbent = leaders.find(({ event }) => holder !== undefined && entryKey(event) === entryKey(holder))
+    const isHolders = (event: EntryEvent) =>
+      holder !== undefined && entryKey(event) === entryKey(holder) && !isRatedOtherwise(event, holder)
+    const incumbent = leaders.find(({ event }) => isHolders(event))
     const next = incumbent?.event ?? leaders[0]?.event ?? first?.event
     if (next === undefined) {
       end(ms)

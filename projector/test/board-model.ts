@@ -188,9 +188,9 @@ function shownSince(state: PlainState, states: readonly PlainState[]): number {
 }
 
 function bestValid(states: readonly PlainState[]): PlainState | undefined {
-  const measured = states.filter(({ isGone, order, statedRank }) => !isGone && order === null && statedRank === null)
-  const valid = measured.filter(
-    (state) => !states.some((each) => each.who === state.who && each.isGone && byTime(each, state) > 0)
-  )
+  const isMeasured = ({ isGone, order, statedRank }: PlainState) => !isGone && order === null && statedRank === null
+  const valid = states
+    .filter(isMeasured)
+    .filter((state) => !states.some((each) => each.who === state.who && !isMeasured(each) && byTime(each, state) > 0))
   return valid.sort((a, b) => compareMeasures(a, b) || byTime(a, b))[0]
 }

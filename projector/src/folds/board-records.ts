@@ -21,7 +21,7 @@ export type Reign = {
  *
  * While a source tells places, the record is with those of the best rank, judged once an instant. Where measures alone
  * decide, it is the best of all states without a told place that are valid, judged event by event: a state is valid until its
- * entry is removed, so that an entry's own later, worse one takes nothing back.
+ * entry is removed or told a place, so that an entry's own later, worse one takes nothing back.
  */
 export class BoardRecords {
   readonly reigns: Reign[]
@@ -38,10 +38,11 @@ export class BoardRecords {
   /** Takes an event in. `before` is the state that it replaces. */
   take(state: State, before: State | undefined): void {
     if (state.isGone) {
-      this.#valid?.removed(state.entry)
+      this.#valid?.passed(state.entry)
       return
     }
     if (isMeasured(state)) this.#valid?.shown(state)
+    else this.#valid?.passed(state.entry)
     if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
   }
 
@@ -121,7 +122,8 @@ class ValidStates {
     else of.push(state)
   }
 
-  removed(entry: number): void {
+  /** Its states count no more. */
+  passed(entry: number): void {
     for (const state of this.#ofEntry.get(entry) ?? []) this.#tree.leave(this.#place(state))
     this.#ofEntry.delete(entry)
   }

@@ -112,7 +112,7 @@ test('all answers about boards equal a plain model of what was scraped and impor
     async call(_, work) {
       calls += 1
       // Behind the work: it is done, and what follows it is not.
-      const isFault = isFailing && calls % 11 === 0
+      const isFault = isFailing && calls % 23 === 0
       const answer = await work()
       if (!isFault) return answer
       counted.failures += 1
@@ -141,14 +141,14 @@ test('all answers about boards equal a plain model of what was scraped and impor
       for (const step of steps) {
         const published = await publishedOf(world, own)
         isFailing = true
-        const [died] = await Promise.all([taken(world, own, step, published), meanwhile.page(3)])
-        if (died) counted.deaths += 1
+        const [{ isDead, isWhole }] = await Promise.all([taken(world, own, step, published), meanwhile.page(3)])
+        if (isDead) counted.deaths += 1
         isFailing = false
         await world.passTime()
         world.clock.ms += STEP_MS
         await world.settled()
         const log = await logOf(world, own)
-        if (step.kind === 'scrape' && step.dying === null) provesPage(log, own, step)
+        if (step.kind === 'scrape' && isWhole) provesPage(log, own, step)
         counted.changes += await provesFeed(settled, log, own, told)
       }
       const log = await logOf(world, own)
@@ -176,13 +176,16 @@ async function publishedOf(world: BoardWorld, { ids }: Own): Promise<Leaderboard
   return (await world.events(leaderboardEntryTopic)).filter(({ leaderboardId }) => ids.includes(leaderboardId))
 }
 
-/** Does a step, which may give some of the `published` events again; true where a process died in it. */
+/**
+ * Does a step, which may give some of the `published` events again. `isDead`: a process died in it. `isWhole`: every board
+ * was visited; one whose last visit cannot be read yet, because calls of the projector fail, is left for later.
+ */
 async function taken(
   world: BoardWorld,
   own: Own,
   step: Step,
   published: readonly LeaderboardEntryChanged[]
-): Promise<boolean> {
+): Promise<{ isDead: boolean; isWhole: boolean }> {
   if (step.kind === 'import') {
     const elapsedMs = world.clock.ms - own.startMs
     const events = step.events.map((event) => importedEvent(own, event, elapsedMs))
@@ -191,15 +194,15 @@ async function taken(
     const provenance = { source: '/import/file', importId: String(own.n).padStart(32, '0') }
     await ingest.publish(leaderboardEntryTopic, [...events, ...again, ...events.slice(0, 1)], provenance)
     await ingest.stop()
-    return false
+    return { isDead: false, isWhole: false }
   }
   const shown = step.pages.map((page, at) => pageOf(own, own.ids[at] ?? 0, page))
   world.upstream.showGame(TITLE.titleId, { lobbies: [], boards: shown.slice(0, step.isListed ? 2 : 1) })
   const life = step.dying === null ? undefined : lifeUntil(step.dying.calls, step.dying.isDone)
   const processes = [world.ingest(life === undefined ? {} : { life }), ...(step.isBeside ? [world.ingest()] : [])]
-  await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))
+  const runs = (await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))).flat()
   await Promise.all(processes.map(({ ingest }) => ingest.stop()))
-  return life?.isOver() === true
+  return { isDead: life?.isOver() === true, isWhole: runs.every(({ outcome }) => outcome === 'succeeded') }
 }
 
 function pageOf(own: Own, leaderboardId: number, { isTimed, places }: Drawn<typeof PageOf>): UpstreamBoard {

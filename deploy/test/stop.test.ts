@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { Status } from '../src/operator/operations.js'
@@ -38,7 +39,11 @@ test('a service that is stopped during an import and a wait ends with 0, and say
   t.teardown(() => service.kill())
   const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
   const endless = new ReadableStream({
-    pull: (controller) => controller.enqueue(new TextEncoder().encode('titleId,observedAt,online\n'.repeat(1000)))
+    // It waits for the next turn of the loop, or a connection that is closed would be written to without an end.
+    pull: async (controller) => {
+      await setImmediate()
+      controller.enqueue(new TextEncoder().encode('titleId,observedAt,online\n'.repeat(1000)))
+    }
   })
   const importing = fetch(`${service.operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(request))}`, {
     method: 'POST',

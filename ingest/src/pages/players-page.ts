@@ -28,7 +28,8 @@ const NAME_LENGTH_MAX = 200
  * The last ` for ` before a length of time ends the game's name, which may hold others: `Need for Speed`. A cell that
  * lost its end has no length of time.
  */
-const ONLINE = /^Online in (.+) for ((?:less than |about |over |almost )?(?:an?|a few|\d[\d,]*) ?[a-z]+.*|\d+:[\d:]+)$/i
+const ONLINE =
+  /^Online in (.+) for ((?:less than |about |over |almost )?(?:an?|a few|\d[\d,]*) ?[a-z]+(?:(?! for ).)*|\d+:[\d:]+)$/i
 const OFFLINE = /^Last seen .+ ago$/i
 
 /**

@@ -136,6 +136,16 @@ test('a page without a whole table of players is refused, and an empty one shows
   t.same(parsePlayersPage(page('')), { ok: true, page: { players: [], unreadable: [] } })
 })
 
+test('a length of time with anything behind it is none, and no other part of the cell is taken for it', (t) => {
+  const { ok, reason } = {
+    reason: '',
+    ...parsePlayersPage(page(row('Tag', 'kay', 'Online in Wait for 5 minutes for 2:05&lt;')))
+  }
+  t.notOk(ok)
+  t.match(reason, /row 1: expected "Online in/)
+  t.end()
+})
+
 test('no text whatever breaks the parser of the page of players', async () => {
   const soup = fc.array(
     fc.oneof(

@@ -50,11 +50,12 @@ test('a service that is stopped during an import and a wait ends with 0, and say
     headers: { 'content-type': 'application/octet-stream' },
     body: endless,
     duplex: 'half'
-  }).then((answer) => answer.text())
+  })
+    .then((answer) => answer.text())
+    .catch(() => 'cut off')
   await untilUploading(`${directory}/data/uploads`)
   t.equal(await service.stop(), 0)
-  const said = await importing.catch(() => 'cut off')
-  t.match(said, /The service is stopping|cut off/)
+  t.match(await importing, /The service is stopping|cut off/)
 })
 
 async function untilUploading(uploads: string): Promise<void> {

@@ -38,10 +38,12 @@ test('a service that is stopped during an import and a wait ends with 0, and say
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
+  let isStopped = false
   const endless = new ReadableStream({
-    // It waits for the next turn of the loop, or a connection that is closed would be written to without an end.
+    // A connection that is closed is written to on and on: it ends with the service, and lets others have a turn meanwhile.
     pull: async (controller) => {
       await setImmediate()
+      if (isStopped) return controller.close()
       controller.enqueue(new TextEncoder().encode('titleId,observedAt,online\n'.repeat(1000)))
     }
   })
@@ -55,6 +57,7 @@ test('a service that is stopped during an import and a wait ends with 0, and say
     .catch(() => 'cut off')
   await untilUploading(`${directory}/data/uploads`)
   t.equal(await service.stop(), 0)
+  isStopped = true
   t.match(await importing, /The service is stopping|cut off/)
 })
 

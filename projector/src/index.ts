@@ -31,5 +31,18 @@ export {
   type ProjectorStatus,
   type TopicStatus
 } from './projector.js'
+export {
+  type AroundExchange,
+  Difference,
+  RebuildPlan,
+  RebuildProgress,
+  RebuildRefused,
+  RebuildState,
+  RebuildStatus,
+  type Rebuilds,
+  SwapReport,
+  Verification,
+  VerifyReport
+} from './rebuilding/rebuild.js'
 export type { Target } from './settled.js'
 export type { Parameters, Tables } from './tables.js'

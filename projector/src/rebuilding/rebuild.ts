@@ -1,0 +1,176 @@
+import { z } from 'zod'
+
+/*
+ * rebuild     filling fresh tables by the statements that the live ones were filled by, while these serve
+ * unit        the projection that was asked for and all that read its tables: rebuilt and swapped together
+ * fresh table `<table>__<id>`, of a rebuild under way; after the swap the old rows stand in it, until it is dropped
+ * fill        over everything that is loaded; then catch-up, never ahead of the live tables
+ */
+
+/**
+ * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `paused` and `failed` go on by `resume`.
+ * `swapping` and `rolling-back` are passed through, and are ended after a crash. `cancelled` and `dropped` have no tables.
+ */
+export const RebuildState = z.enum([
+  'filling',
+  'paused',
+  'failed',
+  'filled',
+  'swapping',
+  'swapped',
+  'rolling-back',
+  'rolled-back',
+  'cancelled',
+  'dropped'
+])
+export type RebuildState = z.infer<typeof RebuildState>
+
+const Instant = z.string()
+
+export const RebuildProgress = z.object({
+  /** The projection that is filled now; empty when none is. */
+  projection: z.string(),
+  /** Events taken, summed over the unit's projections, of how many. */
+  done: z.int(),
+  total: z.int(),
+  /** Over the last minute; null before the first step. */
+  eventsPerSecond: z.number().nullable(),
+  /** What is left, by what each projection was measured to cost; null while nothing was measured. */
+  etaSeconds: z.number().nullable()
+})
+export type RebuildProgress = z.infer<typeof RebuildProgress>
+
+export const Verification = z.object({
+  verifiedAt: Instant,
+  isEqual: z.boolean(),
+  /** Rows that differ, all of them. */
+  differences: z.int()
+})
+export type Verification = z.infer<typeof Verification>
+
+export const RebuildStatus = z.object({
+  id: z.int(),
+  projection: z.string(),
+  unit: z.array(z.string()).readonly(),
+  /** The fresh tables (after a swap: those with the old rows), by the table whose place they take. */
+  tables: z.record(z.string(), z.string()),
+  state: RebuildState,
+  /** Why it failed, else null. */
+  reason: z.string().nullable(),
+  /** An instant or an offset; null when it goes to the end. */
+  until: z.string().nullable(),
+  isFromLog: z.boolean(),
+  startedAt: Instant,
+  changedAt: Instant,
+  progress: RebuildProgress,
+  verification: Verification.nullable()
+})
+export type RebuildStatus = z.infer<typeof RebuildStatus>
+
+export const RebuildPlan = z.object({
+  projection: z.string(),
+  /** In the order in which they are filled: the projection, then what depends on it. */
+  unit: z.array(
+    z.object({
+      projection: z.string(),
+      /** Tables that it reads. */
+      reads: z.array(z.string()),
+      writes: z.array(z.object({ table: z.string(), rows: z.int(), bytes: z.int() })),
+      events: z.int(),
+      /** By a sample that was measured just now; null where there is nothing to sample. */
+      seconds: z.number().nullable()
+    })
+  ),
+  events: z.int(),
+  /** Bytes that the fresh tables will take beside the old ones, with room for merging. */
+  bytesNeeded: z.int(),
+  /** Null where the engine does not say. */
+  bytesFree: z.int().nullable(),
+  seconds: z.number(),
+  /** Why it cannot be started now; empty when it can. */
+  obstacles: z.array(z.string())
+})
+export type RebuildPlan = z.infer<typeof RebuildPlan>
+
+const Row = z.record(z.string(), z.unknown())
+
+export const Difference = z.object({
+  table: z.string(),
+  /** The columns that the table is keyed by. */
+  key: Row,
+  /** The row of either side; null where it has none. */
+  live: Row.nullable(),
+  fresh: Row.nullable(),
+  /** Columns whose values differ. */
+  columns: z.array(z.string()),
+  /** Positions of the newest events that made it, as `epoch/partition/offset`, at most 10. */
+  events: z.array(z.string())
+})
+export type Difference = z.infer<typeof Difference>
+
+export const VerifyReport = z.object({
+  id: z.int(),
+  isEqual: z.boolean(),
+  tables: z.array(
+    z.object({
+      table: z.string(),
+      liveRows: z.int(),
+      freshRows: z.int(),
+      buckets: z.int(),
+      differentBuckets: z.int(),
+      differences: z.int()
+    })
+  ),
+  /** The first of them, over all tables. */
+  differences: z.array(Difference),
+  /** A few rows that both sides agree on, to be looked at. */
+  samples: z.array(z.object({ table: z.string(), row: Row }))
+})
+export type VerifyReport = z.infer<typeof VerifyReport>
+
+export const SwapReport = z.object({
+  id: z.int(),
+  /** Events that were caught up before. */
+  caughtUp: z.int(),
+  /** For how long answers waited, in ms. */
+  heldMs: z.number()
+})
+export type SwapReport = z.infer<typeof SwapReport>
+
+/** What cannot be done as things stand, with what can; nothing was changed. */
+export class RebuildRefused extends Error {
+  override readonly name = 'RebuildRefused'
+  /** True where the question itself is wrong, such as a name that there is not. */
+  readonly isUsage: boolean
+
+  constructor(sentence: string, { isUsage = false }: { readonly isUsage?: boolean } = {}) {
+    super(sentence)
+    this.isUsage = isUsage
+  }
+}
+
+/** All of them, by the projection's name. Reject with a {@link RebuildRefused} where it cannot be done. */
+export type Rebuilds = {
+  plan(projection: string): Promise<RebuildPlan>
+  /** Resolves when it is under way; it goes on in the background, over restarts too. */
+  start(projection: string, options?: { readonly until?: string; readonly isFromLog?: boolean }): Promise<RebuildStatus>
+  /** All rebuilds that there were, the newest first. */
+  list(): Promise<RebuildStatus[]>
+  pause(projection: string): Promise<RebuildStatus>
+  resume(projection: string): Promise<RebuildStatus>
+  /** Ends one that was not swapped, and drops its tables. */
+  cancel(projection: string): Promise<RebuildStatus>
+  /** Compares old and new at the same checkpoint. */
+  verify(projection: string): Promise<VerifyReport>
+  swap(projection: string, options?: { readonly acceptDifferences?: boolean }): Promise<SwapReport>
+  /** Once: the old tables, caught up, serve again. */
+  rollback(projection: string): Promise<SwapReport>
+  /** Drops the old tables that a swap left, after which it cannot be rolled back. */
+  drop(projection: string): Promise<RebuildStatus>
+}
+
+/**
+ * Runs the exchange of tables while no answer that reads these projections can see both sides; resolves with how long answers
+ * were held, in ms.
+ */
+export type AroundExchange = (projections: readonly string[], exchange: () => Promise<void>) => Promise<number>

@@ -13,6 +13,7 @@ import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { buildOperatorApp } from '../src/operator/operator-app.js'
 import { operatorClient } from '../src/operator/operator-client.js'
+import { rebuildOperations } from '../src/service/rebuild-operations.js'
 import { lifeUntil, openScrapedWorld, type ScrapedWorld, type ScrapingProcess } from './service/scraped-world.js'
 import type { Upstream, UpstreamBoard, UpstreamEntry, UpstreamGame } from './service/upstream.js'
 
@@ -361,6 +362,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       import: refuse,
       forget: refuse,
       forgettings: refuse,
+      rebuilds: rebuildOperations(undefined),
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },
     registry: new Registry(),

@@ -5,6 +5,7 @@ import { FailureError, readConfig, UsageError } from '../config.js'
 import { addForget } from './forget.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
+import { addRebuild } from './rebuild.js'
 import { addRoles } from './roles.js'
 import { addScrape } from './scrape.js'
 import { addStart } from './start.js'
@@ -30,7 +31,8 @@ export async function runProgram(options: {
     .exitOverride()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
-  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addForget, addStatus]) add(program, terminal)
+  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addForget, addRebuild, addStatus])
+    add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)
   try {
     await program.parseAsync(args, { from: 'user' })

@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { type Config, UsageError } from '../config.js'
 import { SETTLED_SECONDS_MAX, type SettledReport, type Status } from '../operator/operations.js'
 import { requireData, withOperations } from './reach.js'
+import { rebuildTable } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const WAIT_SECONDS = 60
@@ -64,6 +65,7 @@ function linesOf(status: Status): string[] {
       ['PROJECTION', 'STATE', 'LAG', 'REASON'],
       ...status.projections.map((row) => [row.projection, row.state, `${row.lagEvents}`, row.reason ?? ''])
     ]),
+    ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
       ([topic, messages]) => `${messages} messages of ${topic} could not be read and are parked`
     ),

@@ -1,3 +1,4 @@
+import { RebuildStatus, type Rebuilds } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
 
 /*
@@ -38,6 +39,8 @@ export const Status = z.object({
   projections: z.array(
     z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
   ),
+  /** Those that are under way or have tables left; none where another process projects. */
+  rebuilds: z.array(RebuildStatus),
   /** Why loading stands still, or null. */
   trouble: z.string().nullable(),
   /** Work that goes on in the background, such as the demo's history. */
@@ -156,6 +159,8 @@ export type Operations = {
   ): Promise<ImportReport>
   /** Forgets a user for good. One that is cut off is ended when a service starts. Throws a `UsageError` for no name. */
   forget(username: string, onProgress: (progress: ForgetProgress) => void): Promise<ForgetReport>
+  /** Of projections; throw a `UsageError` or a `FailureError` where it cannot be done. */
+  readonly rebuilds: Rebuilds
   /** Who was forgotten, as hashes. */
   forgettings(): Promise<Forgetting[]>
   /** Brings the engines to the newest schema; the names of the migrations that were applied. */

@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import { ImportRequest, type Operations, SETTLED_SECONDS_MAX } from './operations.js'
+import { addRebuilds } from './rebuild-app.js'
 
 /** A request that comes from a browser, on whatever page's behalf. */
 class ForeignRequest extends Error {}
@@ -45,6 +46,7 @@ export function buildOperatorApp(needs: {
     reply.type(needs.registry.contentType).send(await needs.registry.metrics())
   )
   addOperations(app, needs.operations, needs.logger)
+  addRebuilds(app, needs.operations.rebuilds)
   return app
 }
 

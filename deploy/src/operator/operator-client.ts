@@ -15,6 +15,7 @@ import {
   SettledReport,
   Status
 } from './operations.js'
+import { rebuildClient } from './rebuild-client.js'
 
 const LINES = 'application/x-ndjson'
 
@@ -38,6 +39,7 @@ export function operatorClient(operatorUrl: string): Operations {
       return await follow(operatorUrl, path, null, ScrapeLine, onProgress, 'scrape')
     },
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
+    rebuilds: rebuildClient(ask),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
     forget: (username, onProgress) =>
       follow(operatorUrl, '/forget', [Buffer.from(username)], ForgetLine, onProgress, 'forgetting'),

@@ -27,6 +27,7 @@ import type {
 } from '../operator/operations.js'
 import type { Demo } from './demo.js'
 import type { Engines } from './engines.js'
+import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import { VERSION } from './version.js'
 
 type Needs = {
@@ -89,6 +90,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
           doneAt: doneAt?.toISOString() ?? null
         })),
       import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
+      rebuilds: rebuildOperations(needs.projector),
       migrate: async () => [
         ...applied.splice(0),
         ...(await migrate(needs.engines.clickhouse.control)),
@@ -214,7 +216,11 @@ async function progressOf({
 
 async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
   const { engines, ingest, demo } = needs
-  const [runs, progress] = await Promise.all([newestRuns(engines), progressOf(needs)])
+  const [runs, progress, rebuilds] = await Promise.all([
+    newestRuns(engines),
+    progressOf(needs),
+    leftOf(needs.projector)
+  ])
   return {
     version: VERSION,
     engines: { ...engines.names },
@@ -224,6 +230,7 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
       lastRun: runs.get(source) ?? null
     })),
     ...progress,
+    rebuilds,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
   }
 }

@@ -1,0 +1,140 @@
+import type { Difference, RebuildPlan, RebuildProgress, RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
+import { table } from './terminal.js'
+
+const KIB = 1024
+const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
+
+export function linesOfPlan(plan: RebuildPlan): string[] {
+  const rows = plan.unit.map(({ projection, reads, writes, events, seconds }) => [
+    projection,
+    reads.join(', '),
+    writes.map((each) => `${each.table} (${each.rows} rows, ${size(each.bytes)})`).join(', '),
+    `${events}`,
+    seconds === null ? '?' : duration(seconds)
+  ])
+  const free = plan.bytesFree === null ? 'how much is free is not known' : `${size(plan.bytesFree)} are free`
+  return [
+    `${plan.projection} is rebuilt with all that reads its tables: ${plan.unit.length} of them, swapped together.`,
+    '',
+    ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...rows]),
+    '',
+    `${plan.events} events, about ${duration(plan.seconds)} by a sample that was measured just now`,
+    `${size(plan.bytesNeeded)} of disk are needed beside what there is; ${free}`,
+    ...plan.obstacles.map((obstacle) => `It cannot be started: ${obstacle}`)
+  ]
+}
+
+export function linesOfList(rebuilds: readonly RebuildStatus[]): string[] {
+  if (rebuilds.length === 0) return ['There is no rebuild.']
+  const troubles = rebuilds.flatMap(({ id, reason }) => (reason === null ? [] : [`Rebuild ${id}: ${reason}`]))
+  return [...rebuildTable(rebuilds), ...troubles]
+}
+
+/** What `gamenet status` tells of rebuilds. */
+export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
+  return table([
+    ['REBUILD', 'PROJECTION', 'STATE', 'DONE', 'RATE', 'LEFT', 'STARTED', 'VERIFIED'],
+    ...rebuilds.map((rebuild) => [
+      `${rebuild.id}`,
+      rebuild.projection,
+      rebuild.until === null ? rebuild.state : `${rebuild.state}, until ${rebuild.until}`,
+      `${percentOf(rebuild.progress)} %`,
+      rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
+      rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null ? '' : duration(rebuild.progress.etaSeconds),
+      rebuild.startedAt,
+      verified(rebuild)
+    ])
+  ])
+}
+
+export function linesOfStatus(rebuild: RebuildStatus): string[] {
+  return [...linesOfList([rebuild]), ...nextStep(rebuild)]
+}
+
+/** What an operator would type next. */
+function nextStep({ projection, state, until, tables }: RebuildStatus): string[] {
+  const command = (name: string) => `\`gamenet rebuild ${name} ${projection}\``
+  const places = Object.values(tables).join(', ')
+  if (state === 'filling') return [`It is followed by ${command('status')}, held by ${command('pause')}.`]
+  if (state === 'paused' || state === 'failed')
+    return [`It goes on by ${command('resume')}, and is ended by ${command('cancel')}.`]
+  if (state === 'filled' && until !== null) return [`To be looked at in ${places}; ${command('cancel')} drops them.`]
+  if (state === 'filled') return [`It is compared by ${command('verify')}, then takes the place by ${command('swap')}.`]
+  return []
+}
+
+function verified({ verification }: RebuildStatus): string {
+  if (verification === null) return ''
+  const { verifiedAt, isEqual, differences } = verification
+  return `${isEqual ? 'equal' : `${differences} rows differ`}, ${verifiedAt}`
+}
+
+export function linesOfVerify(report: VerifyReport): string[] {
+  const rows = report.tables.map((each) => [
+    each.table,
+    `${each.liveRows}`,
+    `${each.freshRows}`,
+    `${each.differentBuckets} of ${each.buckets}`,
+    `${each.differences}`
+  ])
+  const all = report.tables.reduce((sum, { differences }) => sum + differences, 0)
+  const more = all - report.differences.length
+  return [
+    ...table([['TABLE', 'ROWS OLD', 'ROWS NEW', 'BUCKETS THAT DIFFER', 'ROWS THAT DIFFER'], ...rows]),
+    ...report.differences.flatMap((difference) => ['', ...linesOfDifference(difference)]),
+    ...(more > 0 ? ['', `and ${more} more`] : []),
+    '',
+    report.isEqual
+      ? 'Old and new are equal.'
+      : 'Old and new differ; `swap` refuses, unless it is given --accept-differences.'
+  ]
+}
+
+/** Only what differs, what either side says of it, and the events to look at. */
+function linesOfDifference({ table: name, key, live, fresh, columns, events }: Difference): string[] {
+  const keyText = Object.entries(key)
+    .map(([column, value]) => `${column} ${shown(value)}`)
+    .join(', ')
+  const which = live === null ? ': only the new one has it' : fresh === null ? ': only the old one has it' : ''
+  const values = columns.map((column) => [
+    `  ${column}`,
+    live === null ? '' : `old ${shown(live[column])}`,
+    fresh === null ? '' : `new ${shown(fresh[column])}`
+  ])
+  return [
+    `${name} ${keyText}${which}`,
+    ...table(values),
+    ...(events.length === 0 ? [] : [`  made by the events at ${events.join(', ')}`])
+  ]
+}
+
+function shown(value: unknown): string {
+  return JSON.stringify(value) ?? 'nothing'
+}
+
+export function percentOf({ done, total }: RebuildProgress): number {
+  return total === 0 ? 100 : Math.floor((100 * done) / total)
+}
+
+export function rateOf({ eventsPerSecond }: RebuildProgress): string {
+  return eventsPerSecond === null ? 'no rate yet' : `${Math.round(eventsPerSecond)} events/s`
+}
+
+/** Seconds as people say them. */
+export function duration(seconds: number): string {
+  const whole = Math.max(1, Math.round(seconds))
+  if (whole < 120) return `${whole} s`
+  const minutes = Math.round(whole / 60)
+  if (minutes < 120) return `${minutes} min`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+function size(bytes: number): string {
+  let value = bytes
+  let unit = 0
+  while (value >= KIB && unit < UNITS.length - 1) {
+    value /= KIB
+    unit += 1
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`
+}

@@ -1,0 +1,48 @@
+import {
+  type Projector,
+  RebuildRefused,
+  type RebuildState,
+  type RebuildStatus,
+  type Rebuilds
+} from '@gamenet/projector'
+import { FailureError, UsageError } from '../config.js'
+
+/** None in a process that does not project. */
+type Rebuilding = (Projector & { readonly rebuilds?: Rebuilds }) | undefined
+
+/** Rebuilds as operators ask for them: what is refused is a sentence with an exit code. */
+export function rebuildOperations(projector: Rebuilding): Rebuilds {
+  const rebuilds = projector?.rebuilds
+  const asked = async <Answer>(ask: (rebuilds: Rebuilds) => Promise<Answer>): Promise<Answer> => {
+    if (rebuilds === undefined) {
+      throw new UsageError('This process rebuilds nothing; ask one that projects (gamenet start or projector).')
+    }
+    try {
+      return await ask(rebuilds)
+    } catch (error) {
+      if (!(error instanceof RebuildRefused)) throw error
+      throw error.isUsage ? new UsageError(error.message) : new FailureError(error.message)
+    }
+  }
+  return {
+    plan: (projection) => asked((all) => all.plan(projection)),
+    start: (projection, options) => asked((all) => all.start(projection, options)),
+    list: () => asked((all) => all.list()),
+    pause: (projection) => asked((all) => all.pause(projection)),
+    resume: (projection) => asked((all) => all.resume(projection)),
+    cancel: (projection) => asked((all) => all.cancel(projection)),
+    verify: (projection) => asked((all) => all.verify(projection)),
+    swap: (projection, options) => asked((all) => all.swap(projection, options)),
+    rollback: (projection) => asked((all) => all.rollback(projection)),
+    drop: (projection) => asked((all) => all.drop(projection))
+  }
+}
+
+/** Of these nothing is left but their names. */
+const OVER: readonly RebuildState[] = ['cancelled', 'dropped']
+
+/** The rebuilds that are under way or have tables left. */
+export async function leftOf(projector: Rebuilding): Promise<RebuildStatus[]> {
+  if (projector?.rebuilds === undefined) return []
+  return (await projector.rebuilds.list()).filter(({ state }) => !OVER.includes(state))
+}

@@ -640,6 +640,15 @@ ENGINE = ReplacingMergeTree(revision)
 ORDER BY user_key
 SETTINGS index_granularity = 1024;
 
+CREATE TABLE projection_definition
+(
+    `name` String,
+    `definition` String,
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY name;
+
 CREATE TABLE rating
 (
     `user_key` String,
@@ -664,6 +673,24 @@ CREATE TABLE rating_given
 )
 ENGINE = ReplacingMergeTree(revision)
 ORDER BY (rater_key, user_key);
+
+CREATE TABLE rebuild
+(
+    `id` UInt32,
+    `record` String,
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY id;
+
+CREATE TABLE rebuild_owner
+(
+    `id` UInt32,
+    `process` String,
+    `seen_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(seen_at)
+ORDER BY id;
 
 CREATE TABLE record_history
 (

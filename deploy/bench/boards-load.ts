@@ -77,7 +77,7 @@ export const boardsLoad: Measurement = {
 
 function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {
   return createProjector({
-    tables: { loader: tables.loader, projections: tables.projections },
+    tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
     startReading: async () => {
       const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), {
         workerData: choice,

@@ -97,7 +97,7 @@ async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: numbe
   await tables.control.execute('TRUNCATE TABLE checkpoint')
   const projector = createProjector({
     sealKeys: async () => new Map(),
-    tables: { loader: tables.loader, projections: tables.projections },
+    tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
     startReading: async () => {
       const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), { workerData: choice })
       const ended = new Promise<void>((resolve, reject) => {

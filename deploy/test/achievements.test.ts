@@ -159,7 +159,7 @@ async function openWorld(t: Test): Promise<World> {
   const people = createPeople({ writes: async () => writes, registry: new Registry() })
   const startProjector = () => {
     const projector = createProjector({
-      tables: { loader: tables.loader, projections: tables.projections },
+      tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
       startReading: readBeside(log, topics, AT_ONCE),
       sealKeys: (people) => sealKeys(writes, people),
       folding: foldBeside(),

@@ -156,7 +156,7 @@ async function openTables({ folder, log, writes }: Pick<WorldUnderTest, 'folder'
   const clickhouse = await openChdb({ path: join(folder, name) })
   await migrate(clickhouse.control)
   const projector = createProjector({
-    tables: { loader: clickhouse.loader, projections: clickhouse.projections },
+    tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: clickhouse.rebuild },
     startReading: readBeside(log, topics),
     sealKeys: (ids) => sealKeys(writes, ids),
     registry: new Registry(),

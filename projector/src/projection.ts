@@ -25,6 +25,11 @@ type Common = {
   /** The projection whose table this one reads: it never goes ahead of that one. */
   readonly after?: string
   readonly touches: Touches
+  /**
+   * By table, the condition on a row `r` that says nothing: left where a later event took back what was told. Whether there is
+   * one depends on the order in which events came, so that a rebuild may lack it.
+   */
+  readonly voids?: Readonly<Record<string, string>>
 }
 
 /** What a step changed: the key of an event `e`, and the width in ms of the bucket that its instant lies in. */
@@ -48,8 +53,9 @@ export type SqlProjection = Common & {
 }
 
 /**
- * A projection as a pure function over what statements read of the keys that a range touched; the function stands under the
- * projection's name in `folds`. Keys are taken in chunks, each chunk read, folded and stored by itself.
+ * A projection as a pure function over what statements read of the keys that a range touched; the function stands in `folds`
+ * under the name `fold`, the projection's own unless given: a function that says something else gets another name, and the one
+ * before stays until no installation runs it any more. Keys are taken in chunks, each chunk read, folded and stored by itself.
  *
  * A statement says `{keys}` for the array of the chunk's keys (tuples where a key has several columns; to the right of IN,
  * so that the primary key is used) and `{since_ms}` for the array beside it: the earliest instant of the range's events of each
@@ -57,6 +63,7 @@ export type SqlProjection = Common & {
  */
 export type FoldProjection = Common & {
   readonly form: 'fold'
+  readonly fold?: string
   /** The columns of the event table that make a key, with their types, in the order of `{keys}`. */
   readonly key: Readonly<Record<string, 'String' | 'UInt32'>>
   /** The tables written, in the order in which they are written, with their columns in the order of the fold's values. */
@@ -105,13 +112,18 @@ export function touchedStatement({ from, touches }: Projection, range: Range): S
   }
 }
 
-/** Asks for the keys of a range: their columns, `since_ms` (the earliest instant) and `events`. */
-export function keysStatement({ from, key }: FoldProjection, range: Range): Statement {
+/** The n-th of so many parts of all keys, by a hash: each key is in one of them. */
+export type KeySlice = { readonly n: number; readonly of: number }
+
+/** Asks for the keys of a range, or of a slice of them: their columns, `since_ms` (the earliest instant) and `events`. */
+export function keysStatement({ from, key }: FoldProjection, range: Range, slice?: KeySlice): Statement {
   const { sql, parameters } = conditionOf(range)
   const columns = Object.keys(key).map((column) => `e.${column}`)
+  const isInSlice =
+    slice === undefined ? '' : `AND cityHash64(${columns.join(', ')}) % {slices: UInt32} = {slice: UInt32}`
   return {
     sql: `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
-      FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
-    parameters
+      FROM ${eventTableName(from)} AS e WHERE ${sql} ${isInSlice} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
+    parameters: slice === undefined ? parameters : { ...parameters, slice: slice.n, slices: slice.of }
   }
 }

@@ -6,16 +6,19 @@ import { type Folding, foldInThread } from './folding/folding.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
-import { projectorMetrics } from './metrics.js'
+import { type Metrics, projectorMetrics } from './metrics.js'
 import { parkedByTopic } from './progress.js'
 import { projections } from './projections.js'
+import type { AroundExchange, Rebuilds } from './rebuilding/rebuild.js'
+import { RebuildOperations } from './rebuilding/rebuilds.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
+import { ServingDefinitions } from './serving-definitions.js'
 import { headsOf, shorterThanLoaded, type Target, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
 export type ProjectorOptions = {
-  /** One connection each, so that neither waits for the other; both on migrated tables. */
-  readonly tables: { readonly loader: Tables; readonly projections: Tables }
+  /** One connection each, so that none waits for another; all on migrated tables. */
+  readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /** Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. */
   readonly startReading: () => Promise<ReadingSide>
   /**
@@ -27,6 +30,10 @@ export type ProjectorOptions = {
   readonly folding?: Folding
   readonly registry: Registry
   readonly logger: Logger
+  /** How the exchange of tables is hidden from answers; done at once unless given. */
+  readonly aroundExchange?: AroundExchange
+  /** True where other processes work on the same tables. */
+  readonly isShared?: boolean
   /** Called after each stored change, so that answers next door look for newer data at once. */
   readonly onChange: () => void
   /** How long failed steps wait; for tests. */
@@ -50,6 +57,8 @@ export type TopicStatus = {
 export type ProjectionStatus = ProjectionState & {
   readonly projection: string
   readonly checkpoints: readonly Progress[]
+  /** True when its table was made by other statements than this program's, and goes on by them until it is rebuilt. */
+  readonly isOutdated: boolean
   /** Loaded events that it has not taken yet. */
   readonly lag: number
 }
@@ -79,6 +88,8 @@ export type Projector = {
     readonly standstillMs?: number
     readonly signal?: AbortSignal
   }): Promise<void>
+  /** Making read tables anew while the old ones serve. Rejects before `start`. */
+  readonly rebuilds: Rebuilds
 }
 
 const EXTENTS_MS = 2000
@@ -95,18 +106,16 @@ export function createProjector(options: ProjectorOptions): Projector {
   )
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
+  const { isShared = false } = options
+  const serving = new ServingDefinitions(tables.projections, projections, isShared)
 
-  const countParked = async () => {
-    const counted = await parkedByTopic(tables.projections)
-    for (const { name: topic } of topics) {
-      const messages = counted.get(topic) ?? 0
-      parked.set(topic, messages)
-      metrics.parkedMessages.set({ topic }, messages)
-    }
-  }
+  const countParked = () => countParkedInto(parked, tables.projections, metrics)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
-    projections,
+    serving: async () => {
+      await rebuilds.recover()
+      return await serving.current()
+    },
     folding,
     metrics,
     logger,
@@ -116,6 +125,18 @@ export function createProjector(options: ProjectorOptions): Projector {
     },
     isLoaderBusy: () => loader.isBusy(),
     ...backoff
+  })
+  const rebuilds: RebuildOperations = new RebuildOperations({
+    tables: tables.rebuild,
+    projections,
+    serving,
+    runner,
+    // Of their own, so that a live step does not wait for a rebuild's chunk.
+    folding: options.folding ?? foldInThread(),
+    aroundExchange: options.aroundExchange,
+    logger,
+    isShared,
+    signal: stopping.signal
   })
   const loader: Loader = createLoader({
     tables: tables.loader,
@@ -131,47 +152,76 @@ export function createProjector(options: ProjectorOptions): Projector {
     },
     ...backoff
   })
-  const loaderTrouble = () => {
-    const { reading, storing } = loader.trouble()
-    if (storing !== null) return `loading ${storing.topic}: ${storing.reason}`
-    return reading === null ? null : `reading the log: ${reading}`
-  }
-
+  const loaderTrouble = () => troubleOf(loader)
   return {
     start: () => {
       loader.start()
       runner.start()
+      rebuilds.open()
     },
     stop: async () => {
       stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()
       await runner.stop()
+      await rebuilds.closed()
       await folding.close()
     },
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
-    status: async () => {
-      const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables.projections)
-      const [extents] = await Promise.all([askExtents(loader), countParked().catch(() => undefined)])
-      const checkpoints = runner.hasPassed ? runner.checkpoints : before
-      const asked = [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
-      return {
-        topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
-        projections: projections.map((each) => ({
-          projection: each.name,
-          ...runner.state(each.name),
-          checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
-          lag: lagOf(each, checkpoints)
-        })),
-        loaderTrouble: loaderTrouble() ?? shorterThanLoaded(asked, before)
-      }
-    },
+    status: () => statusOf({ tables: tables.projections, loader, runner, serving, parked, countParked, loaderTrouble }),
     settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
       const ending = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
       await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
-    }
+    },
+    rebuilds
   }
+}
+
+/** What of a projector tells its status. */
+type Seen = {
+  readonly tables: Tables
+  readonly loader: Loader
+  readonly runner: ProjectionRunner
+  readonly serving: ServingDefinitions
+  /** Messages that were not read, by topic, as they were counted last. */
+  readonly parked: ReadonlyMap<string, number>
+  readonly countParked: () => Promise<void>
+  readonly loaderTrouble: () => string | null
+}
+
+async function statusOf(seen: Seen): Promise<ProjectorStatus> {
+  const { tables, loader, runner, serving, parked, countParked, loaderTrouble } = seen
+  const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
+  const [extents] = await Promise.all([askExtents(loader), countParked().catch(() => undefined)])
+  const checkpoints = runner.hasPassed ? runner.checkpoints : before
+  const asked = [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
+  return {
+    topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
+    projections: projections.map((each) => ({
+      projection: each.name,
+      ...runner.state(each.name),
+      checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
+      isOutdated: serving.isOutdated(each.name),
+      lag: lagOf(each, checkpoints)
+    })),
+    loaderTrouble: loaderTrouble() ?? shorterThanLoaded(asked, before)
+  }
+}
+
+async function countParkedInto(parked: Map<string, number>, tables: Tables, metrics: Metrics): Promise<void> {
+  const counted = await parkedByTopic(tables)
+  for (const { name: topic } of topics) {
+    const messages = counted.get(topic) ?? 0
+    parked.set(topic, messages)
+    metrics.parkedMessages.set({ topic }, messages)
+  }
+}
+
+function troubleOf(loader: Loader): string | null {
+  const { reading, storing } = loader.trouble()
+  if (storing !== null) return `loading ${storing.topic}: ${storing.reason}`
+  return reading === null ? null : `reading the log: ${reading}`
 }
 
 function known(projection: string): string {

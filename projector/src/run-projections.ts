@@ -2,10 +2,10 @@ import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from './backoff.js'
 import { Checkpoints, storeCheckpoints } from './checkpoint.js'
 import type { Folding } from './folding/folding.js'
-import { runFold } from './folding/run-fold.js'
 import type { Logger } from './logger.js'
+import { isLateIn, makeRows } from './make-rows.js'
 import type { Metrics } from './metrics.js'
-import { type Projection, stepStatement, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
+import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
 import type { Tables } from './tables.js'
 
@@ -24,7 +24,8 @@ const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
   readonly tables: Tables
-  readonly projections: readonly Projection[]
+  /** The projections that serve, asked before each pass; one that rejects is tried again. */
+  readonly serving: () => Promise<readonly Projection[]>
   readonly folding: Folding
   readonly metrics: Metrics
   readonly logger: Logger
@@ -71,6 +72,8 @@ export class ProjectionRunner {
   #wake: () => void = () => {}
   #running: Promise<void> = Promise.resolve()
   #isInPass = false
+  /** Work for which no pass may run. */
+  #between: (() => Promise<void>)[] = []
 
   constructor(options: RunnerOptions) {
     this.#options = options
@@ -85,6 +88,29 @@ export class ProjectionRunner {
     this.#stop.abort()
     this.#wake()
     await this.#running
+    await this.#doBetween()
+  }
+
+  /**
+   * Runs work while no pass runs: nothing is written to read tables from here meanwhile. Rejects when the runner stops before.
+   */
+  between<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
+    return new Promise((resolve, reject) => {
+      this.#between.push(async () => {
+        if (this.#stop.signal.aborted) reject(new Error('The projections were stopped.'))
+        else await work().then(resolve, reject)
+      })
+      this.wake()
+    })
+  }
+
+  /** Makes known that everything of these projections may be different now. For work between passes. */
+  async tellAll(projections: readonly string[]): Promise<void> {
+    this.#version ??= await newestVersion(this.#options.tables)
+    const version = this.#nextVersion()
+    await this.#tell(projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
+    this.#options.onChange()
   }
 
   /** Something was loaded. */
@@ -127,6 +153,7 @@ export class ProjectionRunner {
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       this.#isWoken = false
+      await this.#doBetween()
       const begunAt = performance.now()
       const waitMs = await this.#passOrWait()
       const passedAt = performance.now()
@@ -135,9 +162,14 @@ export class ProjectionRunner {
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
+        await this.#doBetween()
         if (this.#stop.signal.aborted) return
       }
     }
+  }
+
+  async #doBetween(): Promise<void> {
+    for (const work of this.#between.splice(0)) await work()
   }
 
   /** One pass; gives how long to wait for the next, in ms. */
@@ -172,7 +204,8 @@ export class ProjectionRunner {
 
   /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
   async #pass(): Promise<boolean> {
-    const { tables, projections } = this.#options
+    const { tables } = this.#options
+    const projections = await this.#options.serving()
     this.#version ??= await newestVersion(tables)
     const checkpoints = await Checkpoints.read(tables)
     const touched = new Map<string, Promise<Touched>>()
@@ -234,15 +267,8 @@ export class ProjectionRunner {
   /** Makes and stores the rows of a range. */
   async #make(projection: Projection, range: Range, checkpoints: Checkpoints): Promise<void> {
     const { tables, folding } = this.#options
-    if (projection.form === 'fold') {
-      const loaded = checkpoints.of(loadCheckpoint(projection.from.name))
-      const newestEpoch = Math.max(...loaded.map(({ epoch }) => epoch))
-      const isLate = range.some(({ epoch }) => epoch < newestEpoch)
-      await runFold({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
-      return
-    }
-    const { sql, parameters } = stepStatement(projection, range)
-    await tables.execute(sql, parameters)
+    const isLate = isLateIn(range, checkpoints.of(loadCheckpoint(projection.from.name)))
+    await makeRows({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
   }
 
   async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
@@ -260,10 +286,8 @@ export class ProjectionRunner {
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) {
-        const version = Math.max((this.#version ?? 0) + 1, Date.now() * 1000)
-        this.#version = version
-        const lines = changes.flatMap((step) => changesOf(version, step)).map((values) => JSON.stringify(values))
-        await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
+        const version = this.#nextVersion()
+        await this.#tell(changes.flatMap((step) => changesOf(version, step)))
       }
       const reached = steps.flatMap(({ projection, range }) =>
         range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
@@ -278,6 +302,17 @@ export class ProjectionRunner {
       this.#options.metrics.projectionFailing.set({ projection: projection.name }, 0)
     }
     if (changes.length > 0) onChange()
+  }
+
+  #nextVersion(): number {
+    this.#version = Math.max((this.#version ?? 0) + 1, Date.now() * 1000)
+    return this.#version
+  }
+
+  async #tell(changes: readonly (readonly (number | string)[])[]): Promise<void> {
+    const lines = changes.map((values) => JSON.stringify(values))
+    const body = new TextEncoder().encode(`${lines.join('\n')}\n`)
+    await this.#options.tables.insert('data_change', CHANGE_COLUMNS, body)
   }
 
   #rangeOf(projection: Projection, checkpoints: Checkpoints, eventsMax: number): Range {

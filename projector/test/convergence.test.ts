@@ -1,158 +1,13 @@
-import {
-  boardKey,
-  type ImportAdvanced,
-  importRunTopic,
-  instantOf,
-  type LogMessage,
-  leaderboardEntryTopic,
-  leaderboardTopic,
-  millisecondsOf,
-  type NetworkCounted,
-  networkCountTopic,
-  type ScrapeRan,
-  scrapeTopic,
-  type TitleCounted,
-  type TitleDescribed,
-  titleCountTopic,
-  titleTopic
-} from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import type { Tables } from '../src/index.js'
-import { BoardEvent } from './board-events.js'
+import { AnyBoardEvent, AnyEvent, append, appendedOf, compare, type TestEvent } from './any-event.js'
 import { ANY_KEY, foldOf, type ReadModel, readModel, tellerOf, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
-import { emptyTables, imported, message, newestVersion, openTables, runToHead } from './pipeline.js'
+import { emptyTables, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8 }
-const T0 = Date.UTC(2026, 2, 14, 22)
-const HOUR = 3_600_000
-
-/** Few instants in few hours of two days, so that everything collides; one of them is ten years earlier. */
-const Instant = fc
-  .constantFrom(0, 1, 60_000, HOUR, HOUR + 999, 3 * HOUR, 3 * HOUR + 1000, -87_600 * HOUR)
-  .map((ms) => instantOf(T0 + ms))
-const Count = fc.integer({ min: 0, max: 4 })
-const TitleId = fc.constantFrom('4d530064', '4d530065', '00000001')
-const BoardId = fc.constantFrom(7, 8)
-const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
-
-/** Of one board, its key's number and all that may become of it. */
-const AnyBoardEvent = fc.tuple(TitleId, BoardId, BoardEvent).map(([titleId, leaderboardId, event]) => {
-  const board = { titleId, leaderboardId }
-  // A new epoch's events are other events: one that was published in both would be known by either position.
-  const later = { changedAt: instantOf(millisecondsOf(event.changedAt) + 7) }
-  return {
-    topic: leaderboardEntryTopic.name,
-    key: numberOf(boardKey(board)),
-    message: message(leaderboardEntryTopic, { ...event, ...board }),
-    inNewEpoch: message(leaderboardEntryTopic, { ...event, ...board, ...later })
-  }
-})
-
-const AnyEvent = fc.oneof(
-  fc
-    .record({ observedAt: Instant, registered: maybe(Count), online: maybe(Count), lobbies: maybe(Count) })
-    .filter(({ registered, online, lobbies }) => [registered, online, lobbies].some((each) => each !== undefined))
-    .map((event) => ({
-      topic: networkCountTopic.name,
-      key: 0,
-      message: message(networkCountTopic, event as NetworkCounted)
-    })),
-  {
-    arbitrary: fc
-      .record({
-        titleId: TitleId,
-        observedAt: Instant,
-        online: Count,
-        sessions: maybe(Count),
-        lobbyPlayers: maybe(Count),
-        from: fc.constantFrom(message, imported)
-      })
-      .map(({ from, ...event }) => ({
-        topic: titleCountTopic.name,
-        key: Number.parseInt(event.titleId, 16),
-        message: from(titleCountTopic, event as TitleCounted)
-      })),
-    weight: 3
-  },
-  fc
-    .record({
-      titleId: TitleId,
-      observedAt: Instant,
-      name: fc.constantFrom('A', 'ä', 'ﬁ'),
-      title: maybe(fc.constantFrom('x', 'y')),
-      releaseDate: maybe(fc.constantFrom('2001-01-01', '2002-02-02')),
-      features: maybe(fc.constantFrom([], ['leaderboards' as const]))
-    })
-    .map((event) => ({
-      topic: titleTopic.name,
-      key: Number.parseInt(event.titleId, 16),
-      message: message(titleTopic, event as TitleDescribed)
-    })),
-  fc
-    .record({
-      source: fc.constantFrom('network' as const, 'games' as const),
-      observedAt: Instant,
-      durationMs: Count,
-      outcome: fc.constantFrom('succeeded' as const, 'failed' as const),
-      published: Count,
-      reason: maybe(fc.constant('why'))
-    })
-    .map((event) => ({
-      topic: scrapeTopic.name,
-      key: event.source.length,
-      message: message(scrapeTopic, event as ScrapeRan)
-    })),
-  fc
-    .record({
-      importId: fc.constantFrom('a'.repeat(32), 'b'.repeat(32)),
-      observedAt: Instant,
-      topic: fc.constant('title-count'),
-      file: fc.constant('f.csv'),
-      rowsRead: Count,
-      published: Count,
-      rejected: Count,
-      finished: fc.boolean()
-    })
-    .map((event) => ({
-      topic: importRunTopic.name,
-      key: event.importId.charCodeAt(0),
-      message: message(importRunTopic, event as ImportAdvanced)
-    })),
-  fc
-    .record({
-      titleId: TitleId,
-      leaderboardId: BoardId,
-      observedAt: Instant,
-      name: fc.constantFrom('Sprint', 'Marathon'),
-      listed: fc.boolean()
-    })
-    .map((event) => ({
-      topic: leaderboardTopic.name,
-      key: numberOf(boardKey(event)),
-      message: message(leaderboardTopic, event)
-    })),
-  { arbitrary: AnyBoardEvent, weight: 2 }
-)
-
-/** Appended to the log in one go: some events, some of them twice, some unreadable ones, to one of the epochs. */
-const appendedOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[]) =>
-  fc.record({
-    epoch: fc.constantFrom(...epochs),
-    events: fc.array(event, { maxLength: 12 }),
-    again: fc.array(fc.nat(11), { maxLength: 3 }),
-    isSpoilt: fc.boolean()
-  })
-
-type TestEvent = {
-  readonly topic: string
-  readonly key: number
-  readonly message: LogMessage
-  readonly inNewEpoch?: LogMessage
-}
-
 /** A process's life: the n-th call dies, before or after it took effect, and every call after it. */
 const deathWithin = (calls: number) =>
   fc.record({ afterCalls: fc.integer({ min: 0, max: calls }), isDone: fc.boolean() })
@@ -211,41 +66,6 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     t.ok(deaths > 0, `${what}: ${deaths} deaths`)
   }
 })
-
-function append(log: MemoryLog, { epoch, events, again, isSpoilt }: Scenario['rounds'][number]['appended'][number]) {
-  const all = [...events, ...again.flatMap((n) => events[n] ?? [])]
-  for (const { topic, key, message, inNewEpoch = message } of all) {
-    const partition = key % (2 + epoch)
-    if (isSpoilt) log.append(topic, [{ ...message, value: '{"no":"event"}' }], { epoch, partition })
-    log.append(topic, [epoch === 0 ? message : inNewEpoch], { epoch, partition })
-  }
-}
-
-/** A number for a key, the same every time. */
-function numberOf(key: string): number {
-  return [...key].reduce((sum, character) => sum + character.charCodeAt(0), 0)
-}
-
-/**
- * With two epochs, what was told of a board may have been taken back at a place where nobody expects anything: events of
- * the old epoch that come after some of the new one move where changes were recorded.
- */
-function compare(found: ReadModel, expected: ReadModel, hasTwoEpochs: boolean) {
-  for (const [projection, rows] of expected) {
-    const isTold = ['leaderboard-change', 'leaderboard-feed'].includes(projection)
-    const isTakenBack = ({ id, values }: { id: string; values: string }) =>
-      hasTwoEpochs && isTold && values.startsWith('false|') && !rows.has(id)
-    const lines = (model: ReadonlyMap<string, { id: string; values: string }> | undefined) =>
-      [...(model?.values() ?? [])]
-        .filter((each) => !isTakenBack(each))
-        .map(({ id, values }) => `${id} → ${values}`)
-        .sort()
-    const [is, should] = [lines(found.get(projection)), lines(rows)]
-    if (is.join('\n') !== should.join('\n')) {
-      throw new Error(`${projection}\nfound\n  ${is.join('\n  ')}\nexpected\n  ${should.join('\n  ')}`)
-    }
-  }
-}
 
 /** A reader who knew `before` at `version` must hear of every row that is different now. */
 async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadModel, version: number) {

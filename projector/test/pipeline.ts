@@ -28,8 +28,12 @@ export async function openTables(t: Teardown): Promise<ClickHouse> {
   return engine
 }
 
-/** Empties every table but the record of migrations. */
+/** Empties every table but the record of migrations; those of rebuilds are dropped. */
 export async function emptyTables(tables: Tables): Promise<void> {
+  const made = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+  )
+  for (const { name } of made) await tables.execute(`DROP TABLE ${name}`)
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration' AND t.total_rows > 0`
@@ -45,12 +49,12 @@ export async function newestVersion(tables: Tables): Promise<number> {
 
 /** A projector that reads the log in this thread. */
 export function projectorOn(
-  tables: { loader: Tables; projections: Tables },
+  tables: { loader: Tables; projections: Tables; rebuild?: Tables },
   reader: LogReader,
   options: { registry?: Registry; onChange?: () => void; sealKeys?: ProjectorOptions['sealKeys'] } = {}
 ): Projector {
   return createProjector({
-    tables,
+    tables: { rebuild: tables.projections, ...tables },
     startReading: readBeside(reader, topics, AT_ONCE),
     sealKeys: options.sealKeys ?? sealKeys,
     folding: foldBeside(),

@@ -204,7 +204,11 @@ function startProjector({
   parts
 }: Omit<Needs, 'config'> & { dataVersions: DataVersions }): Projector {
   const projector = createProjector({
-    tables: { loader: engines.clickhouse.loader, projections: engines.clickhouse.projections },
+    tables: {
+      loader: engines.clickhouse.loader,
+      projections: engines.clickhouse.projections,
+      rebuild: engines.clickhouse.rebuild
+    },
     startReading: async () => {
       const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
         workerData: engines.logChoice,

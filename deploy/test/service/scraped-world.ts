@@ -88,7 +88,8 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
   const projector = createProjector({
     tables: {
       loader: living(tables.loader, options.projecting ?? UNDISTURBED),
-      projections: living(tables.projections, options.projecting ?? UNDISTURBED)
+      projections: living(tables.projections, options.projecting ?? UNDISTURBED),
+      rebuild: tables.rebuild
     },
     startReading: readBeside(log, topics, AT_ONCE),
     sealKeys: (people) => sealKeys(writes, people),

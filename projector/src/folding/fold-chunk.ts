@@ -9,12 +9,12 @@ export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
 /** What a fold made of a chunk: rows by table. */
 export type ChunkRows = Readonly<Record<string, RowLines>>
 
-/** Runs the fold of a projection over one chunk: bytes in, bytes out. */
-export function foldChunk(projection: string, answers: ChunkAnswers): ChunkRows {
-  const fold = folds[projection]
-  if (fold === undefined) throw new Error(`Projection ${projection} has no function in folds.ts.`)
+/** Runs the fold of a name over one chunk: bytes in, bytes out. */
+export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows {
+  const fold = folds[name]
+  if (fold === undefined) throw new Error(`There is no function ${name} in folds.ts.`)
   const parsed: Record<string, readonly AnswerRow[]> = {}
-  for (const [name, bytes] of Object.entries(answers)) parsed[name] = JSON.parse(Buffer.from(bytes).toString())
+  for (const [read, bytes] of Object.entries(answers)) parsed[read] = JSON.parse(Buffer.from(bytes).toString())
   const writers = new Map<string, LineWriter>()
   fold(parsed, (table, line) => {
     let writer = writers.get(table)

@@ -6,9 +6,9 @@ import type { FromFolder, ToFolder } from './folding.js'
 /** Where the thread of folds begins. */
 const port = parentPort
 if (port === null) throw new Error('This file runs as the thread of folds only')
-port.on('message', ({ id, projection, answers }: ToFolder) => {
+port.on('message', ({ id, name, answers }: ToFolder) => {
   try {
-    const rows = foldChunk(projection, answers)
+    const rows = foldChunk(name, answers)
     const buffers = Object.values(rows).map(({ body }) => body.buffer)
     port.postMessage({ id, rows } satisfies FromFolder, buffers)
   } catch (error) {

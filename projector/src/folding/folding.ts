@@ -5,19 +5,19 @@ import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
 /** Where folds run. */
 export type Folding = {
   /** Rejects when the fold throws or the thread dies; asked again, it begins anew. */
-  fold(projection: string, answers: ChunkAnswers): Promise<ChunkRows>
+  fold(name: string, answers: ChunkAnswers): Promise<ChunkRows>
   /** Ends the thread. */
   close(): Promise<void>
 }
 
-export type ToFolder = { readonly id: number; readonly projection: string; readonly answers: ChunkAnswers }
+export type ToFolder = { readonly id: number; readonly name: string; readonly answers: ChunkAnswers }
 export type FromFolder =
   | { readonly id: number; readonly rows: ChunkRows }
   | { readonly id: number; readonly reason: string }
 
 /** Folds in this very thread: for tests and small tools. */
 export function foldBeside(): Folding {
-  return { fold: async (projection, answers) => foldChunk(projection, answers), close: async () => {} }
+  return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
 }
 
 /** Half a million rows of a chunk live for a moment; without room they are copied by the garbage collector again and again. */
@@ -58,13 +58,13 @@ export function foldInThread(): Folding {
     return begun
   }
   return {
-    fold: (projection, answers) =>
+    fold: (name, answers) =>
       new Promise((resolve, reject) => {
         thread ??= begin()
         lastId += 1
         waiting.set(lastId, { resolve, reject })
         thread.ref()
-        thread.postMessage({ id: lastId, projection, answers } satisfies ToFolder)
+        thread.postMessage({ id: lastId, name, answers } satisfies ToFolder)
       }),
     close: async () => {
       if (thread === undefined) return

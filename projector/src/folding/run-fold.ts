@@ -1,8 +1,7 @@
+import type { Made, Making } from '../make-rows.js'
 import { type FoldProjection, keysStatement, type Statement } from '../projection.js'
-import type { Range } from '../range.js'
 import type { Tables } from '../tables.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
-import type { Folding } from './folding.js'
 
 /** A key that the range touched. */
 export type TouchedKey = {
@@ -27,22 +26,25 @@ const WEIGHED_KEYS_MAX = 10_000
  * repeated whole, and makes the same rows again.
  */
 export async function runFold(
-  needs: { readonly tables: Tables; readonly folding: Folding; readonly signal: AbortSignal },
+  { tables, folding, signal }: Making,
   projection: FoldProjection,
-  { range, isLate }: { readonly range: Range; readonly isLate: boolean }
+  made: Made
 ): Promise<void> {
-  const { tables, folding, signal } = needs
+  const { isLate } = made
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
   const readsApart = { ...reads, ...projection.readsApart }
   let before: ChunkRows | undefined
-  for (const chunk of chunksOf(await touchedKeys(tables, projection, range))) {
+  for (const chunk of chunksOf(await touchedKeys(tables, projection, made))) {
     signal.throwIfAborted()
     const answers: Record<string, Uint8Array> = {}
     for (const [name, sql] of Object.entries(chunk[0]?.isApart === true ? readsApart : reads)) {
       const statement = bound(projection, sql, chunk)
       answers[name] = await tables.json(statement.sql, statement.parameters)
     }
-    before = await whileStoring(before, folding.fold(projection.name, answers satisfies ChunkAnswers))
+    before = await whileStoring(
+      before,
+      folding.fold(projection.fold ?? projection.name, answers satisfies ChunkAnswers)
+    )
   }
   if (before !== undefined) await store(before)
 
@@ -61,8 +63,8 @@ export async function runFold(
   }
 }
 
-async function touchedKeys(tables: Tables, projection: FoldProjection, range: Range): Promise<TouchedKey[]> {
-  const { sql, parameters } = keysStatement(projection, range)
+async function touchedKeys(tables: Tables, projection: FoldProjection, { range, slice }: Made): Promise<TouchedKey[]> {
+  const { sql, parameters } = keysStatement(projection, range, slice)
   const columns = Object.keys(projection.key)
   const valuesOf = (row: Record<string, unknown>) =>
     columns.map((column) => (projection.key[column] === 'String' ? String(row[column]) : Number(row[column])))

@@ -2,6 +2,9 @@ import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../projection.js'
 import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
+/** Told at a place where a change does not stand any more. */
+const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NULL'
+
 const CHANGE_COLUMNS = [
   ...['ts', 'title_id', 'leaderboard_id', 'epoch', 'partition', 'offset'],
   ...['recorded_epoch', 'recorded_partition', 'recorded_offset', 'is_change', 'change', 'player', 'player_key'],
@@ -82,5 +85,6 @@ export const leaderboardEntry: Projection = {
       WHERE (c.title_id, c.leaderboard_id) IN {keys} AND c.ts >= fromUnixTimestamp64Milli(arrayMin({since_ms}))
       GROUP BY c.title_id, c.leaderboard_id`
   },
+  voids: { leaderboard_change: UNTOLD, leaderboard_feed: UNTOLD },
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

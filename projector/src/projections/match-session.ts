@@ -172,5 +172,6 @@ export const matchSession: FoldProjection = {
   weigh,
   reads: { lists: listsFrom(continued), stored: storedFrom(continued) },
   readsApart: { lists: listsFrom(refolded), stored: storedFrom(refolded) },
+  voids: { match_session: 'r.is_void' },
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS, isLasting: true }
 }

@@ -65,5 +65,6 @@ export const presenceDay: Projection = {
             )}), [])) AS d
         GROUP BY s.user_key, d.1) AS c) AS b
     WHERE b.is_touched`,
+  voids: { presence_day: 'r.sightings = 0 AND empty(r.seconds)' },
   touches: { key: 'e.user_key', bucketMs: DAY_MS, reachMs: REACH_DAYS * DAY_MS }
 }

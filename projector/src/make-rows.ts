@@ -1,0 +1,33 @@
+import type { Folding } from './folding/folding.js'
+import { runFold } from './folding/run-fold.js'
+import { type KeySlice, type Projection, stepStatement } from './projection.js'
+import type { Range } from './range.js'
+import type { Tables } from './tables.js'
+
+/** Where rows are made. */
+export type Making = { readonly tables: Tables; readonly folding: Folding; readonly signal: AbortSignal }
+
+/** What rows are made of. */
+export type Made = {
+  readonly range: Range
+  /** True when it holds events of an older epoch than what was taken before. */
+  readonly isLate: boolean
+  /** Of a fold, the keys that are taken; all of the range unless given. */
+  readonly slice?: KeySlice
+}
+
+/** Makes and stores the rows of a range, whoever asks: live, catching up or rebuilding. */
+export async function makeRows(making: Making, projection: Projection, made: Made): Promise<void> {
+  if (projection.form === 'fold') {
+    await runFold(making, projection, made)
+    return
+  }
+  const { sql, parameters } = stepStatement(projection, made.range)
+  await making.tables.execute(sql, parameters)
+}
+
+/** Whether a range holds events of an older epoch than the newest that was loaded, which may undo what was stored. */
+export function isLateIn(range: Range, loaded: readonly { readonly epoch: number }[]): boolean {
+  const newestEpoch = Math.max(...loaded.map(({ epoch }) => epoch))
+  return range.some(({ epoch }) => epoch < newestEpoch)
+}

@@ -1,0 +1,139 @@
+import { Instant, instantOf, loadCheckpoint, millisecondsOf, projectionCheckpoint } from '@gamenet/schemas'
+import { Checkpoints, type Progress } from '../checkpoint.js'
+import { eventTableName } from '../event-table.js'
+import type { Projection } from '../projection.js'
+import { lengthOf, rangeBetween } from '../range.js'
+import { definitionOf } from '../serving-definitions.js'
+import type { Tables } from '../tables.js'
+import type { RebuildContext } from './context.js'
+import { slicesFor } from './fill.js'
+import { createTables, dropTables, freshName, tablesOf } from './fresh-tables.js'
+import { RebuildRefused } from './rebuild.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { projectionNamed, withDependents, withSources } from './unit.js'
+
+export type Beginning = {
+  readonly projection: string
+  readonly until: string | null
+  readonly isFromLog: boolean
+  /** Seconds an event costs, by projection. */
+  readonly costs: Readonly<Record<string, number>>
+}
+
+/**
+ * What is rebuilt together. To the end: the projection and all that reads it. For inspection: it and all that it reads, for
+ * what it reads must end where it ends.
+ */
+export function unitFor(
+  projections: readonly Projection[],
+  { projection, until }: Pick<Beginning, 'projection' | 'until'>
+): readonly Projection[] {
+  const names = new Set([projectionNamed(projections, projection).name])
+  return until === null ? withDependents(projections, names) : withSources(projections, names)
+}
+
+/** Makes the empty tables of a rebuild and its record, which is what makes it exist. */
+export async function begin(context: RebuildContext, beginning: Beginning): Promise<RebuildRecord> {
+  const { tables, projections } = context
+  const { projection, until, isFromLog, costs } = beginning
+  const unit = unitFor(projections, beginning)
+  const end = until === null ? undefined : endOf(until)
+  const live = await Checkpoints.read(tables)
+  const target = targetOf(unit, live, end)
+  const id = Math.max(0, ...(await readRebuilds(tables)).map((each) => each.id)) + 1
+  const fresh = Object.fromEntries(unit.flatMap(tablesOf).map((table) => [table, freshName(table, id)]))
+  const helpers: Record<string, string> = { checkpoint: freshName('checkpoint', id) }
+  await dropTables(tables, [...Object.values(fresh), ...Object.values(helpers)])
+  await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
+  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(tables, unit, id, end.beforeMs))
+  const events = Object.fromEntries(
+    unit.map(({ name, from }) => [name, lengthOf(rangeBetween(() => 0, target[from.name] ?? [], Infinity))])
+  )
+  const folds = unit.filter(({ form }) => form === 'fold').map(({ name }) => name)
+  const now = new Date().toISOString()
+  return await storeRebuild(
+    tables,
+    {
+      id,
+      projection,
+      unit: unit.map(({ name }) => name),
+      tables: fresh,
+      helpers,
+      state: 'filling',
+      reason: null,
+      until,
+      isFromLog,
+      startedAt: now,
+      changedAt: now,
+      target,
+      events,
+      slices: Object.fromEntries(folds.map((name) => [name, slicesFor(events[name] ?? 0)])),
+      costs: { ...costs },
+      verification: null,
+      definitions: Object.fromEntries(unit.map((each) => [each.name, definitionOf(each)])),
+      exchange: null,
+      version: 0
+    },
+    {}
+  )
+}
+
+type End = { readonly beforeMs?: number; readonly offset?: number }
+
+function endOf(until: string): End {
+  if (/^\d+$/.test(until)) return { offset: Number(until) }
+  if (Instant.safeParse(until).success) {
+    const beforeMs = millisecondsOf(until)
+    if (beforeMs <= Date.now()) return { beforeMs }
+    throw new RebuildRefused(
+      `--until ${until} lies in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or leave it out to go to the end.`,
+      { isUsage: true }
+    )
+  }
+  throw new RebuildRefused(
+    `--until takes an instant, such as 2026-03-14T20:00:00Z, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
+    { isUsage: true }
+  )
+}
+
+/** Where each topic's fill ends: where all of the unit's live tables have come to, or the offset before. */
+function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | undefined): Record<string, Progress[]> {
+  const target: Record<string, Progress[]> = {}
+  for (const topic of new Set(unit.map(({ from }) => from.name))) {
+    const ofTopic = unit.filter(({ from }) => from.name === topic)
+    target[topic] = live.of(loadCheckpoint(topic)).map(({ epoch, partition }) => {
+      const reached = ofTopic.map(({ name }) => live.next(projectionCheckpoint(name), epoch, partition))
+      return { epoch, partition, next: Math.min(...reached, end?.offset ?? Infinity) }
+    })
+  }
+  const places = Object.values(target).flat()
+  const offset = end?.offset
+  if (offset !== undefined && !places.some(({ next }) => next >= offset)) {
+    const most = Math.max(0, ...places.map(({ next }) => next))
+    throw new RebuildRefused(
+      `--until ${offset} lies in the future: the live tables hold offsets up to ${most}. Give a lower one, or leave it out to go to the end.`,
+      { isUsage: true }
+    )
+  }
+  return target
+}
+
+/** Event tables as they were if nothing had happened from an instant on. */
+async function createViews(
+  tables: Tables,
+  unit: readonly Projection[],
+  id: number,
+  beforeMs: number
+): Promise<Record<string, string>> {
+  const views: Record<string, string> = {}
+  for (const table of new Set(unit.map(({ from }) => eventTableName(from)))) {
+    const view = freshName(table, id)
+    views[table] = view
+    await tables.execute(`DROP VIEW IF EXISTS ${view}`)
+    await tables.execute(
+      `CREATE VIEW ${view} AS SELECT e.*, e.position, e.version FROM ${table} AS e
+       WHERE e.observed_at < fromUnixTimestamp64Milli(toInt64(${beforeMs}), 'UTC')`
+    )
+  }
+  return views
+}

@@ -1,0 +1,43 @@
+import type { Folding } from '../folding/folding.js'
+import type { Logger } from '../logger.js'
+import type { Making } from '../make-rows.js'
+import type { Projection } from '../projection.js'
+import type { ProjectionRunner } from '../run-projections.js'
+import { projectionOf, type ServingDefinitions } from '../serving-definitions.js'
+import type { Tables } from '../tables.js'
+import { standingIn, type TableNames } from './fresh-tables.js'
+import type { AroundExchange } from './rebuild.js'
+import type { RebuildRecord } from './rebuild-record.js'
+
+/** What rebuilds work with. */
+export type RebuildContext = {
+  /** A connection of their own, so that live steps never wait for a rebuild's. */
+  readonly tables: Tables
+  /** Those of this program; a rebuild fills by them. */
+  readonly projections: readonly Projection[]
+  readonly serving: ServingDefinitions
+  readonly runner: Pick<ProjectionRunner, 'between' | 'tellAll' | 'wake'>
+  readonly folding: Folding
+  readonly aroundExchange: AroundExchange
+  readonly logger: Logger
+  /** A name of this process that no other has. */
+  readonly process: string
+  /** Whether other processes may work on the same tables. */
+  readonly isShared: boolean
+  readonly signal: AbortSignal
+}
+
+/** The tables and helpers of a rebuild, by what they stand for. */
+export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
+  return new Map([...Object.entries(tables), ...Object.entries(helpers)])
+}
+
+/** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
+export function makingOf({ tables, folding, signal }: RebuildContext, record: RebuildRecord): Making {
+  return { tables: standingIn(tables, namesOf(record)), folding, signal }
+}
+
+/** The projections by which the tables that do not serve are made. */
+export function unitOf(record: RebuildRecord): readonly Projection[] {
+  return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
+}

@@ -1,0 +1,54 @@
+/** Steps of the last minute tell the rate. */
+const RATE_SECONDS = 60
+
+/** Predicted seconds from which on what was measured corrects what was predicted. */
+const TRUSTED_SECONDS = 1
+
+/**
+ * How long a fill still takes: what is left of each projection by what an event of it costs. Costs begin as the sample told, are
+ * corrected by how far the sample was off so far, and are the projection's own once it has shown them.
+ */
+export class Estimate {
+  readonly #costs: Readonly<Record<string, number>>
+  readonly #measured = new Map<string, { events: number; seconds: number }>()
+  readonly #steps: { readonly at: number; readonly events: number; readonly seconds: number }[] = []
+
+  /** @param costs seconds an event, by projection */
+  constructor(costs: Readonly<Record<string, number>>) {
+    this.#costs = costs
+  }
+
+  /** A step was done, at an instant of the monotonic clock in ms. */
+  add(projection: string, events: number, seconds: number, at: number): void {
+    const sum = this.#measured.get(projection) ?? { events: 0, seconds: 0 }
+    this.#measured.set(projection, { events: sum.events + events, seconds: sum.seconds + seconds })
+    this.#steps.push({ at, events, seconds })
+    while ((this.#steps[0]?.at ?? at) < at - RATE_SECONDS * 1000) this.#steps.shift()
+  }
+
+  /** Events a second while it worked, in the last minute before its last step; null before the first. */
+  get eventsPerSecond(): number | null {
+    const seconds = this.#steps.reduce((sum, step) => sum + step.seconds, 0)
+    if (seconds === 0) return null
+    return this.#steps.reduce((sum, step) => sum + step.events, 0) / seconds
+  }
+
+  /** Seconds for what is left, events by projection. */
+  secondsFor(left: ReadonlyMap<string, number>): number {
+    let predicted = 0
+    let actual = 0
+    for (const [projection, { events, seconds }] of this.#measured) {
+      predicted += events * (this.#costs[projection] ?? 0)
+      actual += seconds
+    }
+    const correction = predicted >= TRUSTED_SECONDS ? actual / predicted : 1
+    let sum = 0
+    for (const [projection, events] of left) {
+      const own = this.#measured.get(projection)
+      const told = (this.#costs[projection] ?? 0) * correction
+      const isShown = own !== undefined && own.seconds >= TRUSTED_SECONDS
+      sum += events * (isShown ? own.seconds / own.events : told)
+    }
+    return sum
+  }
+}

@@ -1,0 +1,92 @@
+import { Checkpoints } from '../checkpoint.js'
+import { definitionOf } from '../serving-definitions.js'
+import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { catchUp } from './fill.js'
+import { dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
+import type { SwapReport } from './rebuild.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+
+/** So few events are caught up while live steps wait; more are taken before. */
+const NEAR_EVENTS = 10_000
+const APPROACHES_MAX = 20
+
+/** Takes what came since, while live steps go on, until little is left. */
+export async function approach(context: RebuildContext, record: RebuildRecord): Promise<number> {
+  let sum = 0
+  for (let n = 0; n < APPROACHES_MAX; n += 1) {
+    const taken = await catchUpOnce(context, record)
+    sum += taken
+    if (taken <= NEAR_EVENTS) break
+  }
+  return sum
+}
+
+/** Takes what the live tables have at this instant; between passes both then stand at the same place. */
+export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
+  const live = await Checkpoints.read(context.tables)
+  return await catchUp({ making: makingOf(context, record), unit: unitOf(record) }, live)
+}
+
+/**
+ * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
+ * once for answers. Order: the intent → tables → definitions → `data_change` → the result; a crash in between is gone on with by
+ * {@link finish}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ */
+export async function exchange(
+  context: RebuildContext,
+  record: RebuildRecord,
+  state: 'swapping' | 'rolling-back'
+): Promise<SwapReport> {
+  const { tables, runner, serving } = context
+  const before = await approach(context, record)
+  return await runner.between(async () => {
+    const caughtUp = before + (await catchUpOnce(context, record))
+    const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
+    const intended = await storeRebuild(tables, record, {
+      state,
+      reason: null,
+      exchange: {
+        uuids: Object.fromEntries(await uuidsOf(tables, Object.keys(record.tables))),
+        definitions: Object.fromEntries(served.map((each) => [each.name, definitionOf(each)]))
+      }
+    })
+    return { id: record.id, caughtUp, heldMs: await finish(context, intended) }
+  })
+}
+
+/** Ends an exchange that was begun; for work between passes. Resolves with how long answers were held, in ms. */
+export async function finish(context: RebuildContext, record: RebuildRecord): Promise<number> {
+  const { tables, runner, serving, aroundExchange } = context
+  const { exchange: begun } = record
+  if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
+  const heldMs = await aroundExchange(record.unit, async () => {
+    await exchangeTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
+    await serving.install(unitOf(record))
+    await runner.tellAll(record.unit)
+  })
+  const isSwap = record.state === 'swapping'
+  await storeRebuild(tables, record, {
+    state: isSwap ? 'swapped' : 'rolled-back',
+    definitions: begun.definitions,
+    exchange: null
+  })
+  if (isSwap) await dropReplaced(context, record)
+  else await dropTables(tables, tablesToDrop(record))
+  runner.wake()
+  return heldMs
+}
+
+/** What earlier swaps left of these tables is older than what was replaced now: nobody would go back there. */
+async function dropReplaced({ tables }: RebuildContext, swapped: RebuildRecord): Promise<void> {
+  for (const record of await readRebuilds(tables)) {
+    if (record.id === swapped.id || record.state !== 'swapped') continue
+    if (!record.unit.some((name) => swapped.unit.includes(name))) continue
+    await storeRebuild(tables, record, { state: 'dropped', reason: `rebuild ${swapped.id} was swapped in` })
+    await dropTables(tables, tablesToDrop(record))
+  }
+}
+
+/** Everything that a rebuild made. */
+export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
+  return [...Object.values(tables), ...Object.values(helpers)]
+}

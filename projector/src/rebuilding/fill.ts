@@ -1,0 +1,169 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
+import { type Checkpoint, Checkpoints, storeCheckpoints } from '../checkpoint.js'
+import { isLateIn, type Making, makeRows } from '../make-rows.js'
+import type { Projection } from '../projection.js'
+import { lengthOf, rangeBetween } from '../range.js'
+import type { RebuildRecord } from './rebuild-record.js'
+
+/** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
+const STEP_MS = 1500
+const STEP_EVENTS_MIN = 50_000
+const STEP_EVENTS_MAX = 8_000_000
+/** Events of a slice of a fold's keys. */
+const SLICE_EVENTS = 200_000
+const SLICES_MAX = 4096
+
+/** Slices into which the keys of a fold are cut that has so many events to take. */
+export function slicesFor(events: number): number {
+  return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / SLICE_EVENTS)))
+}
+
+/** How many slices of a fold are done stands among the checkpoints, under this name. */
+function slicesCheckpoint(projection: string): string {
+  return `slices:${projection}`
+}
+
+export type Filling = {
+  /** The tables under the names of the rebuild, its checkpoints among them. */
+  readonly making: Making
+  readonly unit: readonly Projection[]
+  readonly record: RebuildRecord
+  /** Asked before each step: resolves to false where the fill is to stand still. */
+  readonly goesOn: () => Promise<boolean>
+  /** Told after each step. */
+  readonly onStep: (step: {
+    readonly projection: string
+    readonly done: number
+    readonly events: number
+    readonly seconds: number
+  }) => void
+}
+
+/**
+ * Fills the unit's tables, projection by projection, each in bounded steps: of statements, stretches of the log; of a fold, slices
+ * of its keys, each key once and whole. Every step may be repeated: a crash costs the one that it cut off.
+ * @returns false when it was told to stand still
+ */
+export async function fill(filling: Filling): Promise<boolean> {
+  for (const projection of filling.unit) {
+    const isDone =
+      projection.form === 'fold' ? await fillSlices(filling, projection) : await fillStretches(filling, projection)
+    if (!isDone) return false
+  }
+  return true
+}
+
+async function fillStretches({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
+  const name = projectionCheckpoint(projection.name)
+  const target = record.target[projection.from.name] ?? []
+  const checkpoints = await Checkpoints.read(making.tables)
+  let stepEvents = STEP_EVENTS_MIN
+  for (;;) {
+    const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
+    if (range.length === 0) return true
+    if (!(await goesOn())) return false
+    const begun = performance.now()
+    try {
+      await makeRows(making, projection, { range, isLate: false })
+    } catch (error) {
+      // What is too much for the memory at once may do in smaller steps.
+      if (stepEvents === STEP_EVENTS_MIN || making.signal.aborted) throw error
+      stepEvents = STEP_EVENTS_MIN
+      continue
+    }
+    await advance(
+      making,
+      checkpoints,
+      range.map((each) => ({ name, ...each }))
+    )
+    const ms = performance.now() - begun
+    const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
+    const events = lengthOf(range)
+    onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
+    const fitting = Math.round((stepEvents * STEP_MS) / Math.max(ms, 1))
+    stepEvents = Math.min(STEP_EVENTS_MAX, Math.max(STEP_EVENTS_MIN, Math.min(stepEvents * 4, fitting)))
+  }
+}
+
+async function fillSlices({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
+  const target = record.target[projection.from.name] ?? []
+  const of = record.slices[projection.name] ?? 1
+  const checkpoints = await Checkpoints.read(making.tables)
+  const name = slicesCheckpoint(projection.name)
+  const total = record.events[projection.name] ?? 0
+  const range = rangeBetween(() => 0, target, Infinity)
+  for (let n = checkpoints.next(name, 0, 0); n < of && range.length > 0; n += 1) {
+    if (!(await goesOn())) return false
+    const begun = performance.now()
+    await makeRows(making, projection, { range, isLate: false, slice: { n, of } })
+    await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
+    const seconds = (performance.now() - begun) / 1000
+    const done = Math.round((total * (n + 1)) / of)
+    onStep({ projection: projection.name, done, events: Math.round(total / of), seconds })
+  }
+  await advance(
+    making,
+    checkpoints,
+    target.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
+  )
+  return true
+}
+
+async function advance(making: Making, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
+  if (reached.length === 0) return
+  await storeCheckpoints(making.tables, reached)
+  for (const each of reached) checkpoints.advance(each)
+}
+
+function doneOf(record: RebuildRecord, { name }: Projection, left: number): number {
+  return Math.max(0, (record.events[name] ?? 0) - left)
+}
+
+/** Events that each projection of the unit has taken of its fill. */
+export function doneByProjection(
+  record: RebuildRecord,
+  unit: readonly Projection[],
+  checkpoints: Checkpoints
+): Map<string, number> {
+  return new Map(
+    unit.map((projection) => {
+      const { name, from } = projection
+      const own = projectionCheckpoint(name)
+      const target = record.target[from.name] ?? []
+      const total = record.events[name] ?? 0
+      const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
+      if (projection.form !== 'fold' || left === 0) return [name, Math.max(0, total - left)]
+      const slices = checkpoints.next(slicesCheckpoint(name), 0, 0)
+      return [name, Math.round((total * slices) / (record.slices[name] ?? 1))]
+    })
+  )
+}
+
+/** Events a step of catching up at most. */
+const CATCH_UP_EVENTS_MAX = 500_000
+
+/**
+ * Takes what the live tables have taken meanwhile, never more: old and new then stand at the same place.
+ * @returns how many events were taken
+ */
+export async function catchUp({ making, unit }: Pick<Filling, 'making' | 'unit'>, live: Checkpoints): Promise<number> {
+  const checkpoints = await Checkpoints.read(making.tables)
+  let taken = 0
+  for (const projection of unit) {
+    const name = projectionCheckpoint(projection.name)
+    const loaded = live.of(name)
+    for (;;) {
+      const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, CATCH_UP_EVENTS_MAX)
+      if (range.length === 0) break
+      making.signal.throwIfAborted()
+      await makeRows(making, projection, { range, isLate: isLateIn(range, loaded) })
+      await advance(
+        making,
+        checkpoints,
+        range.map((each) => ({ name, ...each }))
+      )
+      taken += lengthOf(range)
+    }
+  }
+  return taken
+}

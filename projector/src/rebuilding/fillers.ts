@@ -1,0 +1,152 @@
+import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { Estimate } from './estimate.js'
+import { fill } from './fill.js'
+import { freeBytes, noRoom } from './plan.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+
+const ATTEMPTS = 5
+/** Other processes' rebuilds are looked for so often. */
+const POLL_MS = 2000
+/** A process says so often that it still works, and is taken for dead after so long. */
+const SEEN_MS = 5000
+const DEAD_MS = 30_000
+
+/** The fills that go on in this process, each until it is done, told to stand still, or fails for good. */
+export class Fillers {
+  readonly #context: RebuildContext
+  readonly #tasks = new Map<number, Promise<void>>()
+  readonly #estimates = new Map<number, Estimate>()
+  #looking: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(context: RebuildContext) {
+    this.#context = context
+    context.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
+  }
+
+  /** Goes on with what an earlier process left, and begins what others ask for. */
+  start(): void {
+    this.wake()
+    if (!this.#context.isShared) return
+    this.#timer = setInterval(() => this.wake(), POLL_MS)
+    this.#timer.unref()
+  }
+
+  /** Looks for rebuilds that are to be filled. */
+  wake(): void {
+    this.#looking = this.#looking.then(() => this.#look())
+  }
+
+  /** Resolves when a fill stands still here. */
+  async ended(id: number): Promise<void> {
+    await this.#looking
+    await this.#tasks.get(id)
+  }
+
+  async allEnded(): Promise<void> {
+    await this.#looking
+    await Promise.all(this.#tasks.values())
+  }
+
+  estimateOf({ id, costs }: RebuildRecord): Estimate {
+    const estimate = this.#estimates.get(id) ?? new Estimate(costs)
+    this.#estimates.set(id, estimate)
+    return estimate
+  }
+
+  async #look(): Promise<void> {
+    const { tables, signal, logger } = this.#context
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        for (const record of await readRebuilds(tables)) {
+          if (record.state !== 'filling' || this.#tasks.has(record.id) || !(await this.#isOurs(record))) continue
+          const task = this.#fill(record).finally(() => this.#tasks.delete(record.id))
+          this.#tasks.set(record.id, task)
+        }
+        return
+      } catch (error) {
+        if (signal.aborted) return
+        logger.warn({ reason: reasonOf(error) }, 'rebuilds cannot be looked for')
+        await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+      }
+    }
+  }
+
+  /** Never rejects: a failure is a state. */
+  async #fill(record: RebuildRecord): Promise<void> {
+    const { signal, logger } = this.#context
+    const beat = setInterval(() => void this.#saySeen(record).catch(() => undefined), SEEN_MS)
+    beat.unref()
+    try {
+      for (let attempt = 1; !signal.aborted; attempt += 1) {
+        try {
+          return await this.#fillOnce(record)
+        } catch (error) {
+          if (signal.aborted || !(await this.#isFilling(record))) return
+          logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')
+          if (attempt >= ATTEMPTS || error instanceof NoRoom) {
+            await this.#change(record, { state: 'failed', reason: reasonOf(error) })
+            return
+          }
+          await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
+        }
+      }
+    } catch (error) {
+      // The tables cannot even be told; whoever starts next goes on.
+      if (!signal.aborted) logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild stands still')
+    } finally {
+      clearInterval(beat)
+    }
+  }
+
+  async #fillOnce(record: RebuildRecord): Promise<void> {
+    const { tables, signal } = this.#context
+    const estimate = this.estimateOf(record)
+    const isDone = await fill({
+      making: makingOf(this.#context, record),
+      unit: unitOf(record),
+      record,
+      goesOn: async () => {
+        if (signal.aborted || !(await this.#isFilling(record))) return false
+        const [obstacle] = noRoom(0, await freeBytes(tables))
+        if (obstacle !== undefined) throw new NoRoom(obstacle)
+        return true
+      },
+      onStep: ({ projection, events, seconds }) => estimate.add(projection, events, seconds, performance.now())
+    })
+    if (isDone && (await this.#isFilling(record))) await this.#change(record, { state: 'filled', reason: null })
+  }
+
+  async #isFilling({ id }: RebuildRecord): Promise<boolean> {
+    return (await readRebuilds(this.#context.tables)).some((each) => each.id === id && each.state === 'filling')
+  }
+
+  async #change({ id }: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
+    const { tables } = this.#context
+    const newest = (await readRebuilds(tables)).find((each) => each.id === id)
+    if (newest !== undefined) await storeRebuild(tables, newest, change)
+  }
+
+  async #isOurs(record: RebuildRecord): Promise<boolean> {
+    const { tables, isShared, process } = this.#context
+    if (!isShared) return true
+    const [owner] = await tables.rows(
+      `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age, count() AS owners
+       FROM rebuild_owner AS o WHERE o.id = {id: UInt32}`,
+      { id: record.id }
+    )
+    const isFree = Number(owner?.owners) === 0 || owner?.process === process || Number(owner?.age) > DEAD_MS
+    if (isFree) await this.#saySeen(record)
+    return isFree
+  }
+
+  async #saySeen({ id }: RebuildRecord): Promise<void> {
+    const { tables, isShared, process } = this.#context
+    if (!isShared) return
+    const line = `${JSON.stringify([id, process])}\n`
+    await tables.insert('rebuild_owner', ['id', 'process'], new TextEncoder().encode(line))
+  }
+}
+
+class NoRoom extends Error {}

@@ -1,0 +1,110 @@
+import type { Projection } from '../projection.js'
+import type { Tables } from '../tables.js'
+
+/** A live table → the table that stands for it. */
+export type TableNames = ReadonlyMap<string, string>
+
+/** The table of a rebuild that stands for a live one. */
+export function freshName(table: string, id: number): string {
+  return `${table}__${id}`
+}
+
+/** The tables that a projection writes. */
+export function tablesOf(projection: Projection): readonly string[] {
+  return projection.form === 'fold' ? Object.keys(projection.into) : [projection.into]
+}
+
+/** The tables that a projection's statements read, its own among them where it does. */
+export function readsOf(projection: Projection): readonly string[] {
+  const statements =
+    projection.form === 'fold'
+      ? [projection.weigh, projection.reads, projection.readsApart, projection.readsWhenLate]
+          .flatMap((each) => (typeof each === 'string' ? [each] : Object.values(each ?? {})))
+          .join('\n')
+      : projection.select
+  return [...new Set([...statements.matchAll(TABLE)].map(([, , table = '']) => table))]
+}
+
+/** A table's name in a statement of ours: behind FROM, JOIN, INTO or TABLE, never a column, whose names may be the same. */
+const TABLE = /\b(FROM|JOIN|INTO|TABLE)\s+([a-z_][a-z0-9_]*)\b/g
+
+/** The same tables, where some names stand for others; `in` says in which places, everywhere unless given. */
+export function standingIn(tables: Tables, names: TableNames, where: 'everywhere' | 'INTO' = 'everywhere'): Tables {
+  const nameOf = (table: string) => names.get(table) ?? table
+  const text = (sql: string) =>
+    sql.replaceAll(TABLE, (whole, word: string, table: string) =>
+      where === 'everywhere' || word === where ? `${word} ${nameOf(table)}` : whole
+    )
+  return {
+    execute: (sql, parameters) => tables.execute(text(sql), parameters),
+    rows: (sql, parameters) => tables.rows(text(sql), parameters),
+    json: (sql, parameters) => tables.json(text(sql), parameters),
+    insert: (table, columns, body) => tables.insert(nameOf(table), columns, body)
+  }
+}
+
+/** Makes empty tables of the same structure. */
+export async function createTables(tables: Tables, names: TableNames): Promise<void> {
+  for (const [live, fresh] of names) await tables.execute(`CREATE TABLE IF NOT EXISTS ${fresh} AS ${live}`)
+}
+
+/** Drops tables and views; those that are gone already are no trouble. */
+export async function dropTables(tables: Tables, names: Iterable<string>): Promise<void> {
+  for (const name of names) await tables.execute(`DROP TABLE IF EXISTS ${name}`)
+}
+
+/** Copies tables as they stand, in an instant whatever their size: parts are linked, not copied. */
+export async function cloneTables(tables: Tables, names: TableNames): Promise<void> {
+  for (const [source, clone] of names) {
+    await tables.execute(`DROP TABLE IF EXISTS ${clone}`)
+    await tables.execute(`CREATE TABLE ${clone} AS ${source}`)
+    const partitions = await tables.rows(
+      `SELECT DISTINCT p.partition_id AS id FROM system.parts AS p
+       WHERE p.database = currentDatabase() AND p.table = {source: String} AND p.active ORDER BY id`,
+      { source }
+    )
+    for (const { id } of partitions)
+      await tables.execute(`ALTER TABLE ${clone} ATTACH PARTITION ID '${String(id)}' FROM ${source}`)
+  }
+}
+
+/** What tells a table from another that bore its name before. */
+export async function uuidsOf(tables: Tables, names: readonly string[]): Promise<Map<string, string>> {
+  const rows = await tables.rows(
+    `SELECT t.name AS name, toString(t.uuid) AS uuid FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND has({names: Array(String)}, t.name)`,
+    { names }
+  )
+  return new Map(rows.map(({ name, uuid }) => [String(name), String(uuid)]))
+}
+
+/**
+ * Exchanges each live table with the one that stands for it, unless that was done: `liveUuids` are those from before, so that an
+ * exchange that was cut off is ended instead of undone.
+ */
+export async function exchangeTables(
+  tables: Tables,
+  names: TableNames,
+  liveUuids: Readonly<Record<string, string>>
+): Promise<void> {
+  const now = await uuidsOf(tables, [...names.keys()])
+  for (const [live, fresh] of names) {
+    if (now.get(live) === liveUuids[live]) await tables.execute(`EXCHANGE TABLES ${live} AND ${fresh}`)
+  }
+}
+
+/** Rows and bytes of tables, as their parts say. */
+export async function sizesOf(
+  tables: Tables,
+  names: readonly string[]
+): Promise<Map<string, { readonly rows: number; readonly bytes: number }>> {
+  const rows = await tables.rows(
+    `SELECT p.table AS table, sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes FROM system.parts AS p
+     WHERE p.database = currentDatabase() AND p.active AND has({names: Array(String)}, p.table) GROUP BY p.table`,
+    { names }
+  )
+  const sizes = new Map(
+    rows.map(({ table, rows, bytes }) => [String(table), { rows: Number(rows), bytes: Number(bytes) }])
+  )
+  return new Map(names.map((name) => [name, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
+}

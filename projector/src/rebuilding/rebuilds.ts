@@ -1,0 +1,286 @@
+import { randomUUID } from 'node:crypto'
+import { Checkpoints } from '../checkpoint.js'
+import { begin, unitFor } from './begin.js'
+import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
+import { approach, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
+import { doneByProjection } from './fill.js'
+import { Fillers } from './fillers.js'
+import { cloneTables, dropTables } from './fresh-tables.js'
+import { planOf } from './plan.js'
+import {
+  type AroundExchange,
+  type RebuildPlan,
+  RebuildRefused,
+  type RebuildState,
+  type RebuildStatus,
+  type Rebuilds,
+  type SwapReport,
+  type VerifyReport
+} from './rebuild.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { projectionNamed } from './unit.js'
+import { compareTables } from './verify.js'
+
+/** Those that have tables which wait to serve. */
+const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
+  'filling',
+  'paused',
+  'failed',
+  'filled',
+  'swapping',
+  'rolling-back'
+])
+
+/** For whoever has no answers to hold. */
+const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
+  const begun = performance.now()
+  await exchange()
+  return performance.now() - begun
+}
+
+/** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
+export class RebuildOperations implements Rebuilds {
+  readonly #context: RebuildContext
+  readonly #fillers: Fillers
+  #queue: Promise<unknown> = Promise.resolve()
+  #isRecovered = false
+
+  constructor(
+    needs: Omit<RebuildContext, 'process' | 'aroundExchange'> & { readonly aroundExchange: AroundExchange | undefined }
+  ) {
+    const { aroundExchange = exchangeAtOnce } = needs
+    this.#context = { ...needs, aroundExchange, process: randomUUID() }
+    this.#fillers = new Fillers(this.#context)
+  }
+
+  /** Goes on with fills that an earlier process left. */
+  open(): void {
+    this.#fillers.start()
+  }
+
+  /** Resolves when nothing is written any more; for after the context's signal. */
+  async closed(): Promise<void> {
+    await this.#queue.catch(() => undefined)
+    await this.#fillers.allEnded()
+    await this.#context.folding.close()
+  }
+
+  /** Ends exchanges that a crash cut off. Before the first pass; tried again when it rejects. */
+  async recover(): Promise<void> {
+    if (this.#isRecovered) return
+    for (const record of await readRebuilds(this.#context.tables)) {
+      if (record.state === 'swapping' || record.state === 'rolling-back') await finish(this.#context, record)
+    }
+    this.#isRecovered = true
+  }
+
+  async plan(projection: string): Promise<RebuildPlan> {
+    return await this.#inTurn(async () => {
+      const { costs: _costs, ...plan } = await this.#plan({ projection, until: null })
+      return plan
+    })
+  }
+
+  async start(
+    projection: string,
+    { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
+  ): Promise<RebuildStatus> {
+    return await this.#inTurn(async () => {
+      const { costs, obstacles } = await this.#plan({ projection, until })
+      if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
+      const record = await begin(this.#context, { projection, until, isFromLog, costs })
+      this.#fillers.wake()
+      return await this.#statusOf(record)
+    })
+  }
+
+  async list(): Promise<RebuildStatus[]> {
+    const records = await readRebuilds(this.#context.tables)
+    return await Promise.all(records.map((record) => this.#statusOf(record)))
+  }
+
+  async pause(projection: string): Promise<RebuildStatus> {
+    return await this.#inTurn(async () => {
+      const record = await this.#underWay(projection)
+      this.#require(record, ['filling'], 'paused')
+      const paused = await this.#store(record, { state: 'paused' })
+      await this.#fillers.ended(record.id)
+      return await this.#statusOf(paused)
+    })
+  }
+
+  async resume(projection: string): Promise<RebuildStatus> {
+    return await this.#inTurn(async () => {
+      const record = await this.#underWay(projection)
+      this.#require(record, ['paused', 'failed'], 'resumed')
+      const resumed = await this.#store(record, { state: 'filling', reason: null })
+      this.#fillers.wake()
+      return await this.#statusOf(resumed)
+    })
+  }
+
+  async cancel(projection: string): Promise<RebuildStatus> {
+    return await this.#inTurn(async () => {
+      const record = await this.#underWay(projection)
+      this.#require(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
+      const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
+      await this.#fillers.ended(record.id)
+      await dropTables(this.#context.tables, tablesToDrop(record))
+      return await this.#statusOf(cancelled)
+    })
+  }
+
+  async verify(projection: string): Promise<VerifyReport> {
+    return await this.#inTurn(async () => {
+      const record = await this.#underWay(projection)
+      this.#require(record, ['filled'], 'verified')
+      const { tables, runner, signal } = this.#context
+      const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, `${fresh}_live`]))
+      if (record.until === null) await approach(this.#context, record)
+      try {
+        // Old and new at the same place; what comes afterwards goes into neither.
+        await runner.between(async () => {
+          if (record.until === null) await catchUpOnce(this.#context, record)
+          await cloneTables(tables, copies)
+        })
+        const report = await compareTables(tables, unitOf(record), { live: copies, fresh: namesOf(record), signal })
+        const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
+        const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
+        const verifiedAt = new Date().toISOString()
+        await this.#store(record, { verification: { verifiedAt, isEqual, differences } })
+        return { id: record.id, isEqual, ...report }
+      } finally {
+        await dropTables(tables, copies.values())
+      }
+    })
+  }
+
+  async swap(
+    projection: string,
+    { acceptDifferences = false }: { readonly acceptDifferences?: boolean } = {}
+  ): Promise<SwapReport> {
+    return await this.#inTurn(async () => {
+      const record = await this.#underWay(projection)
+      this.#require(record, ['filled'], 'swapped in')
+      const { verification, until } = record
+      const name = record.projection
+      if (until !== null) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without --until to swap it in.`
+        )
+      }
+      if (verification === null)
+        throw new RebuildRefused(`Rebuild ${record.id} was not verified. Run: gamenet rebuild verify ${name}.`)
+      if (!verification.isEqual && !acceptDifferences) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
+        )
+      }
+      return await exchange(this.#context, record, 'swapping')
+    })
+  }
+
+  async rollback(projection: string): Promise<SwapReport> {
+    return await this.#inTurn(
+      async () => await exchange(this.#context, await this.#swapped(projection), 'rolling-back')
+    )
+  }
+
+  async drop(projection: string): Promise<RebuildStatus> {
+    return await this.#inTurn(async () => {
+      const record = await this.#swapped(projection)
+      const dropped = await this.#store(record, { state: 'dropped' })
+      await dropTables(this.#context.tables, tablesToDrop(record))
+      return await this.#statusOf(dropped)
+    })
+  }
+
+  async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#queue.catch(() => undefined).then(work)
+    this.#queue = turn
+    return await turn
+  }
+
+  async #plan(asked: {
+    readonly projection: string
+    readonly until: string | null
+  }): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
+    const { tables, projections, folding, signal } = this.#context
+    const unit = unitFor(projections, asked)
+    const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables))
+    const names = new Set(unit.map(({ name }) => name))
+    const other = (await readRebuilds(tables)).find(
+      ({ state, unit: others }) => UNDER_WAY.has(state) && others.some((name) => names.has(name))
+    )
+    const obstacles =
+      other === undefined
+        ? plan.obstacles
+        : [
+            `Rebuild ${other.id} of ${other.projection} is ${other.state} and has ${other.unit.filter((name) => names.has(name)).join(', ')}: swap it in, or gamenet rebuild cancel ${other.projection}.`,
+            ...plan.obstacles
+          ]
+    return { ...plan, projection: asked.projection, obstacles }
+  }
+
+  /** The one of a projection that has tables which wait to serve. */
+  async #underWay(projection: string): Promise<RebuildRecord> {
+    const { tables, projections } = this.#context
+    const { name } = projectionNamed(projections, projection)
+    const records = await readRebuilds(tables)
+    const record = records.find((each) => each.projection === name && UNDER_WAY.has(each.state))
+    if (record !== undefined) return record
+    const other = records.find((each) => UNDER_WAY.has(each.state) && each.unit.includes(name))
+    const hint =
+      other === undefined ? `Run: gamenet rebuild start ${name}.` : `It is part of the one of ${other.projection}.`
+    throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
+  }
+
+  /** The one of a projection whose old tables are kept. */
+  async #swapped(projection: string): Promise<RebuildRecord> {
+    const { tables, projections } = this.#context
+    const { name } = projectionNamed(projections, projection)
+    const records = (await readRebuilds(tables)).filter((each) => each.projection === name)
+    const record = records.find(({ state }) => state === 'swapped')
+    if (record !== undefined) return record
+    const last = records[0]
+    const why = last === undefined ? 'It was never rebuilt' : `Its last rebuild, ${last.id}, is ${last.state}`
+    throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${why}.`)
+  }
+
+  #require(record: RebuildRecord, states: readonly RebuildState[], what: string): void {
+    if (states.includes(record.state)) return
+    const reason = record.reason === null ? '' : ` (${record.reason})`
+    throw new RebuildRefused(
+      `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; that takes one that is ${states.join(' or ')}.`
+    )
+  }
+
+  async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
+    return await storeRebuild(this.#context.tables, record, change)
+  }
+
+  async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
+    const { id, projection, unit, tables, state, reason, until, isFromLog, startedAt, changedAt, verification } = record
+    return {
+      ...{ id, projection, unit, tables, state, reason, until, isFromLog, startedAt, changedAt, verification },
+      progress: await this.#progressOf(record)
+    }
+  }
+
+  async #progressOf(record: RebuildRecord): Promise<RebuildStatus['progress']> {
+    const total = Object.values(record.events).reduce((sum, events) => sum + events, 0)
+    const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
+    if (!isFilling) return { projection: '', done: total, total, eventsPerSecond: null, etaSeconds: null }
+    const checkpoints = await Checkpoints.read(makingOf(this.#context, record).tables)
+    const done = doneByProjection(record, unitOf(record), checkpoints)
+    const left = new Map(record.unit.map((name) => [name, (record.events[name] ?? 0) - (done.get(name) ?? 0)]))
+    const estimate = this.#fillers.estimateOf(record)
+    return {
+      projection: record.unit.find((name) => (left.get(name) ?? 0) > 0) ?? '',
+      done: [...done.values()].reduce((sum, events) => sum + events, 0),
+      total,
+      eventsPerSecond: estimate.eventsPerSecond,
+      etaSeconds: estimate.secondsFor(left)
+    }
+  }
+}

@@ -1,5 +1,5 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
-import type { Registry } from 'prom-client'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, topics } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
 import { type Backoff, reasonOf } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { type Folding, foldInThread } from './folding/folding.js'
@@ -19,8 +19,11 @@ import type { Tables } from './tables.js'
 export type ProjectorOptions = {
   /** One connection each, so that none waits for another; all on migrated tables. */
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
-  /** Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. */
-  readonly startReading: () => Promise<ReadingSide>
+  /**
+   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or one
+   * from its beginning to its end for a reload, which shares its partitions with nobody: `group` is its own.
+   */
+  readonly startReading: (only?: { readonly topic: string; readonly group: string }) => Promise<ReadingSide>
   /**
    * The keys with which events about these people are opened; those that were thrown away are missing. What it rejects
    * with holds up the topics about people alone, and is tried again.
@@ -131,6 +134,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     projections,
     serving,
     runner,
+    loader: { between: (work) => loader.between(work) },
+    loaderOf: (ownTables, topic, group) => loaderOf(options, ownTables, topic, group),
     // Of their own, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
     aroundExchange: options.aroundExchange,
@@ -216,6 +221,19 @@ async function countParkedInto(parked: Map<string, number>, tables: Tables, metr
     parked.set(topic, messages)
     metrics.parkedMessages.set({ topic }, messages)
   }
+}
+
+/** A loader of one topic, beside the live one; what it loads is counted by nobody. */
+function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group: string): Loader {
+  return createLoader({
+    tables,
+    topics: [topic],
+    startReading: () => options.startReading({ topic: topic.name, group }),
+    sealKeys: options.sealKeys,
+    metrics: projectorMetrics(new Registry(), async () => new Map()),
+    logger: options.logger,
+    onStored: () => {}
+  })
 }
 
 function troubleOf(loader: Loader): string | null {

@@ -6,7 +6,7 @@ import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, openTables, projectorOn } from './pipeline.js'
 
-const RUNS = { all: 10, boards: 10 }
+const RUNS = { all: 6, boards: 4 }
 
 /** Projections of the topics that are appended. */
 const Rebuilt = fc.constantFrom(
@@ -24,7 +24,8 @@ test('a rebuild of any projection at any time equals what serves, and serves on 
       fc.array(fc.array(appendedOf(event, epochs), { maxLength: 3 }), { minLength: 5, maxLength: 5 }),
       fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
       Rebuilt,
-      async (rounds, batchRecords, name) => {
+      fc.boolean(),
+      async (rounds, batchRecords, name, isFromLog) => {
         await emptyTables(engine.control)
         const log = new MemoryLog(() => batchRecords.next().value ?? 1)
         const projector = projectorOn(engine, log)
@@ -36,7 +37,7 @@ test('a rebuild of any projection at any time equals what serves, and serves on 
         projector.start()
         try {
           await next(0)
-          await projector.rebuilds.start(name)
+          await projector.rebuilds.start(name, { isFromLog })
           await next(1)
           await untilFilled(projector.rebuilds)
           await next(2)

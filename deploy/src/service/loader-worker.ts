@@ -3,11 +3,22 @@ import { runLoaderWorker } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
 
+/** What the thread is given: the log, and where it reads one topic alone, which one and in which group. */
+export type LoaderWorkerData = {
+  readonly choice: LogChoice
+  readonly only: { readonly topic: string; readonly group: string } | undefined
+}
+
 /** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. */
 if (parentPort === null) throw new Error('This file runs as the worker thread of a loader only')
-const reader = await openLog(workerData as LogChoice, 'loader')
+const { choice, only } = workerData as LoaderWorkerData
+const reader = await openLog(choice, 'loader', only?.group)
 try {
-  await runLoaderWorker({ port: parentPort, reader, topics })
+  await runLoaderWorker({
+    port: parentPort,
+    reader,
+    topics: topics.filter(({ name }) => only === undefined || name === only.topic)
+  })
 } finally {
   await reader.close()
   parentPort.close()

@@ -35,8 +35,11 @@ export type OpenLog = Log & LogReader & { close(): Promise<void> }
 /** The consumer group of all projectors of one installation. */
 const LOADER_GROUP = 'gamenet-loader'
 
-/** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
-export async function openLog(choice: LogChoice, role: string): Promise<OpenLog> {
+/**
+ * Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected; `group` is
+ * for who shares its partitions with no projector.
+ */
+export async function openLog(choice: LogChoice, role: string, group?: string): Promise<OpenLog> {
   if (choice.engine === 'lmdb') {
     const { path, epoch, retentionMs } = choice
     return openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
@@ -45,7 +48,7 @@ export async function openLog(choice: LogChoice, role: string): Promise<OpenLog>
   const log = await openKafkaLog({
     brokers: [...brokers],
     clientId: `gamenet-${role}`,
-    groupId: LOADER_GROUP,
+    groupId: group === undefined ? LOADER_GROUP : `${LOADER_GROUP}-${group}`,
     topicPrefix,
     partitions,
     replicationFactor,

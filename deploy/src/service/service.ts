@@ -14,6 +14,7 @@ import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
 import { addEngineMetrics, readiness } from './health.js'
+import type { LoaderWorkerData } from './loader-worker.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
 import { serviceOperations } from './service-operations.js'
@@ -209,9 +210,9 @@ function startProjector({
       projections: engines.clickhouse.projections,
       rebuild: engines.clickhouse.rebuild
     },
-    startReading: async () => {
+    startReading: async (only) => {
       const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
-        workerData: engines.logChoice,
+        workerData: { choice: engines.logChoice, only } satisfies LoaderWorkerData,
         resourceLimits: { maxYoungGenerationSizeMb: READING_YOUNG_HEAP_MB }
       })
       const ended = new Promise<void>((resolve, reject) => {

@@ -47,6 +47,8 @@ export type Loader = {
   trouble(): LoaderTrouble
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
+  /** Runs work while nothing is stored. */
+  between<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 const STOP_MS = 3000
@@ -115,7 +117,8 @@ export function createLoader(options: LoaderOptions): Loader {
       return await session.extents(topic)
     },
     trouble: () => ({ reading, storing: storing.trouble }),
-    isBusy: () => storing.isBusy()
+    isBusy: () => storing.isBusy(),
+    between: (work) => storing.between(work)
   }
 }
 
@@ -216,6 +219,10 @@ class Storing {
 
   isBusy(): boolean {
     return this.#waiting > 1 || performance.now() - this.#fullAt < BUSY_MS
+  }
+
+  between<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(work)
   }
 
   async idle(): Promise<void> {

@@ -6,10 +6,15 @@ import type { ReadingSide } from './loader.js'
 import { runLoaderWorker } from './read-log.js'
 
 /** A reading side in this very thread, over the same channel as a worker's: for tests and small tools. */
-export function readBeside(reader: LogReader, topics: readonly Topic[], backoff?: Backoff): () => Promise<ReadingSide> {
-  return async () => {
+export function readBeside(
+  reader: LogReader,
+  topics: readonly Topic[],
+  backoff?: Backoff
+): (only?: { readonly topic: string }) => Promise<ReadingSide> {
+  return async (only) => {
     const { port1, port2 } = new MessageChannel()
-    const ended = runLoaderWorker({ port: port2, reader, topics, ...(backoff === undefined ? {} : { backoff }) })
+    const read = topics.filter(({ name }) => only === undefined || name === only.topic)
+    const ended = runLoaderWorker({ port: port2, reader, topics: read, ...(backoff === undefined ? {} : { backoff }) })
     return {
       port: port1,
       ended,

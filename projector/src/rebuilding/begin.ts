@@ -21,15 +21,26 @@ export type Beginning = {
 }
 
 /**
- * What is rebuilt together. To the end: the projection and all that reads it. For inspection: it and all that it reads, for
+ * What is rebuilt together. To the end: the projection and all that reads it; from the log all projections of the topic, whose
+ * event table is another one then. For inspection: it and all that it reads, for
  * what it reads must end where it ends.
  */
 export function unitFor(
   projections: readonly Projection[],
-  { projection, until }: Pick<Beginning, 'projection' | 'until'>
+  { projection, until, isFromLog }: Pick<Beginning, 'projection' | 'until' | 'isFromLog'>
 ): readonly Projection[] {
-  const names = new Set([projectionNamed(projections, projection).name])
-  return until === null ? withDependents(projections, names) : withSources(projections, names)
+  const { name, from } = projectionNamed(projections, projection)
+  if (until !== null && isFromLog) {
+    throw new RebuildRefused(
+      '--until and --from-log do not go together: what is for inspection reads the event tables.',
+      {
+        isUsage: true
+      }
+    )
+  }
+  if (until !== null) return withSources(projections, new Set([name]))
+  const ofTopic = projections.filter((each) => each.from === from).map((each) => each.name)
+  return withDependents(projections, new Set(isFromLog ? ofTopic : [name]))
 }
 
 /** Makes the empty tables of a rebuild and its record, which is what makes it exist. */
@@ -41,14 +52,18 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
   const live = await Checkpoints.read(tables)
   const target = targetOf(unit, live, end)
   const id = Math.max(0, ...(await readRebuilds(tables)).map((each) => each.id)) + 1
-  const fresh = Object.fromEntries(unit.flatMap(tablesOf).map((table) => [table, freshName(table, id)]))
-  const helpers: Record<string, string> = { checkpoint: freshName('checkpoint', id) }
+  const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
+  const written = [...reloaded.map(eventTableName), ...unit.flatMap(tablesOf)]
+  const fresh = Object.fromEntries(written.map((table) => [table, freshName(table, id)]))
+  const own = isFromLog ? ['checkpoint', 'parked_message'] : ['checkpoint']
+  const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
   await dropTables(tables, [...Object.values(fresh), ...Object.values(helpers)])
   await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
   if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(tables, unit, id, end.beforeMs))
-  const events = Object.fromEntries(
-    unit.map(({ name, from }) => [name, lengthOf(rangeBetween(() => 0, target[from.name] ?? [], Infinity))])
-  )
+  const events = Object.fromEntries([
+    ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
+    ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
+  ])
   const folds = unit.filter(({ form }) => form === 'fold').map(({ name }) => name)
   const now = new Date().toISOString()
   return await storeRebuild(
@@ -76,6 +91,10 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
     },
     {}
   )
+}
+
+function eventsTo(target: readonly Progress[] = []): number {
+  return lengthOf(rangeBetween(() => 0, target, Infinity))
 }
 
 type End = { readonly beforeMs?: number; readonly offset?: number }

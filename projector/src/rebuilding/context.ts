@@ -1,4 +1,6 @@
+import type { Topic } from '@gamenet/schemas'
 import type { Folding } from '../folding/folding.js'
+import type { Loader } from '../loader/loader.js'
 import type { Logger } from '../logger.js'
 import type { Making } from '../make-rows.js'
 import type { Projection } from '../projection.js'
@@ -17,6 +19,10 @@ export type RebuildContext = {
   readonly projections: readonly Projection[]
   readonly serving: ServingDefinitions
   readonly runner: Pick<ProjectionRunner, 'between' | 'tellAll' | 'wake'>
+  /** The live loader. */
+  readonly loader: Pick<Loader, 'between'>
+  /** A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own. */
+  readonly loaderOf: (tables: Tables, topic: Topic, group: string) => Loader
   readonly folding: Folding
   readonly aroundExchange: AroundExchange
   readonly logger: Logger

@@ -1,3 +1,4 @@
+import { loadCheckpoint } from '@gamenet/schemas'
 import { Checkpoints } from '../checkpoint.js'
 import { definitionOf } from '../serving-definitions.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
@@ -5,6 +6,7 @@ import { catchUp } from './fill.js'
 import { dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
 
 /** So few events are caught up while live steps wait; more are taken before. */
 const NEAR_EVENTS = 10_000
@@ -24,6 +26,11 @@ export async function approach(context: RebuildContext, record: RebuildRecord): 
 /** Takes what the live tables have at this instant; between passes both then stand at the same place. */
 export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
   const live = await Checkpoints.read(context.tables)
+  const topic = reloadedTopic(record)
+  if (topic !== undefined) {
+    const goesOn = async () => !context.signal.aborted
+    await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), { goesOn, onStep: () => {} })
+  }
   return await catchUp({ making: makingOf(context, record), unit: unitOf(record) }, live)
 }
 
@@ -37,10 +44,11 @@ export async function exchange(
   record: RebuildRecord,
   state: 'swapping' | 'rolling-back'
 ): Promise<SwapReport> {
-  const { tables, runner, serving } = context
+  const { tables, serving } = context
   const before = await approach(context, record)
-  return await runner.between(async () => {
+  return await atRest(context, record, async () => {
     const caughtUp = before + (await catchUpOnce(context, record))
+    if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
     const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
     const intended = await storeRebuild(tables, record, {
       state,
@@ -52,6 +60,16 @@ export async function exchange(
     })
     return { id: record.id, caughtUp, heldMs: await finish(context, intended) }
   })
+}
+
+/** Runs work while nothing writes to tables that a rebuild has its own of. */
+export async function atRest<Result>(
+  { runner, loader }: RebuildContext,
+  record: RebuildRecord,
+  work: () => Promise<Result>
+): Promise<Result> {
+  const betweenPasses = () => runner.between(work)
+  return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.between(betweenPasses)
 }
 
 /** Ends an exchange that was begun; for work between passes. Resolves with how long answers were held, in ms. */

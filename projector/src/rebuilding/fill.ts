@@ -119,23 +119,34 @@ function doneOf(record: RebuildRecord, { name }: Projection, left: number): numb
   return Math.max(0, (record.events[name] ?? 0) - left)
 }
 
-/** Events that each projection of the unit has taken of its fill. */
+/** Events that each projection of the unit, and the loader of a reload, has taken of its fill. */
 export function doneByProjection(
   record: RebuildRecord,
   unit: readonly Projection[],
   checkpoints: Checkpoints
 ): Map<string, number> {
-  return new Map(
-    unit.map((projection) => {
+  const reloaded = Object.keys(record.events).filter((name) => !record.unit.includes(name))
+  return new Map([
+    ...reloaded.map((name) => [name, loadedOf(record, name, checkpoints)] as const),
+    ...unit.map((projection) => {
       const { name, from } = projection
       const own = projectionCheckpoint(name)
       const target = record.target[from.name] ?? []
       const total = record.events[name] ?? 0
       const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
-      if (projection.form !== 'fold' || left === 0) return [name, Math.max(0, total - left)]
+      if (projection.form !== 'fold' || left === 0) return [name, Math.max(0, total - left)] as const
       const slices = checkpoints.next(slicesCheckpoint(name), 0, 0)
-      return [name, Math.round((total * slices) / (record.slices[name] ?? 1))]
+      return [name, Math.round((total * slices) / (record.slices[name] ?? 1))] as const
     })
+  ])
+}
+
+/** Events of the log that are in the rebuild's event table. */
+function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints): number {
+  const target = Object.values(record.target)[0] ?? []
+  return target.reduce(
+    (sum, { epoch, partition, next }) => sum + Math.min(next, checkpoints.next(name, epoch, partition)),
+    0
   )
 }
 

@@ -1,9 +1,10 @@
 import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
-import { fill } from './fill.js'
+import { type Filling, fill } from './fill.js'
 import { freeBytes, noRoom } from './plan.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { reload, reloadedTopic } from './reload.js'
 
 const ATTEMPTS = 5
 /** Other processes' rebuilds are looked for so often. */
@@ -103,7 +104,7 @@ export class Fillers {
   async #fillOnce(record: RebuildRecord): Promise<void> {
     const { tables, signal } = this.#context
     const estimate = this.estimateOf(record)
-    const isDone = await fill({
+    const filling: Filling = {
       making: makingOf(this.#context, record),
       unit: unitOf(record),
       record,
@@ -114,7 +115,11 @@ export class Fillers {
         return true
       },
       onStep: ({ projection, events, seconds }) => estimate.add(projection, events, seconds, performance.now())
-    })
+    }
+    const topic = reloadedTopic(record)
+    const isLoaded =
+      topic === undefined || (await reload(this.#context, record, topic, record.target[topic.name] ?? [], filling))
+    const isDone = isLoaded && (await fill(filling))
     if (isDone && (await this.#isFilling(record))) await this.#change(record, { state: 'filled', reason: null })
   }
 

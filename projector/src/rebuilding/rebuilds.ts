@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { Checkpoints } from '../checkpoint.js'
-import { begin, unitFor } from './begin.js'
+import { eventTableName } from '../event-table.js'
+import { type Beginning, begin, unitFor } from './begin.js'
 import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
-import { approach, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
+import { approach, atRest, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
 import { doneByProjection } from './fill.js'
 import { Fillers } from './fillers.js'
-import { cloneTables, dropTables } from './fresh-tables.js'
+import { cloneTables, dropTables, tablesOf } from './fresh-tables.js'
 import { planOf } from './plan.js'
 import {
   type AroundExchange,
@@ -18,6 +19,7 @@ import {
   type VerifyReport
 } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { beyond, reloadedTopic } from './reload.js'
 import { projectionNamed } from './unit.js'
 import { compareTables } from './verify.js'
 
@@ -76,7 +78,7 @@ export class RebuildOperations implements Rebuilds {
 
   async plan(projection: string): Promise<RebuildPlan> {
     return await this.#inTurn(async () => {
-      const { costs: _costs, ...plan } = await this.#plan({ projection, until: null })
+      const { costs: _costs, ...plan } = await this.#plan({ projection, until: null, isFromLog: false })
       return plan
     })
   }
@@ -86,7 +88,7 @@ export class RebuildOperations implements Rebuilds {
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
     return await this.#inTurn(async () => {
-      const { costs, obstacles } = await this.#plan({ projection, until })
+      const { costs, obstacles } = await this.#plan({ projection, until, isFromLog })
       if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
       const record = await begin(this.#context, { projection, until, isFromLog, costs })
       this.#fillers.wake()
@@ -134,16 +136,24 @@ export class RebuildOperations implements Rebuilds {
     return await this.#inTurn(async () => {
       const record = await this.#underWay(projection)
       this.#require(record, ['filled'], 'verified')
-      const { tables, runner, signal } = this.#context
+      const { tables, signal } = this.#context
+      const topic = reloadedTopic(record)
       const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, `${fresh}_live`]))
       if (record.until === null) await approach(this.#context, record)
       try {
         // Old and new at the same place; what comes afterwards goes into neither.
-        await runner.between(async () => {
+        const loaded = await atRest(this.#context, record, async () => {
           if (record.until === null) await catchUpOnce(this.#context, record)
           await cloneTables(tables, copies)
+          return await Checkpoints.read(tables)
         })
-        const report = await compareTables(tables, unitOf(record), { live: copies, fresh: namesOf(record), signal })
+        const compared = unitOf(record).flatMap((projection) =>
+          tablesOf(projection).map((table) => ({ table, from: projection.from, isVoid: projection.voids?.[table] }))
+        )
+        // A loader of its own may have read further than the live one.
+        if (topic !== undefined)
+          compared.unshift({ table: eventTableName(topic), from: topic, isVoid: beyond(topic, loaded) })
+        const report = await compareTables(tables, compared, { live: copies, fresh: namesOf(record), signal })
         const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
         const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
         const verifiedAt = new Date().toISOString()
@@ -201,10 +211,9 @@ export class RebuildOperations implements Rebuilds {
     return await turn
   }
 
-  async #plan(asked: {
-    readonly projection: string
-    readonly until: string | null
-  }): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
+  async #plan(
+    asked: Omit<Beginning, 'costs'>
+  ): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
     const { tables, projections, folding, signal } = this.#context
     const unit = unitFor(projections, asked)
     const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables))
@@ -273,10 +282,12 @@ export class RebuildOperations implements Rebuilds {
     if (!isFilling) return { projection: '', done: total, total, eventsPerSecond: null, etaSeconds: null }
     const checkpoints = await Checkpoints.read(makingOf(this.#context, record).tables)
     const done = doneByProjection(record, unitOf(record), checkpoints)
-    const left = new Map(record.unit.map((name) => [name, (record.events[name] ?? 0) - (done.get(name) ?? 0)]))
+    const left = new Map(
+      Object.keys(record.events).map((name) => [name, (record.events[name] ?? 0) - (done.get(name) ?? 0)])
+    )
     const estimate = this.#fillers.estimateOf(record)
     return {
-      projection: record.unit.find((name) => (left.get(name) ?? 0) > 0) ?? '',
+      projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
       done: [...done.values()].reduce((sum, events) => sum + events, 0),
       total,
       eventsPerSecond: estimate.eventsPerSecond,

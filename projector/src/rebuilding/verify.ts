@@ -1,7 +1,7 @@
+import type { Topic } from '@gamenet/schemas'
 import { eventTableName } from '../event-table.js'
-import type { Projection } from '../projection.js'
 import type { Tables } from '../tables.js'
-import { type TableNames, tablesOf } from './fresh-tables.js'
+import type { TableNames } from './fresh-tables.js'
 import type { Difference, VerifyReport } from './rebuild.js'
 
 /** Differences that are listed; all are counted. */
@@ -11,6 +11,14 @@ const EVENTS_LISTED = 10
 /** Rows of a bucket, roughly: what is held in memory while a bucket is looked at row by row. */
 const BUCKET_ROWS = 50_000
 const BUCKETS_MAX = 4096
+
+/** A table that is compared, and the topic of the events that made it. */
+export type Compared = {
+  readonly table: string
+  readonly from: Topic
+  /** The condition on rows `r` that neither side need have. */
+  readonly isVoid: string | undefined
+}
 
 /** A table as it is compared: the columns that are written, but for the one that decides which of two rows counts. */
 type Shape = {
@@ -28,43 +36,41 @@ type Side = { readonly name: string; readonly shape: Shape; readonly buckets: nu
  */
 export async function compareTables(
   tables: Tables,
-  unit: readonly Projection[],
+  compared: readonly Compared[],
   { live, fresh, signal }: { readonly live: TableNames; readonly fresh: TableNames; readonly signal: AbortSignal }
 ): Promise<Omit<VerifyReport, 'id' | 'isEqual'>> {
-  const compared: VerifyReport['tables'] = []
+  const reports: VerifyReport['tables'] = []
   const differences: Difference[] = []
   const samples: VerifyReport['samples'] = []
-  for (const projection of unit) {
-    for (const table of tablesOf(projection)) {
-      signal.throwIfAborted()
-      const [liveTable, freshTable] = [live.get(table) ?? table, fresh.get(table) ?? table]
-      const shape = await shapeOf(tables, freshTable, projection.voids?.[table])
-      const buckets = bucketsFor(await countOf(tables, liveTable))
-      const sides = { live: { name: liveTable, shape, buckets }, fresh: { name: freshTable, shape, buckets } }
-      const [liveHashes, freshHashes] = [await hashesOf(tables, sides.live), await hashesOf(tables, sides.fresh)]
-      const numbers = new Set([...liveHashes.keys(), ...freshHashes.keys()])
-      const different = [...numbers].filter((n) => liveHashes.get(n)?.hash !== freshHashes.get(n)?.hash)
-      const found = await differencesOf(tables, sides, different, LISTED_MAX - differences.length, signal)
-      for (const each of found.listed) {
-        const { key, liveRow, freshRow } = each
-        const columns = shape.values.filter(
-          (column) => JSON.stringify(liveRow?.[column]) !== JSON.stringify(freshRow?.[column])
-        )
-        const events = await eventsOf(tables, projection, key)
-        differences.push({ table, key, live: liveRow, fresh: freshRow, columns, events })
-      }
-      compared.push({
-        table,
-        liveRows: rowsOf(liveHashes),
-        freshRows: rowsOf(freshHashes),
-        buckets: numbers.size,
-        differentBuckets: different.length,
-        differences: found.count
-      })
-      for (const row of await samplesOf(tables, sides.fresh, new Set(different))) samples.push({ table, row })
+  for (const { table, from, isVoid } of compared) {
+    signal.throwIfAborted()
+    const [liveTable, freshTable] = [live.get(table) ?? table, fresh.get(table) ?? table]
+    const shape = await shapeOf(tables, freshTable, isVoid)
+    const buckets = bucketsFor(await countOf(tables, liveTable))
+    const sides = { live: { name: liveTable, shape, buckets }, fresh: { name: freshTable, shape, buckets } }
+    const [liveHashes, freshHashes] = [await hashesOf(tables, sides.live), await hashesOf(tables, sides.fresh)]
+    const numbers = new Set([...liveHashes.keys(), ...freshHashes.keys()])
+    const different = [...numbers].filter((n) => liveHashes.get(n)?.hash !== freshHashes.get(n)?.hash)
+    const found = await differencesOf(tables, sides, different, LISTED_MAX - differences.length, signal)
+    for (const each of found.listed) {
+      const { key, liveRow, freshRow } = each
+      const columns = shape.values.filter(
+        (column) => JSON.stringify(liveRow?.[column]) !== JSON.stringify(freshRow?.[column])
+      )
+      const events = await eventsOf(tables, from, key)
+      differences.push({ table, key, live: liveRow, fresh: freshRow, columns, events })
     }
+    reports.push({
+      table,
+      liveRows: rowsOf(liveHashes),
+      freshRows: rowsOf(freshHashes),
+      buckets: numbers.size,
+      differentBuckets: different.length,
+      differences: found.count
+    })
+    for (const row of await samplesOf(tables, sides.fresh, new Set(different))) samples.push({ table, row })
   }
-  return { tables: compared, differences, samples }
+  return { tables: reports, differences, samples }
 }
 
 function rowsOf(hashes: ReadonlyMap<number, { readonly rows: number }>): number {
@@ -203,7 +209,7 @@ const INSTANTS: Readonly<Record<string, string>> = {
 }
 
 /** The newest events that say something of the key of a row, as far as its columns are those of events. */
-async function eventsOf(tables: Tables, { from }: Projection, key: Record<string, unknown>): Promise<string[]> {
+async function eventsOf(tables: Tables, from: Topic, key: Record<string, unknown>): Promise<string[]> {
   const table = eventTableName(from)
   const known = await tables.rows(
     `SELECT c.name AS name, c.type AS type FROM system.columns AS c

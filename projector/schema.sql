@@ -314,6 +314,14 @@ CREATE TABLE event_title_count
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
+CREATE TABLE forgotten
+(
+    `name_hash` String,
+    `forgotten_at` DateTime64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree(forgotten_at)
+ORDER BY name_hash;
+
 CREATE TABLE import_run
 (
     `import_id` String,

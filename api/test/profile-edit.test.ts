@@ -370,6 +370,6 @@ onEachPostgres('who was forgotten comes back by what they do, not by being named
   t.same(await postgres.query('SELECT r.stars FROM rating AS r'), [])
   await forget(true)
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 200)
-  t.same(await postgres.query('SELECT f.done_at FROM forgotten AS f'), [])
+  t.same(await postgres.query('SELECT f.returned_at IS NOT NULL AS is_back FROM forgotten AS f'), [{ is_back: true }])
   t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200)
 })

@@ -9,7 +9,12 @@ import { FailureError } from './config.js'
  */
 
 /** Rises when an older program could no longer read what this one writes. */
-const FORMAT = 1
+export const DATA_FORMAT = 1
+
+/** Names the process that the directory belongs to. */
+export const OWNER_FILE = 'service.json'
+/** There while a backup is being restored into the directory. */
+export const RESTORING_FILE = 'restoring.json'
 
 const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
 const Format = z.object({ format: z.int(), engine: z.string() })
@@ -28,11 +33,16 @@ export type DataDirectory = {
  * Throws a {@link FailureError} when it is in use, cannot be written, or is of a newer program.
  * @param engine name and version of the embedded engine, kept for those who look into the directory
  */
-export async function takeDataDirectory(directory: string, engine: string): Promise<DataDirectory> {
+export async function takeDataDirectory(
+  directory: string,
+  engine: string,
+  purpose: 'run' | 'restore' = 'run'
+): Promise<DataDirectory> {
   const path = resolve(directory)
   await mkdirWritable(path)
+  if (purpose !== 'restore') await refuseHalfRestored(path)
   await checkFormat(path, engine)
-  const ownerFile = join(path, 'service.json')
+  const ownerFile = join(path, OWNER_FILE)
   const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null as string | null }
   await claim(path, ownerFile, me)
   return {
@@ -45,7 +55,7 @@ export async function takeDataDirectory(directory: string, engine: string): Prom
 
 /** The operator address of the service that runs on a data directory; undefined when none runs. */
 export async function runningOperatorUrl(directory: string): Promise<string | undefined> {
-  const owner = await readOwner(join(resolve(directory), 'service.json'))
+  const owner = await readOwner(join(resolve(directory), OWNER_FILE))
   if (owner === undefined || !(await isRunning(owner))) return undefined
   if (owner.operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
   return owner.operatorUrl
@@ -67,6 +77,14 @@ async function mkdirWritable(path: string): Promise<void> {
   }
 }
 
+async function refuseHalfRestored(path: string): Promise<void> {
+  const text = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
+  if (text === undefined) return
+  throw new FailureError(
+    `The data directory ${path} holds a backup that was not restored to its end; restore it again: gamenet restore ${text.trim()}`
+  )
+}
+
 async function nearestExisting(path: string): Promise<string> {
   const isThere = await access(path).then(
     () => true,
@@ -84,15 +102,15 @@ async function mkdirSteps(path: string): Promise<void> {
 async function checkFormat(path: string, engine: string): Promise<void> {
   const file = join(path, 'format.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  if (text === undefined) return writeFile(file, JSON.stringify({ format: FORMAT, engine }))
+  if (text === undefined) return writeFile(file, JSON.stringify({ format: DATA_FORMAT, engine }))
   const found = Format.safeParse(parseJson(text))
   if (!found.success)
     throw new FailureError(
       `${file} cannot be read; the data directory ${path} is not one of this service, or it is damaged.`
     )
-  if (found.data.format > FORMAT) {
+  if (found.data.format > DATA_FORMAT) {
     throw new FailureError(
-      `The data directory ${path} has format ${found.data.format}; this program knows formats up to ${FORMAT}. Run the newer program that wrote it.`
+      `The data directory ${path} has format ${found.data.format}; this program knows formats up to ${DATA_FORMAT}. Run the newer program that wrote it.`
     )
   }
 }

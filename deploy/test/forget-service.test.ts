@@ -69,6 +69,8 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await caller.ask('GET', path(ann)), { status: 404 }, 'being here does not make anybody known again')
   const again = await gamenet(environment, ['forget', ann ?? ''])
   t.match(again, { code: 0, stdout: /^Nothing was known of this user/ })
+  t.match(await gamenet(environment, ['forget', 'ana']), { code: 1, stdout: /nothing was done/ })
+  t.match(await gamenet(environment, ['forget', 'ana', '--anyway']), { code: 0, stdout: /^Nothing was known/ })
   t.match(await rate(first, ben, 3), { status: 200 }, 'who does something again is somebody new')
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 0 } } })
   t.match(await gamenet(environment, ['forget', 'a\u200bb']), { code: 2, stderr: /no username/ })

@@ -362,6 +362,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       import: refuse,
       forget: refuse,
       forgettings: refuse,
+      backup: refuse,
       rebuilds: rebuildOperations(undefined),
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },

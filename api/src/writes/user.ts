@@ -104,16 +104,16 @@ function eventOf(state: ProfileState): ProfileChanged {
  */
 async function mayBeKnown(transaction: WriteSide, userKey: string, ifForgotten: 'leave' | 'return'): Promise<boolean> {
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
-  const [forgotten] = await transaction.query<{ done_at: Date | null }>(
-    `SELECT f.done_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
+  const [forgotten] = await transaction.query<{ done_at: Date | null; returned_at: Date | null }>(
+    `SELECT f.done_at, f.returned_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
     [userKey]
   )
-  if (forgotten === undefined) return true
+  if (forgotten === undefined || forgotten.returned_at !== null) return true
   if (ifForgotten === 'leave') return false
   if (forgotten.done_at === null) {
     throw new Refusal('forgetting_under_way', [], { retryAfterSeconds: FORGETTING_RETRY_SECONDS })
   }
-  await transaction.query(`DELETE FROM forgotten AS f WHERE f.name_hash = ${HASH}`, [userKey])
+  await transaction.query(`UPDATE forgotten AS f SET returned_at = now() WHERE f.name_hash = ${HASH}`, [userKey])
   return true
 }
 

@@ -2,5 +2,6 @@
  * The logs alone, for threads. A thread that loads chDB closes every connection of the whole process when it ends:
  * the statements that run on the other threads then crash.
  */
+export type { LogHead } from './log/copy-log.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
 export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'

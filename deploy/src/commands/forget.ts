@@ -4,7 +4,7 @@ import type { ForgetProgress, ForgetReport, Forgetting } from '../operator/opera
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
-type Options = { json?: boolean; list?: boolean }
+type Options = { json?: boolean; list?: boolean; anyway?: boolean }
 
 export function addForget(program: Command, terminal: Terminal): void {
   addCommand(
@@ -14,6 +14,7 @@ export function addForget(program: Command, terminal: Terminal): void {
   )
     .argument('[username]', 'of the site, in any spelling of its letters')
     .option('--list', 'print who was forgotten, as hashes of their names')
+    .option('--anyway', 'also a name of which nothing is known: whoever names it later is not listened to')
     .action(async (username: string | undefined, options: Options) => {
       if (options.list === true) {
         if (username !== undefined) throw new UsageError('--list takes no username.')
@@ -22,7 +23,7 @@ export function addForget(program: Command, terminal: Terminal): void {
       }
       if (username === undefined) throw new UsageError('Who is to be forgotten? Give a username, or --list.')
       const report = await withOperations(terminal, (operations) =>
-        operations.forget(username, progressOf(terminal, options))
+        operations.forget(username, { anyway: options.anyway === true }, progressOf(terminal, options))
       ).catch((error: unknown) => {
         if (error instanceof UsageError) throw error
         const reason = error instanceof Error ? error.message : String(error)
@@ -31,6 +32,7 @@ export function addForget(program: Command, terminal: Terminal): void {
         )
       })
       print(terminal, options.json, report, [lineOf(report)])
+      if (!report.isEntered) terminal.exitCode = 1
     })
 }
 
@@ -55,7 +57,9 @@ function progressOf(terminal: Terminal, options: Options): (progress: ForgetProg
   }
 }
 
-function lineOf({ wasKnown, rowsOfWrites, rowsOfTables }: ForgetReport): string {
+function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ForgetReport): string {
+  if (!isEntered)
+    return 'Nothing is known of a user of this name, and nothing was done. Look at its spelling (upper and lower case are one); --anyway forgets it all the same: whoever names it later is then not listened to.'
   return wasKnown
     ? `Forgotten: ${rowsOfWrites} rows of the write side and ${rowsOfTables} of the tables are gone. What the log has can no longer be read.`
     : 'Nothing was known of this user; what pages and files say of them from now on is not listened to.'
@@ -64,7 +68,12 @@ function lineOf({ wasKnown, rowsOfWrites, rowsOfTables }: ForgetReport): string 
 function linesOf(forgettings: readonly Forgetting[]): string[] {
   if (forgettings.length === 0) return ['Nobody was forgotten.']
   return table([
-    ['FORGOTTEN AT', 'DONE AT', 'NAME HASH'],
-    ...forgettings.map(({ forgottenAt, doneAt, nameHash }) => [forgottenAt, doneAt ?? 'under way', nameHash])
+    ['FORGOTTEN AT', 'DONE AT', 'CAME BACK', 'NAME HASH'],
+    ...forgettings.map(({ forgottenAt, doneAt, returnedAt, nameHash }) => [
+      forgottenAt,
+      doneAt ?? 'under way',
+      returnedAt ?? '',
+      nameHash
+    ])
   ])
 }

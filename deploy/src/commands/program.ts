@@ -2,10 +2,12 @@ import type { WriteStream } from 'node:tty'
 import { Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
+import { addBackup } from './backup.js'
 import { addForget } from './forget.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
 import { addRebuild } from './rebuild.js'
+import { addRestore } from './restore.js'
 import { addRoles } from './roles.js'
 import { addScrape } from './scrape.js'
 import { addStart } from './start.js'
@@ -31,7 +33,18 @@ export async function runProgram(options: {
     .exitOverride()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
-  for (const add of [addStart, addRoles, addMigrate, addScrape, addImport, addForget, addRebuild, addStatus])
+  for (const add of [
+    addStart,
+    addRoles,
+    addMigrate,
+    addScrape,
+    addImport,
+    addForget,
+    addRebuild,
+    addBackup,
+    addRestore,
+    addStatus
+  ])
     add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)
   try {

@@ -17,7 +17,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
     .action(async (options: { json?: boolean; wait?: string | true }) => {
       const config = terminal.config()
       const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
-      await requireData(config, await exists(config))
+      await requireData(config, await dataExists(config))
       const { status, settled } = await withOperations(terminal, async (operations) => ({
         settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
         status: await operations.status()
@@ -36,7 +36,8 @@ function secondsOf(wait: string | true): number {
   throw new UsageError(`--wait takes whole seconds from 0 to ${SETTLED_SECONDS_MAX}; got ${JSON.stringify(wait)}.`)
 }
 
-async function exists(config: Config): Promise<boolean> {
+/** Whether there is anything that a command could open. */
+export async function dataExists(config: Config): Promise<boolean> {
   if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
   return stat(config.DATA_DIR).then(
     () => true,

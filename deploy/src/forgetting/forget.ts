@@ -2,9 +2,20 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
-import { forgetInWrites, markDone, namesInWrites, PEOPLE_TABLES, readLedger, readSalt } from './ledger.js'
+import {
+  addToLedger,
+  type Forgetting,
+  forgetInWrites,
+  isKnownToWrites,
+  type LedgerEntry,
+  markDone,
+  namesInWrites,
+  PEOPLE_TABLES,
+  readLedger,
+  readSalt
+} from './ledger.js'
 import { pause } from './pause.js'
-import { cleanTables, eraseConditions, namesInTables } from './tables.js'
+import { cleanedOf, cleanTables, eraseConditions, isKnownToTables, markCleaned, namesInTables } from './tables.js'
 
 export type ForgetNeeds = {
   readonly writes: Postgres
@@ -22,19 +33,23 @@ export type ForgetNeeds = {
 const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((topic) => topic.name)
 
 /**
- * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishForgettings} takes it up again.
+ * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishForgettings} takes it up again. A name that
+ * nobody knows is not entered, unless `anyway`: it may be misspelt.
  *
  * Order: keys → what readers may still open → event tables and what is made of them → files. A row that is deleted does not
  * come back: behind the log's end at the time of deletion nothing of the person can be opened any more.
  */
-export async function forget(needs: ForgetNeeds, username: string): Promise<ForgetReport> {
+export async function forget(needs: ForgetNeeds, username: string, anyway = false): Promise<ForgetReport> {
+  const { writes, tables } = needs
   const userKey = nameKey(username)
+  const isKnown = (await isKnownToWrites(writes, userKey)) || (await isKnownToTables(tables, userKey))
+  if (!isKnown && !anyway) return { wasKnown: false, isEntered: false, rowsOfWrites: 0, rowsOfTables: 0 }
   needs.onProgress({ phase: 'keys', done: 0, total: 1 })
-  const { nameHash, rows } = await forgetInWrites(needs.writes, userKey)
+  const { nameHash, rows } = await forgetInWrites(writes, userKey)
   await waitForReaders(needs)
   const rowsOfTables = await clean(needs, userKey)
   await finish(needs, [nameHash])
-  return { wasKnown: rows + rowsOfTables > 0, rowsOfWrites: rows, rowsOfTables }
+  return { wasKnown: rows + rowsOfTables > 0, isEntered: true, rowsOfWrites: rows, rowsOfTables }
 }
 
 /**
@@ -43,16 +58,59 @@ export async function forget(needs: ForgetNeeds, username: string): Promise<Forg
  * @returns how many there were
  */
 export async function finishForgettings(needs: ForgetNeeds): Promise<number> {
-  const ledger = await readLedger(needs.writes)
-  const open = ledger.filter(({ doneAt }) => doneAt === null).map(({ nameHash }) => nameHash)
-  if (open.length === 0) return 0
   const { writes, tables, signal } = needs
+  const open = hashesOf((await readLedger(writes)).filter(({ doneAt }) => doneAt === null))
+  if (open.length === 0) return 0
   for (const userKey of await namesInWrites(writes, open)) await forgetInWrites(writes, userKey)
   await waitForReaders(needs)
   const names = await namesInTables({ tables, salt: await readSalt(writes), signal }, open)
   for (const { userKey } of names) await clean(needs, userKey)
   await finish(needs, open)
   return open.length
+}
+
+export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'signal'> & {
+  /** Whether nobody else reads the log: then what is not done can be done at once, with no wait for readers. */
+  readonly isAlone: boolean
+}
+
+/**
+ * Forgets again where an older copy was put back. To be called before anything is loaded or answered: somebody who came
+ * back since may have new rows, which only what is loaded from here on brings.
+ *
+ * PostgreSQL has the ledger, and the tables know of which forgettings they were cleaned. An entry that only the tables know
+ * tells of an older PostgreSQL: it is entered again, not done. One that the tables lack tells of older tables: whatever
+ * they have of the person is from before the forgetting.
+ * @returns how many forgettings were done again here
+ */
+export async function catchUpForgettings(needs: CatchUpNeeds): Promise<number> {
+  const { writes, tables, signal, isAlone } = needs
+  const cleaned = await cleanedOf(tables)
+  await addToLedger(writes, cleaned)
+  const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
+  const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
+    doneAt === null ? isAlone : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
+  )
+  if (due.length === 0) return 0
+  const all: ForgetNeeds = {
+    writes,
+    tables,
+    signal,
+    settled: async () => undefined,
+    onChange: async () => undefined,
+    onProgress: () => undefined
+  }
+  // The keys and profiles of somebody who came back are new; where the ledger says that all is done, they are left.
+  const open = hashesOf(due.filter(({ doneAt }) => doneAt === null))
+  for (const userKey of await namesInWrites(writes, open)) await forgetInWrites(writes, userKey)
+  const names = await namesInTables({ tables, salt: await readSalt(writes), signal }, hashesOf(due))
+  for (const { userKey } of names) await clean(all, userKey)
+  await finish(all, hashesOf(due))
+  return due.length
+}
+
+function hashesOf(forgettings: readonly Forgetting[]): string[] {
+  return forgettings.map(({ nameHash }) => nameHash)
 }
 
 /** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
@@ -70,9 +128,15 @@ async function clean(needs: ForgetNeeds, userKey: string): Promise<number> {
   return deleted
 }
 
-async function finish(needs: ForgetNeeds, nameHashes: readonly string[]): Promise<void> {
-  needs.onProgress({ phase: 'files', done: 0, total: 1 })
-  await eraseConditions(needs.tables)
-  await needs.writes.erase(PEOPLE_TABLES)
-  for (const nameHash of nameHashes) await markDone(needs.writes, nameHash)
+/** The tables say that they are clean before the ledger does: what lies between is done again. */
+async function finish({ tables, writes, onProgress }: ForgetNeeds, nameHashes: readonly string[]): Promise<void> {
+  onProgress({ phase: 'files', done: 0, total: 1 })
+  await eraseConditions(tables)
+  await writes.erase(PEOPLE_TABLES)
+  const done = (await readLedger(writes)).filter(({ nameHash }) => nameHashes.includes(nameHash))
+  await markCleaned(
+    tables,
+    done.map(({ nameHash, forgottenAt }): LedgerEntry => ({ nameHash, forgottenAtMs: forgottenAt.getTime() }))
+  )
+  for (const { nameHash } of done.filter(({ doneAt }) => doneAt === null)) await markDone(writes, nameHash)
 }

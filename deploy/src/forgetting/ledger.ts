@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Postgres, Queries } from '@gamenet/engines'
 import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet/schemas'
 
@@ -13,8 +13,6 @@ export const FORGOTTEN_CHANNEL = 'gamenet_forgotten'
 /** The tables of the write side that say something of people. */
 export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
 
-const SALT_BYTES = 32
-
 /** One line of the ledger. */
 export type Forgetting = {
   /** Hexadecimal. */
@@ -22,7 +20,12 @@ export type Forgetting = {
   readonly forgottenAt: Date
   /** Null while something may be left in the tables. */
   readonly doneAt: Date | null
+  /** When they came back, as somebody new; null while they are not listened to. */
+  readonly returnedAt: Date | null
 }
+
+/** A forgetting as it is known outside PostgreSQL. */
+export type LedgerEntry = { readonly nameHash: string; readonly forgottenAtMs: number }
 
 /** What the write side held of a person. */
 export type Forgotten = { readonly nameHash: string; readonly rows: number }
@@ -34,7 +37,6 @@ export type Forgotten = { readonly nameHash: string; readonly rows: number }
 export async function forgetInWrites(writes: Postgres, userKey: string): Promise<Forgotten> {
   return await writes.transaction(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
-    await makeSalt(transaction)
     // The profile first: whoever is writing something that hangs on it is waited for here, and found below.
     const profiles = await transaction.query('DELETE FROM profile AS p WHERE p.user_key = $1 RETURNING 1', [userKey])
     const ratings = await transaction.query(
@@ -55,11 +57,56 @@ export async function forgetInWrites(writes: Postgres, userKey: string): Promise
 
 /** The whole ledger, the oldest first. */
 export async function readLedger(writes: Queries): Promise<Forgetting[]> {
-  const rows = await writes.query<{ name_hash: string; forgotten_at: Date; done_at: Date | null }>(
-    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.forgotten_at, f.done_at
+  const rows = await writes.query<{
+    name_hash: string
+    forgotten_at: Date
+    done_at: Date | null
+    returned_at: Date | null
+  }>(
+    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.forgotten_at, f.done_at, f.returned_at
      FROM forgotten AS f ORDER BY f.forgotten_at, f.name_hash`
   )
-  return rows.map((row) => ({ nameHash: row.name_hash, forgottenAt: row.forgotten_at, doneAt: row.done_at }))
+  return rows.map((row) => ({
+    nameHash: row.name_hash,
+    forgottenAt: row.forgotten_at,
+    doneAt: row.done_at,
+    returnedAt: row.returned_at
+  }))
+}
+
+/**
+ * Takes forgettings in that this ledger does not have, because it was put back from an older copy: they are to be done
+ * again.
+ * @returns how many there were
+ */
+export async function addToLedger(writes: Queries, entries: readonly LedgerEntry[]): Promise<number> {
+  if (entries.length === 0) return 0
+  const added = await writes.query(
+    `INSERT INTO forgotten AS f (name_hash, forgotten_at)
+     SELECT decode(e.name_hash, 'hex'), to_timestamp(e.ms / 1000.0)
+     FROM unnest($1::text[], $2::bigint[]) AS e (name_hash, ms)
+     ON CONFLICT (name_hash) DO UPDATE
+     SET forgotten_at = excluded.forgotten_at, done_at = NULL, returned_at = NULL
+     WHERE date_trunc('milliseconds', f.forgotten_at) < excluded.forgotten_at
+     RETURNING 1`,
+    [entries.map(({ nameHash }) => nameHash), entries.map(({ forgottenAtMs }) => String(forgottenAtMs))]
+  )
+  return added.length
+}
+
+/** Whether the write side has anything of a user, or has forgotten them and not seen them again. */
+export async function isKnownToWrites(writes: Queries, userKey: string): Promise<boolean> {
+  const [row] = await writes.query<{ is_known: boolean }>(
+    `SELECT EXISTS (SELECT FROM person AS p WHERE p.user_key = $1)
+       OR EXISTS (SELECT FROM profile AS p WHERE p.user_key = $1)
+       OR EXISTS (SELECT FROM rating AS r WHERE $1 IN (r.user_key, r.rater_key))
+       OR EXISTS (SELECT FROM outbox AS o WHERE $1 = ANY (o.people))
+       OR EXISTS (
+         SELECT FROM forgotten AS f, forgetting_salt AS s
+         WHERE f.name_hash = ${nameHashSql('$1::text', 's.salt')} AND f.returned_at IS NULL) AS is_known`,
+    [userKey]
+  )
+  return row?.is_known === true
 }
 
 /**
@@ -81,11 +128,16 @@ export async function namesInWrites(writes: Queries, nameHashes: readonly string
   return rows.map(({ user_key }) => user_key)
 }
 
-/** The salt of all name hashes, hexadecimal; there is one as soon as somebody was forgotten. */
+/** The salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)
-  if (row === undefined) throw new Error('nobody was forgotten here yet: there is no salt')
+  if (row === undefined) throw new Error('the write side has no salt for the names of forgotten people; migrate it')
   return row.salt
+}
+
+/** Tells ledgers of different installations apart, whose hashes cannot be compared; says nothing of the salt. */
+export function saltMark(salt: string): string {
+  return createHash('sha256').update(`ledger ${salt}`).digest('hex').slice(0, 16)
 }
 
 /** Says that nothing of a person is left. */
@@ -106,16 +158,10 @@ async function tellAll(transaction: Queries): Promise<void> {
   await transaction.query(`SELECT pg_notify($1, '')`, [FORGOTTEN_CHANNEL])
 }
 
-async function makeSalt(transaction: Queries): Promise<void> {
-  await transaction.query(
-    `INSERT INTO forgetting_salt (salt) VALUES (decode($1, 'hex')) ON CONFLICT (is_only) DO NOTHING`,
-    [randomBytes(SALT_BYTES).toString('hex')]
-  )
-}
-
 const ENTER = `
   INSERT INTO forgotten AS f (name_hash, person_id, forgotten_at)
   SELECT ${nameHashSql('$1::text', 's.salt')}, $2::text::bigint, now() FROM forgetting_salt AS s
   ON CONFLICT (name_hash) DO UPDATE
-  SET person_id = coalesce(excluded.person_id, f.person_id), forgotten_at = excluded.forgotten_at, done_at = NULL
+  SET person_id = coalesce(excluded.person_id, f.person_id), forgotten_at = excluded.forgotten_at, done_at = NULL,
+    returned_at = NULL
   RETURNING encode(f.name_hash, 'hex') AS name_hash`

@@ -1,5 +1,6 @@
 import type { ClickHouse } from '@gamenet/engines'
 import { projections } from '@gamenet/projector'
+import type { LedgerEntry } from './ledger.js'
 import { pause } from './pause.js'
 
 type Lane = ClickHouse['control']
@@ -50,6 +51,37 @@ export async function namesInTables(
     for (const { name, hash } of rows) found.set(String(hash), String(name))
   }
   return [...found].map(([nameHash, userKey]) => ({ nameHash, userKey }))
+}
+
+/** Whether any table has a row of a user. */
+export async function isKnownToTables(tables: Lane, userKey: string): Promise<boolean> {
+  for (const { table, columns } of await nameColumns(tables)) {
+    const condition = columns.map((column) => `n.${column} = {name: String}`).join(' OR ')
+    const rows = await tables.rows(`SELECT 1 AS one FROM ${table} AS n WHERE ${condition} LIMIT 1`, { name: userKey })
+    if (rows.length > 0) return true
+  }
+  return false
+}
+
+/** The forgettings that these tables were cleaned of. */
+export async function cleanedOf(tables: Lane): Promise<LedgerEntry[]> {
+  const rows = await tables.rows(
+    `SELECT f.name_hash AS nameHash, toUnixTimestamp64Milli(max(f.forgotten_at)) AS forgottenAtMs
+     FROM forgotten AS f GROUP BY f.name_hash ORDER BY f.name_hash`
+  )
+  return rows.map(({ nameHash, forgottenAtMs }) => ({
+    nameHash: String(nameHash),
+    forgottenAtMs: Number(forgottenAtMs)
+  }))
+}
+
+/** Says in the tables themselves that they are clean of these, so that an older copy of them tells that it is not. */
+export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[]): Promise<void> {
+  const lines = entries.map(({ nameHash, forgottenAtMs }) => {
+    const forgottenAt = new Date(forgottenAtMs).toISOString().slice(0, -1).replace('T', ' ')
+    return `${JSON.stringify([nameHash, forgottenAt])}\n`
+  })
+  await tables.insert('forgotten', ['name_hash', 'forgotten_at'], new TextEncoder().encode(lines.join('')))
 }
 
 /**

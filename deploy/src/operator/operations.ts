@@ -1,5 +1,6 @@
 import { RebuildStatus, type Rebuilds } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
+import type { BackupProgress, BackupReport } from './backups.js'
 
 /*
  * What operators can ask of a service. The same in the process itself (`service.ts`), on the operator port
@@ -127,6 +128,8 @@ export type ForgetProgress = z.infer<typeof ForgetProgress>
 export const ForgetReport = z.object({
   /** Whether anything was known of the user. */
   wasKnown: z.boolean(),
+  /** Whether they are in the ledger now. */
+  isEntered: z.boolean(),
   /** Rows that were deleted from the write side. */
   rowsOfWrites: z.int(),
   /** Rows that were deleted from event tables and read tables. */
@@ -139,7 +142,9 @@ export const Forgetting = z.object({
   nameHash: z.string(),
   forgottenAt: Instant,
   /** Null while it is under way. */
-  doneAt: Instant.nullable()
+  doneAt: Instant.nullable(),
+  /** When they came back, as somebody new. */
+  returnedAt: Instant.nullable()
 })
 export type Forgetting = z.infer<typeof Forgetting>
 
@@ -157,8 +162,17 @@ export type Operations = {
     content: AsyncIterable<Uint8Array>,
     onProgress: (progress: ImportProgress) => void
   ): Promise<ImportReport>
-  /** Forgets a user for good. One that is cut off is ended when a service starts. Throws a `UsageError` for no name. */
-  forget(username: string, onProgress: (progress: ForgetProgress) => void): Promise<ForgetReport>
+  /**
+   * Forgets a user for good; one of whom nothing is known only `anyway`. One that is cut off is ended when a service
+   * starts. Throws a `UsageError` for no name.
+   */
+  forget(
+    username: string,
+    options: { readonly anyway: boolean },
+    onProgress: (progress: ForgetProgress) => void
+  ): Promise<ForgetReport>
+  /** Copies all that an embedded service keeps into a directory that is new or empty, given by its absolute path. */
+  backup(directory: string, onProgress: (progress: BackupProgress) => void): Promise<BackupReport>
   /** Of projections; throw a `UsageError` or a `FailureError` where it cannot be done. */
   readonly rebuilds: Rebuilds
   /** Who was forgotten, as hashes. */

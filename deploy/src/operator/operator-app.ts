@@ -109,10 +109,22 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
     if (!(request.body instanceof Readable))
       throw new UsageError('The username is the body, as application/octet-stream.')
     const username = await text(request.body)
+    const { anyway } = z.object({ anyway: z.enum(['true', 'false']).default('false') }).parse(request.query)
     return reply.type(LINES).send(
       linesOf(
-        (tell) => operations.forget(username, tell),
+        (tell) => operations.forget(username, { anyway: anyway === 'true' }, tell),
         (error) => logger.error({ err: error }, 'forgetting failed')
+      )
+    )
+  })
+  app.post('/backup', (request, reply) => {
+    const query = z.object({ directory: z.string() }).safeParse(request.query)
+    if (!query.success) throw new UsageError('The query parameter directory must be the absolute path of a directory.')
+    const { directory } = query.data
+    return reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.backup(directory, tell),
+        (error) => logger.error({ err: error, directory }, 'a backup failed')
       )
     )
   })

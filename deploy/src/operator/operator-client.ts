@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import { BackupProgress, BackupReport } from './backups.js'
 import {
   ForgetProgress,
   ForgetReport,
@@ -24,6 +25,7 @@ const lineOf = <Progress, Report>(progress: z.ZodType<Progress>, report: z.ZodTy
   z.union([z.object({ progress }), z.object({ report }), z.object({ error: z.string(), usage: z.boolean() })])
 const ImportLine = lineOf(ImportProgress, ImportReport)
 const ForgetLine = lineOf(ForgetProgress, ForgetReport)
+const BackupLine = lineOf(BackupProgress, BackupReport)
 const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
 
 /** The operations of a service that runs elsewhere, over its operator port. */
@@ -41,8 +43,14 @@ export function operatorClient(operatorUrl: string): Operations {
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
     rebuilds: rebuildClient(ask),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
-    forget: (username, onProgress) =>
-      follow(operatorUrl, '/forget', [Buffer.from(username)], ForgetLine, onProgress, 'forgetting'),
+    forget: (username, { anyway }, onProgress) => {
+      const path = `/forget?anyway=${anyway}`
+      return follow(operatorUrl, path, [Buffer.from(username)], ForgetLine, onProgress, 'forgetting')
+    },
+    backup: (directory, onProgress) => {
+      const path = `/backup?${new URLSearchParams({ directory })}`
+      return follow(operatorUrl, path, null, BackupLine, onProgress, 'backup')
+    },
     import: (importRequest, content, onProgress) => {
       const path = `/import?request=${encodeURIComponent(JSON.stringify(importRequest))}`
       return follow(operatorUrl, path, content, ImportLine, onProgress, 'import')

@@ -8,6 +8,7 @@ import {
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
+import { unfreeze } from '../backup/freeze.js'
 import { type Config, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
 import { type KafkaSasl, type LogChoice, type OpenLog, openLog } from './log.js'
@@ -18,6 +19,8 @@ const DAY_MS = 86_400_000
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */
 export type Engines = {
   readonly directory: DataDirectory | undefined
+  /** Whether all three keep their files in that directory. */
+  readonly isEmbedded: boolean
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
@@ -50,12 +53,16 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
   const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
     parts.add(engine, () => engine.close())
   try {
-    const isEmbedded = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
-    const directory = isEmbedded || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
+    const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
+    const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
+      (server) => server === undefined
+    )
+    const directory = needsDirectory || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
     if (directory !== undefined) {
       parts.add(directory, () => directory.release())
-      // What a killed process left half received.
+      // What a killed process left half received, or half copied.
       await rm(directory.part('uploads'), { recursive: true, force: true })
+      await unfreeze(directory.part('tables'))
     }
     const part = (name: string) => directory?.part(name) ?? name
     const logChoice = choiceOf(config, part('log'))
@@ -80,7 +87,18 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    return { directory, log, logChoice, clickhouse, postgres, writes, migrateWrites, names, close: () => parts.close() }
+    return {
+      directory,
+      isEmbedded,
+      log,
+      logChoice,
+      clickhouse,
+      postgres,
+      writes,
+      migrateWrites,
+      names,
+      close: () => parts.close()
+    }
   } catch (error) {
     await parts.close()
     throw error

@@ -1,4 +1,4 @@
-import { openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
+import { type EmbeddedLog, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
@@ -30,7 +30,12 @@ export type KafkaSasl =
   | ({ readonly mechanism: 'scram-sha-256' } & Credentials)
   | ({ readonly mechanism: 'scram-sha-512' } & Credentials)
 
-export type OpenLog = Log & LogReader & { close(): Promise<void> }
+export type OpenLog = Log &
+  LogReader & {
+    close(): Promise<void>
+    /** Of an embedded log alone. */
+    readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo'>
+  }
 
 /** The consumer group of all projectors of one installation. */
 const LOADER_GROUP = 'gamenet-loader'
@@ -42,7 +47,8 @@ const LOADER_GROUP = 'gamenet-loader'
 export async function openLog(choice: LogChoice, role: string, group?: string): Promise<OpenLog> {
   if (choice.engine === 'lmdb') {
     const { path, epoch, retentionMs } = choice
-    return openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
+    const log = openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
+    return { ...log, files: log }
   }
   const { brokers, topicPrefix, partitions, replicationFactor, ssl, sasl, epoch, retentionMs } = choice
   const log = await openKafkaLog({

@@ -25,8 +25,10 @@ import type {
   SettledReport,
   Status
 } from '../operator/operations.js'
+import { backupOperation } from './backup-operation.js'
 import type { Demo } from './demo.js'
 import type { Engines } from './engines.js'
+import { keepLedger } from './forget-again.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import { VERSION } from './version.js'
 
@@ -61,6 +63,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
   const applied = [...needs.applied]
   const underWay = new Set<Promise<unknown>>()
   const all = { ...needs, signal: stopping.signal }
+  const backup = backupOperation(needs.engines, stopping.signal)
   const tracked = async <Answer>(work: Promise<Answer>): Promise<Answer> => {
     underWay.add(work)
     try {
@@ -82,12 +85,14 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
       status: async () => ({ ...(await statusOf(all)), startedAt }),
       settled: (timeoutMs) => trackedWithLog(() => settled(all, timeoutMs)),
       scrape: async (source, onProgress) => await scrape(needs.ingest, source, onProgress),
-      forget: (username, onProgress) => trackedWithLog(() => forgetUser(all, username, onProgress)),
+      forget: (username, options, onProgress) => trackedWithLog(() => forgetUser(all, username, options, onProgress)),
+      backup: (directory, onProgress) => tracked(backup(directory, onProgress)),
       forgettings: async () =>
-        (await readLedger(await needs.engines.writes())).map(({ nameHash, forgottenAt, doneAt }) => ({
+        (await readLedger(await needs.engines.writes())).map(({ nameHash, forgottenAt, doneAt, returnedAt }) => ({
           nameHash,
           forgottenAt: forgottenAt.toISOString(),
-          doneAt: doneAt?.toISOString() ?? null
+          doneAt: doneAt?.toISOString() ?? null,
+          returnedAt: returnedAt?.toISOString() ?? null
         })),
       import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
       rebuilds: rebuildOperations(needs.projector),
@@ -112,11 +117,15 @@ const FORGET_SETTLED_MS = 600_000
 async function forgetUser(
   needs: Needs,
   username: string,
+  { anyway }: { readonly anyway: boolean },
   onProgress: (progress: ForgetProgress) => void
 ): Promise<ForgetReport> {
   const name = Username.safeParse(username)
   if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
-  return await forget(await forgetNeeds(needs, onProgress), name.data)
+  const asked = await forgetNeeds(needs, onProgress)
+  const report = await forget(asked, name.data, anyway)
+  await keepLedger(needs.engines)
+  return report
 }
 
 async function forgetNeeds(

@@ -13,6 +13,7 @@ import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
+import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
 import type { LoaderWorkerData } from './loader-worker.js'
 import { addPages, serviceAuthFile } from './pages.js'
@@ -80,7 +81,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     (engines) => engines.close()
   )
   addEngineMetrics(registry, engines)
-  const applied = await migrate(engines.clickhouse.control)
+  const applied = await prepareTables(engines, role, logger)
   const dataVersions = new DataVersions({
     tables: engines.clickhouse.control,
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
@@ -142,6 +143,13 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     demoUser: demo?.person ?? null,
     close: () => parts.close()
   }
+}
+
+/** The names of the migrations that were applied. */
+async function prepareTables(engines: Engines, role: Role, logger: Logger): Promise<string[]> {
+  const applied = await migrate(engines.clickhouse.control)
+  await forgetAgain(engines, role, logger)
+  return applied
 }
 
 function requireRealEngines(config: Config, role: Role): void {

@@ -68,7 +68,8 @@ async function makePersons(transaction: WriteSide, userKeys: readonly string[]):
      SELECT n.user_key, decode(n.seal_key, 'hex')
      FROM unnest($1::text[], $2::text[]) AS n (user_key, seal_key)
      WHERE NOT EXISTS (
-       SELECT FROM forgotten AS f, forgetting_salt AS s WHERE f.name_hash = ${nameHashSql('n.user_key', 's.salt')})
+       SELECT FROM forgotten AS f, forgetting_salt AS s
+       WHERE f.name_hash = ${nameHashSql('n.user_key', 's.salt')} AND f.returned_at IS NULL)
      ORDER BY n.user_key
      ON CONFLICT (user_key) DO NOTHING`,
     [userKeys, sealKeysHex]

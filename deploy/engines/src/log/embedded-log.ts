@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
+import { copyLog, headsOf, type LogHead } from './copy-log.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
 
@@ -69,6 +70,10 @@ export type EmbeddedLog = {
   }): Promise<void>
   /** Does nothing: this log keeps no lag figures of its own. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
+  /** Where all partitions end now, of whatever topic. */
+  heads(): readonly LogHead[]
+  /** Copies the log, as far as these heads, into a directory that is made; what is appended meanwhile is not in it. */
+  copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /** Applies the retention now instead of at the next append after a minute. */
   trim(): Promise<void>
   /** Waits for appends under way, ends all `consume` calls, closes the file. Later calls reject. */
@@ -121,6 +126,15 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     },
     async commit() {
       refuseWhenClosed()
+    },
+    heads() {
+      refuseWhenClosed()
+      store.batches.resetReadTxn()
+      return headsOf(store.batches)
+    },
+    async copyTo(directory, heads) {
+      refuseWhenClosed()
+      await copyLog(store.root, directory, heads)
     },
     async trim() {
       refuseWhenClosed()

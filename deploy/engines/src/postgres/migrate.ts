@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import Postgrator from 'postgrator'
 import type { Postgres } from './postgres.js'
@@ -32,6 +33,10 @@ export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS)
     }
     return (await postgrator.migrate()).map(({ filename }) => filename.replace(/^.*[\\/]|\.sql$/g, ''))
   })
+
+/** The number of the newest migration that this program has. */
+export const newestMigration = async (directory: URL = MIGRATIONS): Promise<number> =>
+  Math.max(...(await readdir(directory)).map((name) => Number(/^(\d+)\.do\..*\.sql$/.exec(name)?.[1] ?? 0)))
 
 /** A path as a pattern that matches it alone, whatever characters a folder's name has. */
 const patternOf = (path: string): string => path.replaceAll('\\', '/').replace(/[?*()[\]{}]/g, '[$&]')

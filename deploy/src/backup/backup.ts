@@ -1,0 +1,240 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative } from 'node:path'
+import { promisify } from 'node:util'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
+import type { EmbeddedLog } from '@gamenet/engines/log'
+import { FailureError, UsageError } from '../config.js'
+import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
+import type { BackupProgress, BackupReport } from '../operator/backups.js'
+import { VERSION } from '../service/version.js'
+import { copyFiles } from './copy.js'
+import { bytesOfTables, type Frozen, freezeTables, unfreeze } from './freeze.js'
+import {
+  BACKUP_FORMAT,
+  DATA_FOLDER,
+  ENTRIES_FILE,
+  type Entry,
+  hashOfFile,
+  MANIFEST_FILE,
+  type Manifest
+} from './manifest.js'
+
+export type BackupNeeds = {
+  readonly directory: DataDirectory
+  readonly log: Pick<EmbeddedLog, 'heads' | 'copyTo'>
+  readonly clickhouse: Pick<ClickHouse, 'control' | 'version'>
+  readonly writes: Postgres
+  readonly onProgress: (progress: BackupProgress) => void
+  readonly signal: AbortSignal
+}
+
+/** Stands in a backup that is not whole. */
+const UNFINISHED_FILE = 'unfinished'
+/** What is left free beside what the backup takes: the service goes on writing. */
+const SPARE_BYTES = 256 * 1024 * 1024
+/** Parts of the data directory that are copied by what they are, or that are of no use to another process. */
+const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads']
+
+/**
+ * Copies everything that a service keeps, while it works, so that a service that starts on the copy answers as this one
+ * does. Whole or not at all: it is made beside `target`, and renamed.
+ *
+ * Order: tables, checkpoints first → write side, and in the same instant where the log ends → log, up to there. So the log
+ * has all that the tables were made of; what the outbox no longer has is in the log; and whoever the log's events are
+ * about has a key. What the tables lack is loaded by the service that starts.
+ */
+export async function backUp(needs: BackupNeeds, target: string): Promise<BackupReport> {
+  const begun = performance.now()
+  const { directory } = needs
+  await refuseTarget(target, directory.path)
+  const needed = await bytesOf(needs)
+  await refuseLowDisk(dirname(target), needed)
+  const draft = join(dirname(target), `${basename(target)}.unfinished`)
+  await removeUnfinished(draft)
+  // It has the keys of people, and what they wrote.
+  await mkdir(draft, { mode: 0o700 })
+  await mkdir(join(draft, DATA_FOLDER))
+  try {
+    await writeFile(join(draft, UNFINISHED_FILE), '')
+    const manifest = await fill(needs, draft, needed)
+    await writeFile(join(draft, MANIFEST_FILE), `${JSON.stringify(manifest)}\n`)
+    needs.onProgress({ phase: 'flushing', bytes: manifest.bytes, bytesTotal: manifest.bytes })
+    await flush(draft)
+    await rm(join(draft, UNFINISHED_FILE))
+    await rmdir(target).catch(ignoreAbsent)
+    await rename(draft, target)
+    const { createdAt, files, bytes } = manifest
+    return { directory: target, createdAt, files, bytes, tookMs: Math.round(performance.now() - begun) }
+  } catch (error) {
+    await rm(draft, { recursive: true, force: true })
+    throw sentenceOf(error, target)
+  } finally {
+    await unfreeze(directory.part('tables'))
+  }
+}
+
+async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<Manifest> {
+  const { directory, log, clickhouse, writes, onProgress, signal } = needs
+  const root = join(draft, DATA_FOLDER)
+  const list = join(draft, ENTRIES_FILE)
+  const total = { files: 0, bytes: 0 }
+  const copy = async (phase: BackupProgress['phase'], trees: { from: string; to: string }[]) => {
+    let done = total.bytes
+    const onBytes = (bytes: number) => {
+      done += bytes
+      onProgress({ phase, bytes: done, bytesTotal: Math.max(done, needed) })
+    }
+    const { files, bytes } = await copyFiles({ kind: 'trees', root, list, trees }, { signal, onBytes })
+    total.files += files
+    total.bytes += bytes
+  }
+  // Journals of what was appended to the log: never ahead of it.
+  const rest = (await readdir(directory.path)).filter(
+    (name) => !NOT_COPIED.includes(name) && !name.startsWith(OWNER_FILE)
+  )
+  await copy(
+    'journals',
+    rest.map((name) => ({ from: directory.part(name), to: name }))
+  )
+  onProgress({ phase: 'tables', bytes: total.bytes, bytesTotal: needed })
+  const migrations = await migrationsOf(clickhouse.control, writes)
+  const frozen = await freezeTables(clickhouse.control, directory.part('tables'), `backup${Date.now()}`)
+  await writes.script('CHECKPOINT')
+  const createdAt = new Date().toISOString()
+  // Nobody else is answered by the write side until this ends, so that its files stay as they are.
+  const heads = await writes.transaction(async (transaction) => {
+    await transaction.query('SELECT 1')
+    const ends = log.heads()
+    await copy('writes', [{ from: directory.part('writes'), to: 'writes' }])
+    return ends
+  })
+  await writeTexts(frozen, root, list, total)
+  await copy(
+    'tables',
+    frozen.trees.map(({ from, to }) => ({ from, to: join('tables', to) }))
+  )
+  onProgress({ phase: 'log', bytes: total.bytes, bytesTotal: Math.max(total.bytes, needed) })
+  const logCopy = join(draft, 'log')
+  await log.copyTo(logCopy, heads)
+  await copy('log', [{ from: join(logCopy, 'data.mdb'), to: 'log/data.mdb' }])
+  await rm(logCopy, { recursive: true })
+  return {
+    format: BACKUP_FORMAT,
+    program: VERSION,
+    dataFormat: DATA_FORMAT,
+    tablesVersion: await clickhouse.version(),
+    migrations,
+    createdAt,
+    ...total,
+    sha256: await hashOfFile(list)
+  }
+}
+
+async function writeTexts(
+  { texts }: Frozen,
+  root: string,
+  list: string,
+  total: { files: number; bytes: number }
+): Promise<void> {
+  const entries: Entry[] = []
+  for (const [name, text] of texts) {
+    const path = join('tables', name)
+    const bytes = Buffer.from(text)
+    await mkdir(dirname(join(root, path)), { recursive: true })
+    await writeFile(join(root, path), bytes)
+    entries.push({ path, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') })
+    total.files += 1
+    total.bytes += bytes.length
+  }
+  await appendFile(list, entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''))
+}
+
+async function migrationsOf(tables: ClickHouse['control'], writes: Postgres): Promise<Manifest['migrations']> {
+  const names = await tables.rows('SELECT DISTINCT m.name AS name FROM schema_migration AS m ORDER BY name')
+  const [newest] = await writes.query<{ version: number }>(
+    'SELECT max(m.version)::int AS version FROM schema_migration AS m'
+  )
+  return { tables: names.map(({ name }) => String(name)), writes: newest?.version ?? 0 }
+}
+
+async function refuseTarget(target: string, dataDirectory: string): Promise<void> {
+  if (!isAbsolute(target)) throw new UsageError(`The backup's directory must be an absolute path; got ${target}.`)
+  for (const [inner, outer] of [
+    [target, dataDirectory],
+    [dataDirectory, target]
+  ] as const) {
+    const way = relative(outer, inner)
+    if (way === '' || !(way.startsWith('..') || isAbsolute(way))) {
+      throw new UsageError(
+        `The backup cannot be made at ${target}: the data directory is ${dataDirectory}. Give a directory apart from it, best on another disk.`
+      )
+    }
+  }
+  const names = await readdir(target).catch(ignoreAbsent)
+  if (names !== undefined && names.length > 0) {
+    throw new FailureError(
+      `${target} holds something already (${names[0]}); a backup goes into a directory that is new or empty. Give another one, or remove it.`
+    )
+  }
+  await mkdir(dirname(target), { recursive: true })
+}
+
+/** About as much as the copy will have. */
+async function bytesOf({ directory, clickhouse }: BackupNeeds): Promise<number> {
+  let bytes = await bytesOfTables(clickhouse.control)
+  const names = (await readdir(directory.path)).filter((name) => name !== 'tables' && name !== 'uploads')
+  for (const name of names) bytes += await bytesUnder(directory.part(name))
+  return bytes
+}
+
+async function bytesUnder(path: string): Promise<number> {
+  const found = await stat(path).catch(ignoreAbsent)
+  if (found === undefined) return 0
+  if (!found.isDirectory()) return found.size
+  let bytes = 0
+  for (const name of await readdir(path)) bytes += await bytesUnder(join(path, name))
+  return bytes
+}
+
+/** Throws where a disk has not so much room for what comes, and something to spare. */
+export async function refuseLowDisk(folder: string, needed: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  if (free >= needed + SPARE_BYTES) return
+  throw new FailureError(
+    `The disk of ${folder} has ${mib(free)} MiB free; this takes ${mib(needed)} MiB, and ${mib(SPARE_BYTES)} MiB are left for others. Make room, or use another disk.`
+  )
+}
+
+function mib(bytes: number): number {
+  return Math.ceil(bytes / 1024 / 1024)
+}
+
+/** What a backup that was killed has left. */
+async function removeUnfinished(draft: string): Promise<void> {
+  const names = await readdir(draft).catch(ignoreAbsent)
+  if (names === undefined) return
+  if (names.length > 0 && !names.includes(UNFINISHED_FILE)) {
+    throw new FailureError(
+      `${draft} is where the backup would be made, and holds something else (${names[0]}). Move it away.`
+    )
+  }
+  await rm(draft, { recursive: true })
+}
+
+/** Everything on that disk is written to it; where there is no such command, the system does it within a minute. */
+async function flush(folder: string): Promise<void> {
+  await promisify(execFile)('sync', ['-f', folder]).catch(() => undefined)
+}
+
+function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
+  if (error.code !== 'ENOENT') throw error
+}
+
+function sentenceOf(error: unknown, target: string): unknown {
+  if (!(error instanceof Error && 'code' in error)) return error
+  if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') return error
+  return new FailureError(`The disk of ${target} became full; nothing is left there. Make room, or use another disk.`)
+}

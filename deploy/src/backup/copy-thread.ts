@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import {
+  appendFileSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  readSync,
+  symlinkSync,
+  writeSync
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parentPort, workerData } from 'node:worker_threads'
+import { Entry } from './manifest.js'
+
+/*
+ * The thread that copies files and hashes them: it waits for the disk, so that the service need not. It holds a mebibyte
+ * of one file at a time.
+ */
+
+/** What is copied: of a backup, whole trees into it; of a restore, what its list of files says. */
+export type CopyAsked =
+  | {
+      readonly kind: 'trees'
+      /** Under which everything is put. */
+      readonly root: string
+      /** The list of files, which is added to. */
+      readonly list: string
+      /** Files or folders, and where they go under the root. */
+      readonly trees: readonly { readonly from: string; readonly to: string }[]
+    }
+  | { readonly kind: 'listed'; readonly list: string; readonly from: string; readonly root: string }
+
+export type CopyTold =
+  | { readonly kind: 'bytes'; readonly bytes: number }
+  | { readonly kind: 'done'; readonly files: number; readonly bytes: number }
+  /** A file is not what the list says. */
+  | { readonly kind: 'differs'; readonly why: string }
+
+const CHUNK_BYTES = 1024 * 1024
+const TELL_BYTES = 16 * CHUNK_BYTES
+
+class Differs extends Error {}
+
+const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+const total = { files: 0, bytes: 0 }
+let untold = 0
+
+if (parentPort === null) throw new Error('this runs as a thread alone')
+const port = parentPort
+const tell = (told: CopyTold): void => port.postMessage(told)
+
+function copyTree(root: string, from: string, to: string, add: (entry: Entry) => void): void {
+  const found = lstatSync(from)
+  if (found.isSymbolicLink()) add({ path: to, link: readlinkSync(from) })
+  else if (found.isFile()) add({ path: to, ...copyFile(from, join(root, to)) })
+  else if (found.isDirectory()) {
+    const names = readdirSync(from)
+    if (names.length === 0) add({ path: to, isFolder: true })
+    for (const name of names) copyTree(root, join(from, name), `${to}/${name}`, add)
+  }
+}
+
+function copyFile(from: string, to: string): { bytes: number; sha256: string } {
+  mkdirSync(dirname(to), { recursive: true })
+  const source = openSync(from, 'r')
+  try {
+    const target = openSync(to, 'wx')
+    try {
+      const hash = createHash('sha256')
+      let bytes = 0
+      for (;;) {
+        const read = readSync(source, chunk)
+        if (read === 0) break
+        const part = chunk.subarray(0, read)
+        hash.update(part)
+        for (let written = 0; written < read; ) written += writeSync(target, part, written)
+        bytes += read
+        count(read)
+      }
+      total.files += 1
+      return { bytes, sha256: hash.digest('hex') }
+    } finally {
+      closeSync(target)
+    }
+  } finally {
+    closeSync(source)
+  }
+}
+
+function count(bytes: number): void {
+  total.bytes += bytes
+  untold += bytes
+  if (untold < TELL_BYTES) return
+  tell({ kind: 'bytes', bytes: untold })
+  untold = 0
+}
+
+function copyTrees({ root, list, trees }: Extract<CopyAsked, { kind: 'trees' }>): void {
+  const lines: string[] = []
+  for (const { from, to } of trees) {
+    copyTree(root, from, to, (entry) => {
+      lines.push(`${JSON.stringify(entry)}\n`)
+      if (lines.length >= 1000) appendFileSync(list, lines.splice(0).join(''))
+    })
+  }
+  appendFileSync(list, lines.join(''))
+}
+
+/** The list was compared with its own hash; a path that leads out of the root would still be none of ours. */
+function copyListed({ list, from, root }: Extract<CopyAsked, { kind: 'listed' }>): void {
+  for (const line of readFileSync(list, 'utf8').split('\n')) {
+    if (line === '') continue
+    const entry = Entry.parse(JSON.parse(line))
+    const { path } = entry
+    if (path.startsWith('/') || path.split('/').includes('..')) throw new Differs(`${path} leads out of it`)
+    const target = join(root, path)
+    if ('isFolder' in entry) mkdirSync(target, { recursive: true })
+    else if ('link' in entry) {
+      mkdirSync(dirname(target), { recursive: true })
+      symlinkSync(entry.link, target)
+    } else {
+      const copied = copyThere(join(from, path), target, path)
+      if (copied.bytes !== entry.bytes || copied.sha256 !== entry.sha256) {
+        throw new Differs(`${path} has ${copied.bytes} bytes that are not the ${entry.bytes} that were written`)
+      }
+    }
+  }
+}
+
+function copyThere(from: string, to: string, path: string): { bytes: number; sha256: string } {
+  try {
+    return copyFile(from, to)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw new Differs(`${path} is missing`)
+    throw error
+  }
+}
+
+const asked = workerData as CopyAsked
+try {
+  if (asked.kind === 'trees') copyTrees(asked)
+  else copyListed(asked)
+  tell({ kind: 'bytes', bytes: untold })
+  tell({ kind: 'done', ...total })
+} catch (error) {
+  if (!(error instanceof Differs)) throw error
+  tell({ kind: 'differs', why: error.message })
+}

@@ -1,0 +1,31 @@
+import { Worker } from 'node:worker_threads'
+import type { CopyAsked, CopyTold } from './copy-thread.js'
+
+export type Copied = { readonly files: number; readonly bytes: number; readonly differs: string | null }
+
+/** Copies in a thread of its own; rejects with the signal's reason when that aborts, and with what the disk says. */
+export function copyFiles(
+  asked: CopyAsked,
+  { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: (bytes: number) => void }
+): Promise<Copied> {
+  return new Promise((resolve, reject) => {
+    signal.throwIfAborted()
+    const worker = new Worker(new URL('./copy-thread.js', import.meta.url), { workerData: asked })
+    const abort = (): void => {
+      void worker.terminate()
+    }
+    let copied: Copied | undefined
+    signal.addEventListener('abort', abort, { once: true })
+    worker.on('message', (told: CopyTold) => {
+      if (told.kind === 'bytes') onBytes(told.bytes)
+      else if (told.kind === 'done') copied = { files: told.files, bytes: told.bytes, differs: null }
+      else copied = { files: 0, bytes: 0, differs: told.why }
+    })
+    worker.on('error', reject)
+    worker.on('exit', () => {
+      signal.removeEventListener('abort', abort)
+      if (copied !== undefined) resolve(copied)
+      else reject(signal.aborted ? signal.reason : new Error('the thread that copies files has ended'))
+    })
+  })
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { FailureError } from '../config.js'
+
+/*
+ * backup     a directory: `backup.json`, `files.ndjson`, and `data/`, which is what a data directory holds
+ * manifest   `backup.json`: what wrote the backup, when, how large it is, and the hash of the list of files
+ * entry      one line of `files.ndjson`
+ */
+
+export const MANIFEST_FILE = 'backup.json'
+export const ENTRIES_FILE = 'files.ndjson'
+export const DATA_FOLDER = 'data'
+
+/** Rises when an older program could no longer restore what this one backs up. */
+export const BACKUP_FORMAT = 1
+
+export const Manifest = z.object({
+  format: z.int(),
+  program: z.string(),
+  /** Format of the data directory. */
+  dataFormat: z.int(),
+  /** Of the engine that wrote the tables. */
+  tablesVersion: z.string(),
+  /** Migrations that tables and write side have. */
+  migrations: z.object({ tables: z.array(z.string()), writes: z.int() }),
+  /** Everything acknowledged before is in the backup. */
+  createdAt: z.string(),
+  files: z.int(),
+  bytes: z.int(),
+  /** SHA-256 of the list of files. */
+  sha256: z.string()
+})
+export type Manifest = z.infer<typeof Manifest>
+
+/** Paths are relative to `data/`. Folders are named where they are empty. */
+export const Entry = z.union([
+  z.object({ path: z.string(), bytes: z.int(), sha256: z.string() }),
+  z.object({ path: z.string(), link: z.string() }),
+  z.object({ path: z.string(), isFolder: z.literal(true) })
+])
+export type Entry = z.infer<typeof Entry>
+
+/** Throws a `FailureError` where there is no whole backup, or one of a newer program. */
+export async function readManifest(directory: string): Promise<Manifest> {
+  const file = join(directory, MANIFEST_FILE)
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  if (text === undefined) {
+    throw new FailureError(
+      `${directory} holds no whole backup: there is no ${MANIFEST_FILE} in it. Give the directory that \`gamenet backup\` made.`
+    )
+  }
+  const format = z.object({ format: z.int(), program: z.string() }).safeParse(jsonOf(text))
+  if (format.success && format.data.format > BACKUP_FORMAT) {
+    throw new FailureError(
+      `The backup ${directory} has format ${format.data.format}, written by version ${format.data.program}; this program reads formats up to ${BACKUP_FORMAT}. Restore it with that version.`
+    )
+  }
+  const manifest = Manifest.safeParse(jsonOf(text))
+  if (!manifest.success) throw damaged(directory, `${MANIFEST_FILE} cannot be read`)
+  if ((await hashOfFile(join(directory, ENTRIES_FILE)).catch(() => '')) !== manifest.data.sha256) {
+    throw damaged(directory, `${ENTRIES_FILE} is not the one that was written with it`)
+  }
+  return manifest.data
+}
+
+export function damaged(directory: string, why: string): FailureError {
+  return new FailureError(
+    `The backup ${directory} is damaged: ${why}. Nothing was restored; take another copy of it, or an older backup.`
+  )
+}
+
+export async function hashOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of createReadStream(path)) hash.update(chunk)
+  return hash.digest('hex')
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

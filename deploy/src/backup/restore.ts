@@ -1,0 +1,128 @@
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
+import { readMigrations } from '@gamenet/projector'
+import { FailureError, UsageError } from '../config.js'
+import { DATA_FORMAT, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
+import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../forgetting/ledger-file.js'
+import { refuseLowDisk } from './backup.js'
+import { copyFiles } from './copy.js'
+import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from './manifest.js'
+
+export type RestoreAsked = {
+  readonly backup: string
+  readonly dataDirectory: string
+  /** A data directory, or a copy of its ledger: who was forgotten since. */
+  readonly ledger: string | undefined
+  readonly onProgress: (bytes: number, bytesTotal: number) => void
+  readonly signal: AbortSignal
+}
+
+export type RestoreReport = {
+  readonly dataDirectory: string
+  readonly createdAt: string
+  readonly files: number
+  readonly bytes: number
+  /** Forgettings of the ledger that the backup does not have; null where no ledger was given. */
+  readonly toForget: number | null
+  readonly tookMs: number
+}
+
+/** What a data directory may hold that a backup is restored into; `lost+found` is a file system's own. */
+const MAY_BE_THERE = ['lost+found']
+
+/**
+ * Puts a backup into a data directory that is new or empty. All files are compared with their hashes while they are copied;
+ * until the last of them is there, no service starts on the directory.
+ */
+export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
+  const begun = performance.now()
+  const backup = resolve(asked.backup)
+  const path = resolve(asked.dataDirectory)
+  const manifest = await readManifest(backup)
+  await refuseNewer(backup, manifest)
+  const ledger = asked.ledger === undefined ? undefined : await readLedgerFile(asked.ledger)
+  await refuseFilled(path)
+  await mkdir(path, { recursive: true })
+  await refuseLowDisk(path, manifest.bytes)
+  const directory = await takeDataDirectory(path, 'chdb', 'restore')
+  try {
+    await writeFile(directory.part(RESTORING_FILE), `${backup}\n`)
+    await empty(path)
+    await copyIn(asked, { backup, path, manifest })
+    const toForget = ledger === undefined ? null : await takeIn(directory.part('writes'), ledger)
+    await rm(directory.part(RESTORING_FILE))
+    const { createdAt, files, bytes } = manifest
+    return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
+  } catch (error) {
+    await empty(path)
+    await rm(directory.part(RESTORING_FILE), { force: true })
+    throw error
+  } finally {
+    await directory.release()
+  }
+}
+
+async function copyIn(
+  { onProgress, signal }: RestoreAsked,
+  { backup, path, manifest }: { readonly backup: string; readonly path: string; readonly manifest: Manifest }
+): Promise<void> {
+  let done = 0
+  const list = join(backup, ENTRIES_FILE)
+  const { differs } = await copyFiles(
+    { kind: 'listed', list, from: join(backup, DATA_FOLDER), root: path },
+    {
+      signal,
+      onBytes: (bytes) => {
+        done += bytes
+        onProgress(done, manifest.bytes)
+      }
+    }
+  )
+  if (differs !== null) throw damaged(backup, differs)
+}
+
+async function takeIn(dir: string, ledger: LedgerFile): Promise<number> {
+  const writes = await openPglite({ dir })
+  try {
+    await migratePostgres(writes)
+    return await takeLedgerIn(writes, ledger)
+  } finally {
+    await writes.close()
+  }
+}
+
+async function refuseNewer(backup: string, { program, dataFormat, migrations }: Manifest): Promise<void> {
+  const known = new Set((await readMigrations()).map(({ name }) => name))
+  const unknown = [
+    ...(dataFormat > DATA_FORMAT ? [`format ${dataFormat} of the data directory`] : []),
+    ...migrations.tables.filter((name) => !known.has(name)).map((name) => `the migration ${name} of the tables`),
+    ...(migrations.writes > (await newestMigration()) ? [`migration ${migrations.writes} of the write side`] : [])
+  ]
+  if (unknown.length === 0) return
+  throw new FailureError(
+    `The backup ${backup} was made by a newer program (version ${program}): this one does not know ${unknown.join(', ')}. Restore it with that program.`
+  )
+}
+
+async function refuseFilled(path: string): Promise<void> {
+  const names = await readdir(path).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return []
+    if (error.code === 'ENOTDIR') throw new UsageError(`DATA_DIR ${path} is a file; give it a folder.`)
+    throw error
+  })
+  if (names.includes(RESTORING_FILE)) return
+  const found = names.filter((name) => !MAY_BE_THERE.includes(name))
+  if (found.length === 0) return
+  throw new FailureError(
+    `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` takes from it who was forgotten since the backup.`
+  )
+}
+
+/** But for what says whose it is. */
+async function empty(path: string): Promise<void> {
+  const keep = [OWNER_FILE, RESTORING_FILE, ...MAY_BE_THERE]
+  for (const name of await readdir(path)) {
+    if (!keep.includes(name)) await rm(join(path, name), { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,31 @@
+import { resolve } from 'node:path'
+import type { Command } from 'commander'
+import { FailureError, UsageError } from '../config.js'
+import { showBytes } from './byte-progress.js'
+import { requireData, withOperations } from './reach.js'
+import { dataExists } from './status.js'
+import { addCommand, print, type Terminal } from './terminal.js'
+
+export function addBackup(program: Command, terminal: Terminal): void {
+  addCommand(program, 'backup', 'copy all that an embedded service keeps, while it works or is stopped')
+    .argument('<dir>', 'where to: a directory that is new or empty, on the machine of the service')
+    .action(async (dir: string, options: { json?: boolean }) => {
+      const config = terminal.config()
+      await requireData(config, await dataExists(config))
+      const progress = showBytes(terminal, options.json !== true)
+      const report = await withOperations(terminal, (operations) =>
+        operations.backup(resolve(dir), ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal))
+      )
+        .catch((error: unknown) => {
+          if (error instanceof UsageError) throw error
+          const reason = error instanceof Error ? error.message : String(error)
+          throw new FailureError(`There is no backup. ${reason}`)
+        })
+        .finally(() => progress.stop())
+      const size = `${report.files} files, ${(report.bytes / 1e6).toFixed(1)} MB`
+      print(terminal, options.json, report, [
+        `Backed up to ${report.directory}: all that was acknowledged before ${report.createdAt}; ${size}, in ${(report.tookMs / 1000).toFixed(1)} s.`,
+        'It has the keys of people and what they wrote: keep it as you keep the service.'
+      ])
+    })
+}

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { type Config, UsageError } from '../config.js'
+import { showBytes } from './byte-progress.js'
+import { addCommand, print, type Terminal } from './terminal.js'
+
+export function addRestore(program: Command, terminal: Terminal): void {
+  addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
+    .argument('<dir>', 'what `gamenet backup` made')
+    .option('--ledger <path>', 'who was forgotten since: the data directory that is replaced, or its forgotten.json')
+    .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
+      const config = terminal.config()
+      refuseServers(config)
+      const progress = showBytes(terminal, options.json !== true)
+      const { restore } = await import('../backup/restore.js')
+      const report = await restore({
+        backup: dir,
+        dataDirectory: config.DATA_DIR,
+        ledger: options.ledger,
+        onProgress: (bytes, bytesTotal) => progress.update('copying', bytes, bytesTotal),
+        signal: new AbortController().signal
+      }).finally(() => progress.stop())
+      const size = `${report.files} files, ${(report.bytes / 1e6).toFixed(1)} MB`
+      print(terminal, options.json, report, [
+        `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${(report.tookMs / 1000).toFixed(1)} s.`,
+        forgettingLine(report.toForget, report.createdAt)
+      ])
+    })
+}
+
+function forgettingLine(toForget: number | null, createdAt: string): string {
+  if (toForget === null)
+    return `Whoever was forgotten after ${createdAt} is known again: forget them again, or restore with --ledger.`
+  if (toForget === 0) return 'The ledger has nobody who was forgotten since.'
+  return `${toForget} forgotten since are forgotten again when the service starts, before it answers.`
+}
+
+/** A service that starts with these would not read what is restored. */
+function refuseServers(config: Config): void {
+  const given = (['KAFKA_BROKERS', 'CLICKHOUSE_URL', 'POSTGRES_URL'] as const).filter(
+    (name) => config[name] !== undefined
+  )
+  if (given.length === 0) return
+  throw new UsageError(
+    `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or restore each server with its own means (docs/operators.md).`
+  )
+}

@@ -1,0 +1,74 @@
+import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Postgres } from '@gamenet/engines'
+import { z } from 'zod'
+import { FailureError } from '../config.js'
+import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
+
+/*
+ * A copy of the ledger beside what the engines keep, and wherever an operator takes it: hashes alone, from which nobody can
+ * tell a name. Put beside an older copy of everything else, it tells whom to forget again.
+ */
+
+/** In the data directory. */
+export const LEDGER_FILE = 'forgotten.json'
+
+const LedgerFile = z.object({
+  format: z.literal(1),
+  /** Hashes of another installation cannot be compared with ours. */
+  saltMark: z.string(),
+  entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), forgottenAtMs: z.int() }))
+})
+export type LedgerFile = z.infer<typeof LedgerFile>
+
+/** Writes the whole ledger, or nothing. */
+export async function keepLedgerFile(writes: Postgres, path: string): Promise<void> {
+  const entries = (await readLedger(writes)).map(({ nameHash, forgottenAt }) => ({
+    nameHash,
+    forgottenAtMs: forgottenAt.getTime()
+  }))
+  const file: LedgerFile = { format: 1, saltMark: saltMark(await readSalt(writes)), entries }
+  const draft = `${path}.new`
+  await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
+  await rename(draft, path)
+}
+
+/** Reads a ledger's file, or that of a data directory. Throws a `FailureError` where there is none. */
+export async function readLedgerFile(path: string): Promise<LedgerFile> {
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false
+  )
+  const file = isFolder ? join(path, LEDGER_FILE) : path
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new FailureError(
+      `The ledger ${file} cannot be read (${code}); give --ledger a data directory, or a copy of its ${LEDGER_FILE}.`
+    )
+  })
+  const parsed = LedgerFile.safeParse(jsonOf(text))
+  if (parsed.success) return parsed.data
+  throw new FailureError(`${file} is no ledger of forgotten people; expected was a copy of a ${LEDGER_FILE}.`)
+}
+
+/**
+ * Takes a ledger in that is newer than the write side: whom it has beyond the write side's own is forgotten again when a
+ * service starts.
+ * @returns how many they are
+ */
+export async function takeLedgerIn(writes: Postgres, ledger: LedgerFile): Promise<number> {
+  if (ledger.saltMark !== saltMark(await readSalt(writes))) {
+    throw new FailureError(
+      `The ledger is of another installation (${ledger.saltMark}); its hashes say nothing here. Give the one of the service that the backup is of.`
+    )
+  }
+  return await addToLedger(writes, ledger.entries)
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod'
+
+/*
+ * What is asked and answered about backups.
+ */
+
+export const BackupProgress = z.object({
+  /** In this order; `flushing` waits for the disk. */
+  phase: z.enum(['journals', 'tables', 'writes', 'log', 'flushing']),
+  bytes: z.int(),
+  /** An estimate until the end. */
+  bytesTotal: z.int()
+})
+export type BackupProgress = z.infer<typeof BackupProgress>
+
+export const BackupReport = z.object({
+  directory: z.string(),
+  /** Everything acknowledged before is in the backup. */
+  createdAt: z.string(),
+  files: z.int(),
+  bytes: z.int(),
+  tookMs: z.int()
+})
+export type BackupReport = z.infer<typeof BackupReport>

@@ -1,0 +1,215 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ClickHouse, migratePostgres, openChdb, type Postgres } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
+import { createPeople, type People, publish, sealKeys } from '@gamenet/ingest'
+import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
+import {
+  achievementUnlockTopic,
+  type PresenceSeen,
+  type ProfileChanged,
+  type ProfileRated,
+  presenceTopic,
+  profileTopic,
+  ratingTopic,
+  topics
+} from '@gamenet/schemas'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import type { Test } from 'tap'
+import type { ForgetNeeds } from '../../src/forgetting/forget.js'
+
+/** Nobody else's texts hold these words. */
+const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
+export const USER = 'ZebraFish'
+const OTHERS = ['ann', 'ben']
+const logger = pino({ level: 'silent' })
+
+export type WorldUnderTest = {
+  readonly folder: string
+  readonly writes: Postgres
+  readonly log: Awaited<ReturnType<typeof openEmbeddedLog>>
+  readonly clickhouse: ClickHouse
+  readonly projector: Projector
+  readonly closeTables: () => Promise<void>
+  readonly people: People
+  readonly registry: Registry
+}
+
+export async function openWorld(t: Test, open: (folder: string) => Promise<Postgres>): Promise<WorldUnderTest> {
+  const folder = t.testdir({})
+  const writes = await open(folder)
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const registry = new Registry()
+  const people = createPeople({ writes: async () => writes, registry })
+  const log = await openEmbeddedLog({ path: join(folder, 'log'), epoch: 1 })
+  t.teardown(() => log.close())
+  const tables = await openTables({ folder, log, writes }, 'tables')
+  t.teardown(() => tables.closeTables())
+  return { folder, writes, log, people, registry, ...tables }
+}
+
+export async function openTables(
+  { folder, log, writes }: Pick<WorldUnderTest, 'folder' | 'log' | 'writes'>,
+  name: string
+) {
+  const clickhouse = await openChdb({ path: join(folder, name) })
+  await migrate(clickhouse.control)
+  const projector = createProjector({
+    tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: clickhouse.rebuild },
+    startReading: readBeside(log, topics),
+    sealKeys: (ids) => sealKeys(writes, ids),
+    registry: new Registry(),
+    logger,
+    onChange: () => undefined
+  })
+  projector.start()
+  const closeTables = async () => {
+    await projector.stop()
+    await clickhouse.close()
+  }
+  return { clickhouse, projector, closeTables }
+}
+
+export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): ForgetNeeds {
+  return {
+    writes,
+    tables: clickhouse.control,
+    settled: () => projector.settled(),
+    onChange: async () => undefined,
+    onProgress: () => undefined,
+    signal: new AbortController().signal,
+    // All that is read here was read before.
+    keysKeptMs: 0
+  }
+}
+
+export function sighting(username: string, minute: number): PresenceSeen {
+  const observedAt = new Date(Date.UTC(2026, 4, 1, 23, 30) + minute * 60_000).toISOString().replace('.000', '')
+  const gamertag = username === USER ? 'Quagga 7' : `${username} plays`
+  return { username, gamertag, state: 'online', game: 'Chess', periodSeconds: 60, observedAt }
+}
+
+/** All that can be known of the user, and of two others who have to do with them. */
+export async function fill(world: WorldUnderTest): Promise<void> {
+  const { writes, log, people, projector } = world
+  const names = [USER, ...OTHERS]
+  const at = '2026-05-02T00:00:00Z'
+  const profiles = names.map((username, number): ProfileChanged => {
+    const bio = username === USER ? 'I like ocelots' : 'hello'
+    return {
+      username,
+      revision: number + 1,
+      changedAt: at,
+      avatar_url: '',
+      avatar_hue: 3,
+      chat_profile_url: '',
+      display_name_override: username === USER ? 'Zebrafish!' : null,
+      linked_gamertag: username === USER ? 'Quagga 7' : '',
+      console_verified: true,
+      bio,
+      social_links: []
+    }
+  })
+  const ratings = names.flatMap((username) =>
+    names
+      .filter((rater) => rater !== username)
+      .map((raterUsername, number): ProfileRated => {
+        const comment = raterUsername === USER ? 'better than lemurs' : 'good'
+        return { username, raterUsername, stars: 4, comment, revision: 10 + number, ratedAt: at }
+      })
+  )
+  for (const { username, linked_gamertag, bio, revision } of profiles) {
+    await writes.query(
+      `INSERT INTO profile (user_key, username, linked_gamertag, bio, revision, changed_at) VALUES ($1, $2, $3, $4, $5, $6)
+       ON CONFLICT (user_key) DO NOTHING`,
+      [username.toLowerCase(), username, linked_gamertag, bio, revision, at]
+    )
+  }
+  for (const rating of ratings.filter((each) => [each.username, each.raterUsername].includes(USER)).slice(0, 3)) {
+    const keys = [rating.username.toLowerCase(), rating.raterUsername.toLowerCase()]
+    await writes.query(
+      `INSERT INTO rating (user_key, rater_key, username, rater, stars, comment, rated_at, revision)
+       VALUES ($1, $2, $3, $4, 4, $5, $6, 1) ON CONFLICT (user_key, rater_key) DO NOTHING`,
+      [...keys, rating.username, rating.raterUsername, rating.comment, at]
+    )
+    await writes.query(`INSERT INTO outbox (topic, people, event) VALUES ('rating', $1, $2)`, [
+      keys,
+      JSON.stringify(rating)
+    ])
+    await writes.query('SELECT pg_notify($1, $2)', ['gamenet_changed', JSON.stringify(['rating', keys[0]])])
+  }
+  const source = { source: '/test' }
+  const sightings = names.flatMap((username) => Array.from({ length: 60 }, (_, minute) => sighting(username, minute)))
+  await publish(log, presenceTopic, sightings, source, people)
+  await publish(log, profileTopic, profiles, source, people)
+  await publish(log, ratingTopic, ratings, source, people)
+  const unlocks = names.map((username) => ({ username, achievementId: 1, points: 5, unlockedAt: at }))
+  await publish(log, achievementUnlockTopic, unlocks, source, people)
+  await projector.settled()
+}
+
+/** Tables of which a column, whatever its type, holds one of the words. */
+export async function tablesThatName({ control }: ClickHouse): Promise<string[]> {
+  const tables = await control.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
+  )
+  const found: string[] = []
+  for (const { name } of tables) {
+    const [row] = await control.rows(
+      `SELECT count() AS rows FROM ${name} AS t WHERE multiSearchAny(lower(toString(tuple(t.*))), {words: Array(String)})`,
+      { words: WORDS }
+    )
+    if (Number(row?.rows) > 0) found.push(`${name}: ${row?.rows}`)
+  }
+  return found
+}
+
+/** A condition holds the hash of a name beside the key of the hash: whoever has both can try names. */
+export async function mutationsKept({ control }: ClickHouse): Promise<string[]> {
+  const rows = await control.rows('SELECT m.command AS command FROM system.mutations AS m')
+  return rows.map(({ command }) => String(command))
+}
+
+export async function writesThatName(writes: Postgres): Promise<string[]> {
+  const tables = await writes.query<{ name: string }>(
+    `SELECT t.tablename AS name FROM pg_tables AS t WHERE t.schemaname = 'public'`
+  )
+  const found: string[] = []
+  for (const { name } of tables) {
+    const [row] = await writes.query<{ rows: string }>(
+      `SELECT count(*) AS rows FROM ${name} AS t WHERE t::text ~* $1`,
+      [WORDS.join('|')]
+    )
+    if (Number(row?.rows) > 0) found.push(`${name}: ${row?.rows}`)
+  }
+  return found
+}
+
+export async function filesThatName(folder: string): Promise<string[]> {
+  const files = await readdir(folder, { recursive: true, withFileTypes: true })
+  const found: string[] = []
+  for (const file of files.filter((each) => each.isFile())) {
+    const path = join(file.parentPath, file.name)
+    // Merges remove files at any time.
+    const bytes = await readFile(path).catch(() => Buffer.alloc(0))
+    const text = bytes.toString('latin1').toLowerCase()
+    if (WORDS.some((word) => text.includes(word))) found.push(path.slice(folder.length))
+  }
+  return found
+}
+
+/** What the read tables have of the two others. */
+export async function rowsOfOthers({ clickhouse: { control } }: WorldUnderTest) {
+  return await Promise.all([
+    control.rows(
+      `SELECT d.user_key, d.day, d.sightings, d.seconds FROM presence_day AS d FINAL WHERE d.user_key IN ('ann', 'ben') ORDER BY ALL`
+    ),
+    control.rows(
+      `SELECT r.user_key, r.rater_key, r.stars FROM rating AS r FINAL WHERE r.user_key IN ('ann', 'ben') AND r.rater_key IN ('ann', 'ben') ORDER BY ALL`
+    ),
+    control.rows(`SELECT p.user_key, p.bio FROM profile AS p FINAL WHERE p.user_key IN ('ann', 'ben') ORDER BY ALL`),
+    control.rows(`SELECT s.* FROM achievement_score AS s FINAL WHERE s.user_key IN ('ann', 'ben') ORDER BY ALL`)
+  ])
+}

@@ -1,5 +1,6 @@
 import type { EventTable } from './event-table.js'
 import { achievementUnlockEvents } from './event-tables/achievement-unlock.js'
+import { importRetractionEvents } from './event-tables/import-retraction.js'
 import { importRunEvents } from './event-tables/import-run.js'
 import { leaderboardEvents } from './event-tables/leaderboard.js'
 import { leaderboardEntryEvents } from './event-tables/leaderboard-entry.js'
@@ -25,5 +26,6 @@ export const eventTables: readonly EventTable[] = [
   ratingEvents,
   achievementUnlockEvents,
   scrapeEvents,
-  importRunEvents
+  importRunEvents,
+  importRetractionEvents
 ]

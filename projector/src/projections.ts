@@ -3,6 +3,7 @@ import { achievementScore } from './projections/achievement-score.js'
 import { achievementUnlock } from './projections/achievement-unlock.js'
 import { achievementUnlockFeed } from './projections/achievement-unlock-feed.js'
 import { entryTime } from './projections/entry-time.js'
+import { importRetraction } from './projections/import-retraction.js'
 import { importRun } from './projections/import-run.js'
 import { leaderboard } from './projections/leaderboard.js'
 import { leaderboardEntry } from './projections/leaderboard-entry.js'
@@ -59,5 +60,6 @@ export const projections: readonly Projection[] = [
   achievementUnlockFeed,
   achievementScore,
   scrape,
-  importRun
+  importRun,
+  importRetraction
 ]

@@ -33,6 +33,7 @@ export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf
 export { COUNT_MAX, Count } from './count.js'
 export { FoundTimes } from './entry-time.js'
 export { FoundEntry } from './found-entry.js'
+export { ImportRetracted, importRetractionTopic } from './import-retraction.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
 export { INSTANTS_END_MS, Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
 export {

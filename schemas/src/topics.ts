@@ -1,4 +1,5 @@
 import { achievementUnlockTopic } from './achievement-unlock.js'
+import { importRetractionTopic } from './import-retraction.js'
 import { importRunTopic } from './import-run.js'
 import { leaderboardTopic } from './leaderboard.js'
 import { leaderboardEntryTopic } from './leaderboard-entry.js'
@@ -25,7 +26,8 @@ export const topics: readonly Topic[] = [
   ratingTopic,
   achievementUnlockTopic,
   scrapeTopic,
-  importRunTopic
+  importRunTopic,
+  importRetractionTopic
 ]
 
 /** The topics that `gamenet import` takes. */

@@ -16,6 +16,8 @@ export type Beginning = {
   readonly projection: string
   readonly until: string | null
   readonly isFromLog: boolean
+  /** The import that it takes back; then all projections of the topic are in it. */
+  readonly retracts: string | null
   /** Seconds an event costs, by projection. */
   readonly costs: Readonly<Record<string, number>>
 }
@@ -27,7 +29,7 @@ export type Beginning = {
  */
 export function unitFor(
   projections: readonly Projection[],
-  { projection, until, isFromLog }: Pick<Beginning, 'projection' | 'until' | 'isFromLog'>
+  { projection, until, isFromLog, retracts }: Omit<Beginning, 'costs'>
 ): readonly Projection[] {
   const { name, from } = projectionNamed(projections, projection)
   if (until !== null && isFromLog) {
@@ -40,13 +42,13 @@ export function unitFor(
   }
   if (until !== null) return withSources(projections, new Set([name]))
   const ofTopic = projections.filter((each) => each.from === from).map((each) => each.name)
-  return withDependents(projections, new Set(isFromLog ? ofTopic : [name]))
+  return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name]))
 }
 
 /** Makes the empty tables of a rebuild and its record, which is what makes it exist. */
 export async function begin(context: RebuildContext, beginning: Beginning): Promise<RebuildRecord> {
   const { tables, projections } = context
-  const { projection, until, isFromLog, costs } = beginning
+  const { projection, until, isFromLog, retracts, costs } = beginning
   const unit = unitFor(projections, beginning)
   const end = until === null ? undefined : endOf(until)
   const live = await Checkpoints.read(tables)
@@ -78,6 +80,7 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
       reason: null,
       until,
       isFromLog,
+      retracts,
       startedAt: now,
       changedAt: now,
       target,

@@ -17,6 +17,8 @@ export const RebuildRecord = z.object({
   reason: z.string().nullable(),
   until: z.string().nullable(),
   isFromLog: z.boolean(),
+  /** The import that it takes back, for which it was begun; it is swapped in by itself. */
+  retracts: z.string().nullable(),
   startedAt: z.string(),
   changedAt: z.string(),
   /** Where the fill ends; of each topic, its partitions. */

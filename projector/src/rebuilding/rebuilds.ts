@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { pause } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
 import { type Beginning, begin, unitFor } from './begin.js'
@@ -20,6 +21,7 @@ import {
 } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { beyond, reloadedTopic } from './reload.js'
+import { deleteRetracted } from './retraction.js'
 import { projectionNamed } from './unit.js'
 import { compareTables } from './verify.js'
 
@@ -32,6 +34,8 @@ const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
   'swapping',
   'rolling-back'
 ])
+
+const LOOK_MS = 100
 
 /** For whoever has no answers to hold. */
 const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
@@ -78,7 +82,7 @@ export class RebuildOperations implements Rebuilds {
 
   async plan(projection: string): Promise<RebuildPlan> {
     return await this.#inTurn(async () => {
-      const { costs: _costs, ...plan } = await this.#plan({ projection, until: null, isFromLog: false })
+      const { costs: _costs, ...plan } = await this.#plan({ projection, until: null, isFromLog: false, retracts: null })
       return plan
     })
   }
@@ -88,9 +92,9 @@ export class RebuildOperations implements Rebuilds {
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
     return await this.#inTurn(async () => {
-      const { costs, obstacles } = await this.#plan({ projection, until, isFromLog })
+      const { costs, obstacles } = await this.#plan({ projection, until, isFromLog, retracts: null })
       if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
-      const record = await begin(this.#context, { projection, until, isFromLog, costs })
+      const record = await begin(this.#context, { projection, until, isFromLog, retracts: null, costs })
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -199,10 +203,62 @@ export class RebuildOperations implements Rebuilds {
   async drop(projection: string): Promise<RebuildStatus> {
     return await this.#inTurn(async () => {
       const record = await this.#swapped(projection)
-      const dropped = await this.#store(record, { state: 'dropped' })
-      await dropTables(this.#context.tables, tablesToDrop(record))
-      return await this.#statusOf(dropped)
+      return await this.#statusOf(await this.#dropOld(record))
     })
+  }
+
+  /**
+   * Takes an import back: its events leave the event table, and all tables of its topic are made anew without them and swapped in.
+   * Once it was begun, it goes on after a crash when it is asked again; what was taken back before resolves at once.
+   */
+  async retract(
+    importId: string,
+    topicName: string,
+    onProgress: (progress: RebuildStatus['progress']) => void
+  ): Promise<void> {
+    const { tables, projections, signal } = this.#context
+    const first = projections.find(({ from }) => from.name === topicName)
+    if (first === undefined)
+      throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
+    const record = await this.#inTurn(async () => {
+      const begun = (await readRebuilds(tables)).find(({ retracts }) => retracts === importId)
+      if (begun !== undefined && begun.state !== 'cancelled') return begun
+      const asked = { projection: first.name, until: null, isFromLog: false, retracts: importId }
+      const { costs, obstacles } = await this.#plan(asked)
+      if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
+      await deleteRetracted(tables, first.from, [importId])
+      return await begin(this.#context, { ...asked, costs })
+    })
+    this.#fillers.wake()
+    for (;;) {
+      signal.throwIfAborted()
+      const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
+      if (now.state === 'filling') onProgress(await this.#progressOf(now))
+      else if (now.state === 'filled') await this.#inTurn(() => exchange(this.#context, now, 'swapping'))
+      // What served before holds the import: nobody must go back there.
+      else if (now.state === 'swapped') await this.#inTurn(() => this.#dropOld(now))
+      else if (now.state === 'dropped') return
+      else this.#require(now, ['filling'], 'ended')
+      await pause(LOOK_MS, signal)
+    }
+  }
+
+  /** Imports whose retraction is in the tables, and which were not taken back to the end. */
+  async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {
+    const { tables } = this.#context
+    const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
+    const done = new Set(
+      (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
+    )
+    return rows
+      .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
+      .filter(({ importId }) => !done.has(importId))
+  }
+
+  async #dropOld(record: RebuildRecord): Promise<RebuildRecord> {
+    const dropped = await this.#store(record, { state: 'dropped' })
+    await dropTables(this.#context.tables, tablesToDrop(record))
+    return dropped
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

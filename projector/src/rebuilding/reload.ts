@@ -7,6 +7,7 @@ import type { Tables } from '../tables.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { deleteRetracted, retractedImports } from './retraction.js'
 
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */
@@ -58,7 +59,10 @@ export async function reload(
       const now = left(await Checkpoints.read(tables))
       const seconds = (performance.now() - begun) / 1000
       onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now, seconds })
-      if (now === 0) return true
+      if (now === 0) {
+        await deleteRetracted(tables, topic, await retractedImports(context.tables, topic))
+        return true
+      }
       if (now < before) movedAt = performance.now()
       before = now
       const { reading, storing } = loader.trouble()

@@ -361,6 +361,8 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       migrate: refuse,
       import: refuse,
       forget: refuse,
+      imports: refuse,
+      retractImport: refuse,
       forgettings: refuse,
       backup: refuse,
       rebuilds: rebuildOperations(undefined),

@@ -28,11 +28,12 @@ export function memoryLog() {
       if (isFailing) throw new Error('the disk is full')
     },
     async known(importId: string): Promise<KnownImport | undefined> {
-      return of(importRunTopic.name)
+      const newest = of(importRunTopic.name)
         .map(({ value }) => ImportAdvanced.parse(JSON.parse(value)))
         .filter((event) => event.importId === importId)
         .sort((a, b) => a.observedAt.localeCompare(b.observedAt))
         .at(-1)
+      return newest === undefined ? undefined : { ...newest, isRetracted: false }
     },
     /** The events of a topic, as JSON gives them back. */
     events: (topic: string): unknown[] => of(topic).map(({ value }) => JSON.parse(value)),

@@ -9,7 +9,7 @@ import type { Logger } from './logger.js'
 import { type Metrics, projectorMetrics } from './metrics.js'
 import { parkedByTopic } from './progress.js'
 import { projections } from './projections.js'
-import type { AroundExchange, Rebuilds } from './rebuilding/rebuild.js'
+import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
 import { RebuildOperations } from './rebuilding/rebuilds.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { ServingDefinitions } from './serving-definitions.js'
@@ -91,8 +91,8 @@ export type Projector = {
     readonly standstillMs?: number
     readonly signal?: AbortSignal
   }): Promise<void>
-  /** Making read tables anew while the old ones serve. Rejects before `start`. */
-  readonly rebuilds: Rebuilds
+  /** Making read tables anew while the old ones serve. */
+  readonly rebuilds: Rebuilds & Retractions
 }
 
 const EXTENTS_MS = 2000

@@ -8,6 +8,7 @@ import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import type { ImportProgress, ImportReport, Operations } from '../operator/operations.js'
+import { addImportUndo } from './import-undo.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
@@ -19,7 +20,11 @@ type FileReport = ImportReport & { file: string }
 
 export function addImport(program: Command, terminal: Terminal): void {
   const collect = (value: string, before: string[]) => [...before, value]
-  addCommand(program, 'import', 'publish events from CSV, NDJSON or a JSON array, gzip too; `-` is standard input')
+  const command = addCommand(
+    program,
+    'import',
+    'publish events from CSV, NDJSON or a JSON array, gzip too; `-` is standard input'
+  )
     .addArgument(new Argument('<topic>', 'kind of event').choices(importableTopics.map((topic) => topic.name)))
     .argument('<file...>', 'files in the order in which to read them')
     .option('--columns <field=Header,...>', 'which header of the file gives which field; may be repeated', collect, [])
@@ -53,6 +58,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       print(terminal, options.json, reports, reports.flatMap(linesOf))
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
+  addImportUndo(command, terminal)
 }
 
 /**

@@ -109,6 +109,41 @@ export const ImportReport = z.object({
 })
 export type ImportReport = z.infer<typeof ImportReport>
 
+export const ImportRun = z.object({
+  importId: z.string(),
+  topic: z.string(),
+  file: z.string(),
+  /** When it was heard of last. */
+  newestAt: Instant,
+  rowsRead: z.int(),
+  published: z.int(),
+  rejected: z.int(),
+  finished: z.boolean(),
+  /** When it was taken back, or null. */
+  retractedAt: Instant.nullable()
+})
+export type ImportRun = z.infer<typeof ImportRun>
+
+export const RetractionProgress = z.object({
+  /** `waiting` until all is loaded that the log holds; then the topic's tables are made anew. */
+  phase: z.enum(['waiting', 'rebuilding']),
+  /** Events, of how many. */
+  done: z.int(),
+  total: z.int(),
+  etaSeconds: z.number().nullable()
+})
+export type RetractionProgress = z.infer<typeof RetractionProgress>
+
+export const RetractionReport = z.object({
+  importId: z.string(),
+  topic: z.string(),
+  /** Events that it had published. */
+  published: z.int(),
+  /** It was taken back before; nothing was done. */
+  alreadyDone: z.boolean()
+})
+export type RetractionReport = z.infer<typeof RetractionReport>
+
 export const SettledReport = z.object({
   settled: z.boolean(),
   waitedMs: z.int(),
@@ -173,6 +208,10 @@ export type Operations = {
   ): Promise<ForgetReport>
   /** Copies all that an embedded service keeps into a directory that is new or empty, given by its absolute path. */
   backup(directory: string, onProgress: (progress: BackupProgress) => void): Promise<BackupReport>
+  /** Every import that the tables know, the newest first. */
+  imports(): Promise<ImportRun[]>
+  /** Takes an import back. One that is cut off is ended when a service starts. Throws a `UsageError` for an unknown one. */
+  retractImport(importId: string, onProgress: (progress: RetractionProgress) => void): Promise<RetractionReport>
   /** Of projections; throw a `UsageError` or a `FailureError` where it cannot be done. */
   readonly rebuilds: Rebuilds
   /** Who was forgotten, as hashes. */

@@ -103,6 +103,16 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
       )
     )
   })
+  app.get('/imports', () => operations.imports())
+  app.post('/imports/:importId/retract', (request, reply) => {
+    const { importId } = z.object({ importId: z.string() }).parse(request.params)
+    return reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.retractImport(importId, tell),
+        (error) => logger.error({ err: error, importId }, 'taking an import back failed')
+      )
+    )
+  })
   app.get('/forgettings', () => operations.forgettings())
   // A name in an address would stand in logs.
   app.post('/forget', async (request, reply) => {

@@ -10,7 +10,10 @@ import {
   Forgetting,
   ImportProgress,
   ImportReport,
+  ImportRun,
   type Operations,
+  RetractionProgress,
+  RetractionReport,
   ScrapeProgress,
   ScrapeReport,
   SettledReport,
@@ -24,6 +27,7 @@ const LINES = 'application/x-ndjson'
 const lineOf = <Progress, Report>(progress: z.ZodType<Progress>, report: z.ZodType<Report>) =>
   z.union([z.object({ progress }), z.object({ report }), z.object({ error: z.string(), usage: z.boolean() })])
 const ImportLine = lineOf(ImportProgress, ImportReport)
+const RetractionLine = lineOf(RetractionProgress, RetractionReport)
 const ForgetLine = lineOf(ForgetProgress, ForgetReport)
 const BackupLine = lineOf(BackupProgress, BackupReport)
 const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
@@ -42,6 +46,16 @@ export function operatorClient(operatorUrl: string): Operations {
     },
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
     rebuilds: rebuildClient(ask),
+    imports: () => ask(z.array(ImportRun), 'GET', '/imports'),
+    retractImport: (importId, onProgress) =>
+      follow(
+        operatorUrl,
+        `/imports/${encodeURIComponent(importId)}/retract`,
+        null,
+        RetractionLine,
+        onProgress,
+        'retraction'
+      ),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
     forget: (username, { anyway }, onProgress) => {
       const path = `/forget?anyway=${anyway}`

@@ -8,7 +8,14 @@ import {
   type People
 } from '@gamenet/ingest'
 import { migrate, type Projector, readProgress, type Target, waitForProgress } from '@gamenet/projector'
-import { importRunTopic, instantOf, SCRAPE_SOURCES, type ScrapeSource, Username } from '@gamenet/schemas'
+import {
+  importRetractionTopic,
+  importRunTopic,
+  instantOf,
+  SCRAPE_SOURCES,
+  type ScrapeSource,
+  Username
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import { finishForgettings, forget } from '../forgetting/forget.js'
@@ -29,6 +36,7 @@ import { backupOperation } from './backup-operation.js'
 import type { Demo } from './demo.js'
 import type { Engines } from './engines.js'
 import { keepLedger } from './forget-again.js'
+import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import { VERSION } from './version.js'
 
@@ -46,23 +54,31 @@ type Needs = {
   readonly applied: readonly string[]
   /** Aborts when the service stops. */
   readonly signal: AbortSignal
+  /** Ids of the imports that are being published here. */
+  readonly importing: Set<string>
+}
+
+/** Ending what an earlier process left undone; each gives how many there were. */
+export type CutOff = {
+  forgettings(): Promise<number>
+  retractions(): Promise<number>
 }
 
 /** The operations, and how what is under way of them is ended before the parts that it needs are closed. */
 export type ServiceOperations = {
   readonly operations: Operations
-  /** Ends the forgettings that were cut off; of no use to others, so it is no operation. */
-  finishForgettings(): Promise<number>
+  /** Of no use to others, so these are no operations. */
+  readonly cutOff: CutOff
   stop(): Promise<void>
 }
 
 /** What operators may ask, answered by this process's own parts and, for what other processes do, by the tables. */
-export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperations {
+export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): ServiceOperations {
   const startedAt = instantOf(Date.now())
   const stopping = new AbortController()
   const applied = [...needs.applied]
   const underWay = new Set<Promise<unknown>>()
-  const all = { ...needs, signal: stopping.signal }
+  const all = { ...needs, signal: stopping.signal, importing: new Set<string>() }
   const backup = backupOperation(needs.engines, stopping.signal)
   const tracked = async <Answer>(work: Promise<Answer>): Promise<Answer> => {
     underWay.add(work)
@@ -95,6 +111,9 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
           returnedAt: returnedAt?.toISOString() ?? null
         })),
       import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
+      imports: () => importRuns(needs.engines),
+      retractImport: (importId, onProgress) =>
+        trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
       rebuilds: rebuildOperations(needs.projector),
       migrate: async () => [
         ...applied.splice(0),
@@ -102,7 +121,10 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
         ...(await needs.engines.migrateWrites())
       ]
     },
-    finishForgettings: () => tracked(forgetNeeds(all, () => undefined).then(finishForgettings)),
+    cutOff: {
+      forgettings: () => tracked(forgetNeeds(all, () => undefined).then(finishForgettings)),
+      retractions: () => tracked(finishRetractions(retracting(all)))
+    },
     stop: async () => {
       stopping.abort(
         new FailureError('The service is stopping; ask again when it is back: an import goes on where it stopped.')
@@ -112,6 +134,18 @@ export function serviceOperations(needs: Omit<Needs, 'signal'>): ServiceOperatio
   }
 }
 
+function retracting(needs: Needs): Retracting {
+  const { engines, projector, importing: running } = needs
+  const everything = async (topics?: readonly string[]) => {
+    const targets = topics === undefined ? undefined : await headsOf(needs, topics)
+    const { settled: isSettled, behind } = await settled(needs, RETRACT_SETTLED_MS, targets)
+    if (!isSettled)
+      throw new FailureError(`The log is not read to its end; take the import back again later: ${behind.join('; ')}.`)
+  }
+  return { engines, projector, running, settled: everything }
+}
+
+const RETRACT_SETTLED_MS = 600_000
 const FORGET_SETTLED_MS = 600_000
 
 async function forgetUser(
@@ -134,11 +168,7 @@ async function forgetNeeds(
 ): Promise<Parameters<typeof forget>[0]> {
   const { engines, onChange, signal } = needs
   const settledTopics = async (names: readonly string[]) => {
-    const ofTopic = async (topic: string) =>
-      (await engines.log.extents(topic))
-        .filter(({ first, next }) => first < next)
-        .map((extent) => ({ topic, ...extent }))
-    const targets = (await Promise.all(names.map(ofTopic))).flat()
+    const targets = await headsOf(needs, names)
     const { settled: isSettled, behind } = await settled(needs, FORGET_SETTLED_MS, targets)
     if (!isSettled)
       throw new FailureError(
@@ -167,6 +197,13 @@ async function scrape(
 
 function isSource(name: string): name is ScrapeSource {
   return SCRAPE_SOURCES.some((source) => source === name)
+}
+
+/** How far the log reaches in these topics. */
+async function headsOf({ engines }: Needs, names: readonly string[]): Promise<Target[]> {
+  const ofTopic = async (topic: string) =>
+    (await engines.log.extents(topic)).filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+  return (await Promise.all(names.map(ofTopic))).flat()
 }
 
 /** A projector knows what stands still and why; any other process asks the tables. */
@@ -273,20 +310,20 @@ const Known = z.object({
   rowsRead: z.coerce.number(),
   published: z.coerce.number(),
   rejected: z.coerce.number(),
-  finished: z.boolean()
+  finished: z.boolean(),
+  isRetracted: z.coerce.boolean()
 })
 
 const KNOWN_WITHIN_MS = 60_000
 
 /** How far an import has come, once everything that the log says of imports is in the tables, whatever else is not. */
 async function knownImport(needs: Needs, importId: string): Promise<KnownImport | undefined> {
-  const topic = importRunTopic.name
-  const extents = await needs.engines.log.extents(topic)
-  const targets = extents.filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+  const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
   const { settled: isSettled, behind } = await settled(needs, KNOWN_WITHIN_MS, targets)
   if (!isSettled) throw new FailureError(`Whether this was imported before cannot be known: ${behind.join('; ')}.`)
   const [row] = await needs.engines.clickhouse.control.rows(
-    `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished
+    `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
+       i.import_id IN (SELECT r.import_id FROM import_retraction AS r) AS isRetracted
      FROM import_run AS i FINAL WHERE i.import_id = {importId: String}`,
     { importId }
   )
@@ -300,13 +337,21 @@ async function runImport(
   onProgress: (progress: ImportProgress) => void
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict } = request
+  let importing: string | undefined
   try {
     const result = await importInWorker(
       { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
       {
         log: needs.engines.log,
         people: needs.people,
-        known: (importId) => knownImport(needs, importId),
+        known: async (importId) => {
+          const known = await knownImport(needs, importId)
+          if (known?.isRetracted !== true) {
+            importing = importId
+            needs.importing.add(importId)
+          }
+          return known
+        },
         onProgress,
         signal: needs.signal
       }
@@ -321,6 +366,8 @@ async function runImport(
       )
     }
     throw error
+  } finally {
+    if (importing !== undefined) needs.importing.delete(importing)
   }
 }
 

@@ -18,7 +18,7 @@ import { addEngineMetrics, readiness } from './health.js'
 import type { LoaderWorkerData } from './loader-worker.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
-import { serviceOperations } from './service-operations.js'
+import { type CutOff, serviceOperations } from './service-operations.js'
 import { VERSION } from './version.js'
 
 /** What a process does. `offline`: nothing by itself; its operations are asked and it ends. */
@@ -97,7 +97,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
-  const { operations, finishForgettings, stop } = serviceOperations({
+  const { operations, cutOff, stop } = serviceOperations({
     engines,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     projector,
@@ -129,8 +129,8 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   if (role === 'all' || role === 'ingest') {
     ingest?.start()
     startRelay({ engines, registry, logger, people, parts })
-    endForgettings(finishForgettings, logger)
   }
+  finishCutOff(role, cutOff, logger)
   if (role === 'all' && demo !== undefined && projector !== undefined)
     fillDemo({ demo, engines, people, projector, apiUrl: api, parts })
   return {
@@ -178,10 +178,14 @@ function hasIngest(role: Role): boolean {
   return role === 'all' || role === 'ingest' || role === 'offline'
 }
 
-/** Those that were cut off, in the background. */
-function endForgettings(finish: () => Promise<number>, logger: Logger): void {
-  const failed = 'a forgetting that was cut off could not be ended; it is tried again at the next start'
-  finish().catch((error: unknown) => logger.error({ err: error }, failed))
+/** Ends what an earlier process left undone, in the background. */
+function finishCutOff(role: Role, { forgettings, retractions }: CutOff, logger: Logger): void {
+  const finish = (work: Promise<number>, what: string) => {
+    const failed = `${what} that was cut off could not be ended; it is tried again at the next start`
+    work.catch((error: unknown) => logger.error({ err: error }, failed))
+  }
+  if (role === 'all' || role === 'ingest') finish(forgettings(), 'a forgetting')
+  if (role === 'all' || role === 'projector') finish(retractions(), 'taking an import back')
 }
 
 /** The API alone has sessions and looks at chat accounts. */

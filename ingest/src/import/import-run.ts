@@ -41,6 +41,8 @@ export type KnownImport = {
   readonly published: number
   readonly rejected: number
   readonly finished: boolean
+  /** It was taken back: importing the same again is another import. */
+  readonly isRetracted: boolean
 }
 
 /** What an import tells while it runs. Bytes are those of the file as it stands on disk. */
@@ -134,9 +136,14 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
         signal,
         onBytes: (bytesRead) => needs.onProgress?.({ ...NOTHING, phase: 'reading', bytesRead, bytesTotal: file.bytes })
       })
-      const importId = importIdOf(target.topic.name, mapping, request.format, print)
       const { format } = print
-      return importFile({ target, mapping, file, format, importId, nowMs: now(), signal, needs, now }, request)
+      const run = { target, mapping, file, format, nowMs: now(), signal, needs, now }
+      let importId = importIdOf(target.topic.name, mapping, request.format, print)
+      for (;;) {
+        const before = await unlessAborted(signal, needs.known(importId))
+        if (before?.isRetracted !== true) return importFile({ ...run, importId }, before, request)
+        importId = nextImportId(importId)
+      }
     })
   } catch (error) {
     // Streams say "aborted"; the caller is told what it gave as the reason.
@@ -145,8 +152,11 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
   }
 }
 
-async function importFile(run: Run, { strict = false }: { readonly strict?: boolean }): Promise<ImportResult> {
-  const before = await unlessAborted(run.signal, run.needs.known(run.importId))
+async function importFile(
+  run: Run,
+  before: KnownImport | undefined,
+  { strict = false }: { readonly strict?: boolean }
+): Promise<ImportResult> {
   if (before?.finished === true) return resultOf(run, tallyFrom(before), { finished: true, alreadyDone: true })
   if (strict) {
     const checked = await checkAll(run)
@@ -205,6 +215,11 @@ function importIdOf(topic: string, mapping: Mapping, format: Format | undefined,
     Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
   const how = JSON.stringify([topic, sorted(mapping.columns), sorted(mapping.set), format ?? ''])
   return createHash('sha256').update(how).update(print.digest).digest('hex').slice(0, 32)
+}
+
+/** The identity of an import of what was taken back under this one. */
+function nextImportId(importId: string): string {
+  return createHash('sha256').update(`after ${importId}`).digest('hex').slice(0, 32)
 }
 
 async function checkAll(run: Run): Promise<Tally> {

@@ -169,6 +169,17 @@ export type Rebuilds = {
   drop(projection: string): Promise<RebuildStatus>
 }
 
+/** Imports that the log says were taken back. */
+export type Retractions = {
+  /**
+   * Takes one back: its events leave the topic's event table, and all that is made of them is made anew without. Resolves when
+   * that serves; called again after a crash, it goes on.
+   */
+  retract(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
+  /** Those that are not out of all tables. */
+  unfinishedRetractions(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
+}
+
 /**
  * Runs the exchange of tables while no answer that reads these projections can see both sides; resolves with how long answers
  * were held, in ms.

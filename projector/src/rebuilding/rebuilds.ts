@@ -16,6 +16,7 @@ import {
   type RebuildState,
   type RebuildStatus,
   type Rebuilds,
+  type Retractions,
   type SwapReport,
   type VerifyReport
 } from './rebuild.js'
@@ -45,7 +46,7 @@ const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
 }
 
 /** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
-export class RebuildOperations implements Rebuilds {
+export class RebuildOperations implements Rebuilds, Retractions {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   #queue: Promise<unknown> = Promise.resolve()
@@ -207,10 +208,6 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  /**
-   * Takes an import back: its events leave the event table, and all tables of its topic are made anew without them and swapped in.
-   * Once it was begun, it goes on after a crash when it is asked again; what was taken back before resolves at once.
-   */
   async retract(
     importId: string,
     topicName: string,
@@ -243,7 +240,6 @@ export class RebuildOperations implements Rebuilds {
     }
   }
 
-  /** Imports whose retraction is in the tables, and which were not taken back to the end. */
   async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {
     const { tables } = this.#context
     const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')

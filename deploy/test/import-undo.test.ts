@@ -1,0 +1,122 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { z } from 'zod'
+import { type Environment, gamenet, gamenetJson, startGamenet } from './service/gamenet.js'
+
+const DAY = Date.UTC(2026, 2, 14)
+const ENTRIES = ['Ann', 'Bob', 'Cid', 'Dan']
+const Imported = z.array(z.object({ importId: z.string(), published: z.int(), alreadyDone: z.boolean() }))
+const Listed = z.array(z.object({ importId: z.string(), retractedAt: z.string().nullable(), finished: z.boolean() }))
+
+/** Lines of counts of one title, some of them of the same minutes as another file's. */
+const Counts = fc.array(fc.record({ minute: fc.nat(59), online: fc.nat(500) }), { minLength: 1, maxLength: 30 })
+/** Lines of a board whose order is that of its times. */
+const Entries = fc.array(
+  fc.record({
+    player: fc.constantFrom(...ENTRIES),
+    minute: fc.nat(59),
+    timeMs: fc.integer({ min: 60_000, max: 90_000 })
+  }),
+  { minLength: 1, maxLength: 12 }
+)
+
+function countsCsv(rows: readonly { minute: number; online: number }[]): string {
+  const lines = rows.map(({ minute, online }) => `4d530064,${new Date(DAY + minute * 60_000).toISOString()},${online}`)
+  return ['titleId,observedAt,online', ...lines, ''].join('\n')
+}
+
+function entriesCsv(rows: readonly { player: string; minute: number; timeMs: number }[]): string {
+  const lines = rows.map(
+    ({ player, minute, timeMs }) =>
+      `4d530064,7,${player},updated,${timeMs},${new Date(DAY + minute * 60_000).toISOString()}`
+  )
+  return ['titleId,leaderboardId,playerName,changeType,timeMs,changedAt', ...lines, ''].join('\n')
+}
+
+const QUESTIONS = [
+  '/api/title/4d530064/online-users/history?from=2026-03-14T00:00:00Z&to=2026-03-15T00:00:00Z&resolution=raw',
+  '/api/title/4d530064/online-users/history?from=2026-03-14T00:00:00Z&to=2026-03-15T00:00:00Z&resolution=3600',
+  '/api/network-stats/top-games?days=365',
+  '/api/game/4d530064/leaderboards/7',
+  '/api/leaderboard-changes?limit=500',
+  '/api/datasearch/players?names=Ann,Bob,Cid,Dan',
+  '/api/datasearch/time?time=1:15.000&tolerance=60000'
+]
+
+test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
+  const directory = t.testdir({})
+  const environment: Environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    SCRAPE_MATCHES_SECONDS: '0',
+    SCRAPE_BOARDS_SECONDS: '0',
+    SCRAPE_PLAYERS_SECONDS: '0'
+  }
+  let service = await startGamenet(environment)
+  t.teardown(() => service.stop())
+  const answers = async () => {
+    const all: Record<string, unknown> = {}
+    for (const question of QUESTIONS) {
+      const response = await fetch(`${service.apiUrl}${question}`)
+      all[question] = [response.status, await response.json()]
+    }
+    return all
+  }
+  const importFile = async (topic: string, text: string) => {
+    const file = join(directory, 'file.csv')
+    await writeFile(file, text)
+    const [report] = Imported.parse(await gamenetJson(environment, ['import', topic, file]))
+    if (report === undefined) throw new Error('no report')
+    return report
+  }
+  const undo = (importId: string) => gamenetJson(environment, ['import', 'undo', importId])
+
+  await fc.assert(
+    fc.asyncProperty(Counts, Counts, Entries, Entries, async (counts, badCounts, entries, badEntries) => {
+      await importFile('title-count', countsCsv(counts))
+      await importFile('leaderboard-entry', entriesCsv(entries))
+      const before = await answers()
+      const bad = [
+        await importFile('title-count', `${countsCsv(badCounts)}4d530064,2026-03-14T10:00:00Z,99999\n`),
+        await importFile(
+          'leaderboard-entry',
+          `${entriesCsv(badEntries)}4d530064,7,Eve,updated,1000,2026-03-14T10:00:00Z\n`
+        )
+      ]
+      t.notSame(await answers(), before, 'the bad files are seen')
+      for (const { importId } of bad) t.match(await undo(importId), { importId, alreadyDone: false })
+      t.same(await answers(), before, 'and then they were never there')
+      for (const { importId } of bad) t.match(await undo(importId), { importId, alreadyDone: true })
+    }),
+    { numRuns: 2 }
+  )
+
+  const before = await answers()
+  const text = `${countsCsv([{ minute: 5, online: 77_777 }])}`
+  const first = await importFile('title-count', text)
+  await undo(first.importId)
+  const again = await importFile('title-count', text)
+  t.not(again.importId, first.importId, 'the same file imported again is another import')
+  t.equal(again.published, 1)
+  t.notSame(await answers(), before)
+  await undo(again.importId)
+  t.same(await answers(), before)
+
+  await service.stop()
+  service = await startGamenet(environment)
+  t.same(await answers(), before, 'after a restart too')
+  const listed = Listed.parse(await gamenetJson(environment, ['import', 'list']))
+  t.ok(
+    listed.some(({ importId, retractedAt }) => importId === first.importId && retractedAt !== null),
+    'the list says so'
+  )
+  const unknown = await gamenet(environment, ['import', 'undo', 'f'.repeat(32)])
+  t.equal(unknown.code, 2)
+  t.match(unknown.stderr, /There is no import .*gamenet import list/)
+  await gamenetJson(environment, ['rebuild', 'start', 'title-count', '--from-log'])
+  await gamenet(environment, ['rebuild', 'verify', 'title-count'])
+})

@@ -8,6 +8,7 @@ import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
 import { type Metrics, projectorMetrics } from './metrics.js'
 import { parkedByTopic } from './progress.js'
+import type { Projection } from './projection.js'
 import { projections } from './projections.js'
 import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
 import { RebuildOperations } from './rebuilding/rebuilds.js'
@@ -31,6 +32,8 @@ export type ProjectorOptions = {
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   /** Where folds run; a thread of their own unless given. Closed at `stop`. */
   readonly folding?: Folding
+  /** Those of this program unless given; of the same names. */
+  readonly projections?: readonly Projection[]
   readonly registry: Registry
   readonly logger: Logger
   /** How the exchange of tables is hidden from answers; done at once unless given. */
@@ -109,8 +112,8 @@ export function createProjector(options: ProjectorOptions): Projector {
   )
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const { isShared = false } = options
-  const serving = new ServingDefinitions(tables.projections, projections, isShared)
+  const { isShared = false, projections: own = projections } = options
+  const serving = new ServingDefinitions(tables.projections, own, isShared)
 
   const countParked = () => countParkedInto(parked, tables.projections, metrics)
   const runner: ProjectionRunner = new ProjectionRunner({
@@ -131,7 +134,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   })
   const rebuilds: RebuildOperations = new RebuildOperations({
     tables: tables.rebuild,
-    projections,
+    projections: own,
     serving,
     runner,
     loader: { between: (work) => loader.between(work) },

@@ -51,13 +51,19 @@ export async function newestVersion(tables: Tables): Promise<number> {
 export function projectorOn(
   tables: { loader: Tables; projections: Tables; rebuild?: Tables },
   reader: LogReader,
-  options: { registry?: Registry; onChange?: () => void; sealKeys?: ProjectorOptions['sealKeys'] } = {}
+  options: {
+    registry?: Registry
+    onChange?: () => void
+    sealKeys?: ProjectorOptions['sealKeys']
+    projections?: ProjectorOptions['projections']
+  } = {}
 ): Projector {
   return createProjector({
     tables: { rebuild: tables.projections, ...tables },
     startReading: readBeside(reader, topics, AT_ONCE),
     sealKeys: options.sealKeys ?? sealKeys,
     folding: foldBeside(),
+    ...(options.projections === undefined ? {} : { projections: options.projections }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

@@ -1,12 +1,15 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
-import { test } from 'tap'
-import { projections } from '../src/index.js'
+import { type Test, test } from 'tap'
+import { type Projection, type Projector, projections, RebuildRefused, type Tables } from '../src/index.js'
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, openTables, projectorOn } from './pipeline.js'
+import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
-const RUNS = { all: 6, boards: 4 }
+const RUNS = { all: 3, boards: 2, deaths: 2 }
+const T0 = Date.UTC(2026, 2, 14, 22)
 
 /** Projections of the topics that are appended. */
 const Rebuilt = fc.constantFrom(
@@ -14,14 +17,23 @@ const Rebuilt = fc.constantFrom(
   ...['leaderboard-entry', 'player-entry', 'entry-time', 'leaderboard']
 )
 
-test('a rebuild of any projection at any time equals what serves, and serves on after swap and rollback', async (t) => {
+test('rebuilds', async (t) => {
   const engine = await openTables(t)
+  await t.test('of any projection at any time equal what serves, and serve on after swap and rollback', (t) =>
+    serveOn(t, engine)
+  )
+  await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
+  await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
+  await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
+})
+
+async function serveOn(t: Test, engine: ClickHouse) {
   for (const [event, epochs, numRuns] of [
     [AnyEvent, [0, 1], RUNS.all],
     [AnyBoardEvent, [0], RUNS.boards]
   ] as const) {
     const property = fc.asyncProperty(
-      fc.array(fc.array(appendedOf(event, epochs), { maxLength: 3 }), { minLength: 5, maxLength: 5 }),
+      fc.array(fc.array(appendedOf(event, epochs), { maxLength: 3 }), { minLength: 4, maxLength: 4 }),
       fc.infiniteStream(fc.integer({ min: 1, max: 9 })),
       Rebuilt,
       fc.boolean(),
@@ -29,26 +41,25 @@ test('a rebuild of any projection at any time equals what serves, and serves on 
         await emptyTables(engine.control)
         const log = new MemoryLog(() => batchRecords.next().value ?? 1)
         const projector = projectorOn(engine, log)
+        const equalsFold = async () => compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
         const next = async (n: number) => {
           for (const each of rounds[n] ?? []) append(log, each)
           await projector.settled()
-          compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
         }
         projector.start()
         try {
           await next(0)
           await projector.rebuilds.start(name, { isFromLog })
           await next(1)
-          await untilFilled(projector.rebuilds)
-          await next(2)
+          await untilFilled(projector)
           const report = await projector.rebuilds.verify(name)
           if (!report.isEqual) throw new Error(`differs: ${JSON.stringify(report, null, 1)}`)
-          await next(3)
+          await next(2)
           await projector.rebuilds.swap(name)
-          compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
-          await next(4)
+          await equalsFold()
+          await next(3)
           await projector.rebuilds.rollback(name)
-          compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
+          await equalsFold()
         } finally {
           await projector.stop()
         }
@@ -56,10 +67,220 @@ test('a rebuild of any projection at any time equals what serves, and serves on 
     )
     await fc.assert(property, { numRuns, endOnFailure: true })
   }
-  t.ok(projections.length > 0)
-})
+  t.pass('every one of them')
+}
 
-async function untilFilled(rebuilds: { list(): Promise<{ state: string; reason: string | null }[]> }) {
+/** Lives of a process, each dead after so many calls; in each an operator does what is next. */
+async function outliveDeaths(t: Test, engine: ClickHouse) {
+  const property = fc.asyncProperty(
+    fc.array(appendedOf(AnyEvent, [0]), { minLength: 2, maxLength: 3 }),
+    Rebuilt,
+    fc.boolean(),
+    fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 3, maxLength: 6 }),
+    async (appended, name, isFromLog, lives) => {
+      await emptyTables(engine.control)
+      const log = new MemoryLog(() => 5)
+      for (const each of appended) append(log, each)
+      for (const calls of [...lives, Infinity]) {
+        const { tables, died } = mortal(engine.rebuild, calls)
+        const projector = projectorOn({ loader: engine.loader, projections: engine.projections, rebuild: tables }, log)
+        projector.start()
+        const done = projector.settled().then(() => operate(projector, name, isFromLog))
+        await Promise.race([died, done.catch(() => undefined)])
+        await projector.stop()
+        await done.catch((error: unknown) => {
+          if (calls === Infinity) throw error
+        })
+      }
+      compare(await readModel(engine.control), foldOf(log), false)
+      const left = await engine.control.rows(
+        `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+      )
+      if (left.length > 0) throw new Error(`left behind: ${JSON.stringify(left)}`)
+    }
+  )
+  await fc.assert(property, { numRuns: RUNS.deaths, endOnFailure: true })
+  t.pass('whenever they died')
+}
+
+/** Start → verify → swap → rollback, from wherever an earlier life has come. */
+async function operate({ rebuilds }: Projector, name: string, isFromLog: boolean) {
+  for (;;) {
+    const newest = (await rebuilds.list())[0]
+    if (newest === undefined) await rebuilds.start(name, { isFromLog })
+    else if (newest.state === 'failed') await rebuilds.resume(name)
+    else if (newest.state === 'filled' && newest.verification === null) await rebuilds.verify(name)
+    else if (newest.state === 'filled') await rebuilds.swap(name)
+    else if (newest.state === 'swapped') await rebuilds.rollback(name)
+    else if (newest.state === 'rolled-back') return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<void> } {
+  let calls = 0
+  let die = () => {}
+  const died = new Promise<void>((resolve) => {
+    die = resolve
+  })
+  const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    calls += 1
+    // The last one takes effect, and nobody hears of it.
+    if (calls === lastCall) await work()
+    if (calls < lastCall) return await work()
+    die()
+    throw new Error('the process died')
+  }
+  return {
+    died,
+    tables: {
+      execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
+      rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
+      json: (sql, parameters) => call(() => of.json(sql, parameters)),
+      insert: (table, columns, body) => call(() => of.insert(table, columns, body))
+    }
+  }
+}
+
+async function changeVersions(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  await engine.control.execute('ALTER TABLE title_count_hour ADD COLUMN IF NOT EXISTS doubled UInt64')
+  t.teardown(() => engine.control.execute('ALTER TABLE title_count_hour DROP COLUMN IF EXISTS doubled'))
+  const log = new MemoryLog(() => 5)
+  const count = (minute: number, online: number) =>
+    log.append(
+      titleCountTopic.name,
+      [message(titleCountTopic, { titleId: '4d530064', observedAt: instantOf(T0 + minute * 60_000), online })],
+      { epoch: 0, partition: 0 }
+    )
+  const rows = async () =>
+    (
+      await engine.control.rows(
+        'SELECT h.max AS max, h.doubled AS doubled FROM title_count_hour AS h FINAL ORDER BY h.hour'
+      )
+    ).map((row) => [Number(row.max), Number(row.doubled)])
+  const newer = projections.map((each): Projection => {
+    if (each.name !== 'title-count-hour' || each.form === 'fold') return each
+    return {
+      ...each,
+      columns: [...each.columns, 'doubled'],
+      select: each.select.replace('max(c.position)', 'max(c.position), 2 * max(c.online)')
+    }
+  })
+  const older = projectorOn(engine, log)
+  older.start()
+  count(0, 5)
+  await older.settled()
+  await older.stop()
+
+  const projector = projectorOn(engine, log, { projections: newer })
+  projector.start()
+  try {
+    count(60, 7)
+    await projector.settled()
+    t.same(
+      await rows(),
+      [
+        [5, 0],
+        [7, 0]
+      ],
+      'the newer program goes on with the statements that made the table'
+    )
+    const isOutdated = async () =>
+      (await projector.status()).projections.filter((each) => each.isOutdated).map((each) => each.projection)
+    t.same(await isOutdated(), ['title-count-hour'], 'and says so')
+    await projector.rebuilds.start('title-count-hour')
+    await untilFilled(projector)
+    const report = await projector.rebuilds.verify('title-count-hour')
+    t.equal(report.isEqual, false)
+    t.match(report.differences[0], {
+      table: 'title_count_hour',
+      columns: ['doubled'],
+      live: { max: 5, doubled: '0' },
+      fresh: { max: 5, doubled: '10' },
+      events: ['0/0/0']
+    })
+    await t.rejects(projector.rebuilds.swap('title-count-hour'), /differs .* in 2 rows.*--accept-differences/)
+    await projector.rebuilds.swap('title-count-hour', { acceptDifferences: true })
+    count(120, 9)
+    await projector.settled()
+    t.same(await isOutdated(), [])
+    t.same(
+      await rows(),
+      [
+        [5, 10],
+        [7, 14],
+        [9, 18]
+      ],
+      'the new statements serve'
+    )
+    await projector.rebuilds.rollback('title-count-hour')
+    count(180, 11)
+    await projector.settled()
+    t.same(
+      await rows(),
+      [
+        [5, 0],
+        [7, 0],
+        [9, 0],
+        [11, 0]
+      ],
+      'the old ones serve again'
+    )
+  } finally {
+    await projector.stop()
+  }
+}
+
+async function refuse(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const observedAt = instantOf(T0)
+  log.append(titleCountTopic.name, [message(titleCountTopic, { titleId: '4d530064', observedAt, online: 5 })], {
+    epoch: 0,
+    partition: 0
+  })
+  const projector = projectorOn(engine, log)
+  const { rebuilds } = projector
+  projector.start()
+  try {
+    await projector.settled()
+    const refused = async (work: Promise<unknown>, sentence: RegExp, isUsage = false) => {
+      const error = await work.then(
+        () => undefined,
+        (error: unknown) => error
+      )
+      t.ok(error instanceof RebuildRefused && error.isUsage === isUsage && sentence.test(error.message), `${error}`)
+    }
+    await refused(rebuilds.plan('title-cuont'), /There is no projection "title-cuont"; there are .*title-count/, true)
+    await refused(rebuilds.start('title-count', { until: '2105-01-01T00:00:00Z' }), /lies in the future/, true)
+    await refused(rebuilds.start('title-count', { until: '2' }), /offsets up to 1/, true)
+    await refused(rebuilds.start('title-count', { until: 'yesterday' }), /takes an instant.*got "yesterday"/, true)
+    await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /do not go together/, true)
+    for (const work of ['pause', 'resume', 'cancel', 'verify', 'swap'] as const)
+      await refused(rebuilds[work]('title-count'), /There is no rebuild of title-count under way.*rebuild start/)
+    await refused(rebuilds.rollback('title-count'), /no old tables of title-count.*never rebuilt/)
+    await rebuilds.start('title-count')
+    await untilFilled(projector)
+    await refused(rebuilds.start('title-count-day'), /Rebuild 1 of title-count is filled and has title-count-day/)
+    await refused(rebuilds.swap('title-count-day'), /part of the one of title-count/)
+    await refused(rebuilds.swap('title-count'), /was not verified.*rebuild verify title-count/)
+    await refused(rebuilds.resume('title-count'), /is filled and cannot be resumed/)
+    await rebuilds.verify('title-count')
+    await rebuilds.swap('title-count')
+    await rebuilds.rollback('title-count')
+    await refused(rebuilds.rollback('title-count'), /Its last rebuild, 1, is rolled-back/)
+    await rebuilds.start('title-count', { until: '1' })
+    await untilFilled(projector)
+    await rebuilds.verify('title-count')
+    await refused(rebuilds.swap('title-count'), /ends at 1 and is for inspection only/)
+    await rebuilds.cancel('title-count')
+  } finally {
+    await projector.stop()
+  }
+}
+
+async function untilFilled({ rebuilds }: Projector) {
   for (;;) {
     const [newest] = await rebuilds.list()
     if (newest?.state === 'filled') return

@@ -49,8 +49,19 @@ export type Running = z.infer<typeof Started> & {
   kill(): Promise<void>
 }
 
+/** A long-running command that was started and need not listen yet. */
+export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl'> & {
+  /** Resolves when it says where it listens; rejects when it ends before. */
+  readonly listening: Promise<Running>
+}
+
 /** Starts a long-running command (`start`, or one role) and waits until it says where it listens. */
 export async function startGamenet(environment: Environment, command = 'start'): Promise<Running> {
+  return await launchGamenet(environment, command).listening
+}
+
+/** Starts a long-running command, and does not wait for it. */
+export function launchGamenet(environment: Environment, command = 'start'): Launched {
   const child = spawnGamenet({ PORT: '0', OPERATOR_PORT: '0', ...environment }, [command, '--json'])
   const stderr = collect(child.stderr)
   const closed = once(child, 'close')
@@ -58,9 +69,7 @@ export async function startGamenet(environment: Environment, command = 'start'):
   const killed = () => child.kill('SIGKILL')
   process.once('exit', killed)
   void closed.then(() => process.off('exit', killed))
-  const line = await firstLine(child, stderr)
-  return {
-    ...Started.parse(JSON.parse(line)),
+  const handle = {
     process: child,
     stderr,
     async stop() {
@@ -73,6 +82,10 @@ export async function startGamenet(environment: Environment, command = 'start'):
       await closed
     }
   }
+  const listening = firstLine(child, stderr).then((line) => ({ ...Started.parse(JSON.parse(line)), ...handle }))
+  // Whoever kills it before need not wait for it.
+  listening.catch(() => undefined)
+  return { ...handle, listening }
 }
 
 /** Few tests have a page for each game, or one of players; the others would only see these pages fail. */

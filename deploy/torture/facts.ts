@@ -1,0 +1,134 @@
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/*
+ * What the harness knows for sure, kept in a file of its own that outlives each run: what was shown, what was sent,
+ * and what was acknowledged.
+ */
+
+const Fact = z.discriminatedUnion('fact', [
+  /** The seed of what upstream shows; the first of a directory holds for good. */
+  z.object({ fact: z.literal('begun'), seed: z.int(), engines: z.string() }),
+  z.object({ fact: z.literal('shown'), step: z.int() }),
+  z.object({
+    fact: z.enum(['sent', 'acknowledged']),
+    what: z.enum(['rating', 'profile']),
+    of: z.string(),
+    text: z.string()
+  }),
+  z.object({ fact: z.literal('imported'), file: z.int() }),
+  z.object({ fact: z.literal('scraped'), fromMs: z.number(), toMs: z.number() }),
+  z.object({ fact: z.literal('struck'), kind: z.enum(['kill', 'pause']), who: z.string(), when: z.string() }),
+  z.object({ fact: z.literal('ran'), seconds: z.number(), differences: z.int() })
+])
+type Fact = z.infer<typeof Fact>
+
+export type Facts = {
+  /** Of this directory's first run. */
+  readonly seed: number
+  lastStep(): number
+  /** What may stand in the end, by what and whom it is of: the last that was acknowledged, and what was sent after it. */
+  readonly possible: ReadonlyMap<string, readonly string[]>
+  /** Of these something was acknowledged. */
+  readonly acknowledged: ReadonlySet<string>
+  readonly imported: ReadonlySet<number>
+  /** From when to when runs of the home page took that succeeded. */
+  readonly scraped: readonly { readonly fromMs: number; readonly toMs: number }[]
+  readonly counts: {
+    kills: number
+    pauses: number
+    ratings: number
+    edits: number
+    imports: number
+    scrapes: number
+    runs: number
+    seconds: number
+    differences: number
+  }
+  readonly struckBy: ReadonlyMap<string, number>
+  add(fact: Fact): void
+}
+
+/** Opens the facts of a directory; those of earlier runs count. */
+export function openFacts(directory: string, seed: number, engines: string): Facts {
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, 'facts.ndjson')
+  const kept = keptFacts(file)
+  const begun = kept.find((fact) => fact.fact === 'begun')
+  if (begun !== undefined && begun.engines !== engines) {
+    throw new Error(
+      `${directory} holds a run on engines ${begun.engines}, and this one is on ${engines}; give another --directory.`
+    )
+  }
+  const possible = new Map<string, string[]>()
+  const acknowledged = new Set<string>()
+  const imported = new Set<number>()
+  const scraped: { fromMs: number; toMs: number }[] = []
+  const struckBy = new Map<string, number>()
+  const counts = {
+    kills: 0,
+    pauses: 0,
+    ratings: 0,
+    edits: 0,
+    imports: 0,
+    scrapes: 0,
+    runs: 0,
+    seconds: 0,
+    differences: 0
+  }
+  let step = 0
+  const apply = (fact: Fact): void => {
+    if (fact.fact === 'shown') step = fact.step
+    else if (fact.fact === 'sent' || fact.fact === 'acknowledged') {
+      const key = `${fact.what} ${fact.of}`
+      const isKept = fact.fact === 'acknowledged'
+      possible.set(key, isKept ? [fact.text] : [...(possible.get(key) ?? []), fact.text])
+      if (isKept) acknowledged.add(key)
+      if (isKept) counts[fact.what === 'rating' ? 'ratings' : 'edits'] += 1
+    } else if (fact.fact === 'imported') {
+      imported.add(fact.file)
+      counts.imports = imported.size
+    } else if (fact.fact === 'scraped') {
+      scraped.push(fact)
+      counts.scrapes += 1
+    } else if (fact.fact === 'struck') {
+      counts[fact.kind === 'kill' ? 'kills' : 'pauses'] += 1
+      const what = `${fact.kind} ${fact.who} ${fact.when}`
+      struckBy.set(what, (struckBy.get(what) ?? 0) + 1)
+    } else if (fact.fact === 'ran') {
+      counts.runs += 1
+      counts.seconds += fact.seconds
+      counts.differences += fact.differences
+    }
+  }
+  for (const fact of kept) apply(fact)
+  const add = (fact: Fact): void => {
+    appendFileSync(file, `${JSON.stringify(fact)}\n`)
+    apply(fact)
+  }
+  if (begun === undefined) add({ fact: 'begun', seed, engines })
+  return {
+    seed: begun?.seed ?? seed,
+    lastStep: () => step,
+    possible,
+    acknowledged,
+    imported,
+    scraped,
+    counts,
+    struckBy,
+    add
+  }
+}
+
+function keptFacts(file: string): Fact[] {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch {
+    return []
+  }
+  // The last line of a run that was itself ended may be torn.
+  const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
+  return lines.filter((line) => line !== '').map((line) => Fact.parse(JSON.parse(line)))
+}

@@ -1,0 +1,36 @@
+import { chance, wholeChance } from './world.js'
+
+/** When a process that runs, or starts, is killed. All of it follows from the seed and the number of the kill. */
+export type Moment =
+  /** During its start, after a part of the time that one takes. */
+  | { readonly at: 'start'; readonly share: number }
+  /** At any time of its work. */
+  | { readonly at: 'any'; readonly afterMs: number }
+  /** The instant at which something is acknowledged. */
+  | { readonly at: 'acknowledged'; readonly count: number }
+  /** The instant at which rows appear on the disk. */
+  | { readonly at: 'insert'; readonly count: number }
+  /** So long after it was asked to stop. */
+  | { readonly at: 'shutdown'; readonly afterMs: number }
+  /** After it stood still; while it does, or so long after. */
+  | { readonly at: 'frozen'; readonly frozenMs: number; readonly goneOnMs: number | undefined }
+
+const ANY_MS_MAX = 1500
+const SHUTDOWN_MS_MAX = 1200
+const FROZEN_MS_MAX = 700
+const ACKNOWLEDGED_MAX = 60
+const INSERTS_MAX = 60
+
+export function momentOf(seed: number, kill: number): Moment {
+  const kind = chance(seed, kill, 101)
+  const how = chance(seed, kill, 102)
+  if (kind < 0.3) return { at: 'start', share: how * 1.1 }
+  // Twice in quick succession: the next start has hardly begun.
+  if (kind < 0.35) return { at: 'start', share: how * 0.3 }
+  if (kind < 0.55) return { at: 'any', afterMs: how * ANY_MS_MAX }
+  if (kind < 0.7) return { at: 'acknowledged', count: 1 + wholeChance(ACKNOWLEDGED_MAX, seed, kill, 103) }
+  if (kind < 0.85) return { at: 'insert', count: 1 + wholeChance(INSERTS_MAX, seed, kill, 104) }
+  if (kind < 0.92) return { at: 'shutdown', afterMs: how * how * SHUTDOWN_MS_MAX }
+  const goneOnMs = chance(seed, kill, 105) < 0.5 ? undefined : chance(seed, kill, 106) * 300
+  return { at: 'frozen', frozenMs: how * FROZEN_MS_MAX, goneOnMs }
+}

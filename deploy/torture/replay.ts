@@ -1,0 +1,76 @@
+import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { type Logger, sealKeys } from '@gamenet/ingest'
+import { createProjector, type LogReader, migrate, readBeside } from '@gamenet/projector'
+import { topics } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+
+/** These tell when something was done, or how it was cut into steps. */
+const NOT_COMPARED = ['checkpoint', 'data_change', 'schema_migration', 'parked_message']
+const STANDSTILL_MS = 300_000
+const ROWS_TOLD = 3
+
+/** Brings all that a log holds to tables, undisturbed. */
+export async function bringUp(needs: {
+  readonly tables: ClickHouse
+  readonly reader: LogReader
+  readonly writes: Postgres
+  readonly logger: Logger
+}): Promise<void> {
+  const { tables, reader, writes } = needs
+  await migrate(tables.control)
+  const projector = createProjector({
+    tables: { loader: tables.loader, projections: tables.projections },
+    startReading: readBeside(reader, topics),
+    sealKeys: (people) => sealKeys(writes, people),
+    registry: new Registry(),
+    logger: needs.logger,
+    onChange: () => {}
+  })
+  projector.start()
+  try {
+    await projector.settled({ standstillMs: STANDSTILL_MS })
+  } finally {
+    await projector.stop()
+  }
+}
+
+/** Name of a table → how many rows it has and a hash of them, whatever their order. */
+export type Prints = ReadonlyMap<string, string>
+
+export async function printsOf(tables: ClickHouse): Promise<Prints> {
+  const names = await tables.control.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = 'default' AND t.engine LIKE '%MergeTree'
+     ORDER BY t.name`
+  )
+  const prints = new Map<string, string>()
+  for (const { name } of names) {
+    if (NOT_COMPARED.includes(String(name))) continue
+    const [row] = await tables.projections.rows(
+      `SELECT count() AS rows, toString(sum(cityHash64(formatRowNoNewline('JSONCompactEachRow', x.*)))) AS hash
+       FROM {name: Identifier} AS x FINAL`,
+      { name }
+    )
+    prints.set(String(name), `${row?.rows} rows, hash ${row?.hash}`)
+  }
+  return prints
+}
+
+export function differingTables(found: Prints, wanted: Prints): string[] {
+  return [...new Set([...found.keys(), ...wanted.keys()])].filter((name) => found.get(name) !== wanted.get(name))
+}
+
+/** The rows of a table as lines. */
+export async function linesOf(tables: ClickHouse, name: string): Promise<string[]> {
+  const rows = await tables.projections.rows(
+    `SELECT formatRowNoNewline('JSONCompactEachRow', x.*) AS line FROM {name: Identifier} AS x FINAL`,
+    { name }
+  )
+  return rows.map(({ line }) => String(line))
+}
+
+export function differenceOf(name: string, found: readonly string[], wanted: readonly string[]): string {
+  const only = (these: readonly string[], those: ReadonlySet<string>) => these.filter((line) => !those.has(line))
+  const [extra, missing] = [only(found, new Set(wanted)), only(wanted, new Set(found))]
+  const told = (lines: readonly string[]) => lines.slice(0, ROWS_TOLD).join(' ') || 'none'
+  return `${name} is not what the log gives undisturbed: ${extra.length} rows of ${found.length} that should not be (${told(extra)}), ${missing.length} that are missing (${told(missing)})`
+}

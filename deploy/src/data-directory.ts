@@ -1,4 +1,4 @@
-import { access, constants, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { access, constants, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { z } from 'zod'
 import { FailureError } from './config.js'
@@ -102,7 +102,8 @@ async function mkdirSteps(path: string): Promise<void> {
 async function checkFormat(path: string, engine: string): Promise<void> {
   const file = join(path, 'format.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  if (text === undefined) return writeFile(file, JSON.stringify({ format: DATA_FORMAT, engine }))
+  // A crash can leave a file that was made and not written yet; nothing else is in the directory then.
+  if (text === undefined || text === '') return await writeWhole(file, JSON.stringify({ format: DATA_FORMAT, engine }))
   const found = Format.safeParse(parseJson(text))
   if (!found.success)
     throw new FailureError(
@@ -113,6 +114,13 @@ async function checkFormat(path: string, engine: string): Promise<void> {
       `The data directory ${path} has format ${found.data.format}; this program knows formats up to ${DATA_FORMAT}. Run the newer program that wrote it.`
     )
   }
+}
+
+/** A crash leaves the whole text, or what was there before. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  const draft = `${file}.${process.pid}`
+  await writeFile(draft, text)
+  await rename(draft, file)
 }
 
 async function claim(path: string, file: string, me: z.infer<typeof Owner>): Promise<void> {

@@ -28,6 +28,7 @@ export {
   runImport
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
+export { endLeases } from './leases.js'
 export type { Log, LogExtents } from './log.js'
 export { createRelay, type Relay, type RelayOptions } from './outbox/create-relay.js'
 export { createPeople, type People, type Seals, sealKeys } from './people/people.js'

@@ -8,6 +8,7 @@ import {
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
+import { endLeases } from '@gamenet/ingest'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
@@ -50,6 +51,7 @@ export type OpenEngines = {
 export async function openEngines(options: OpenEngines): Promise<Engines> {
   const { config, role, withPostgres, withDirectory } = options
   const parts = new Parts()
+  let writing: Promise<Postgres> | undefined
   const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
     parts.add(engine, () => engine.close())
   try {
@@ -65,6 +67,22 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       await unfreeze(directory.part('tables'))
     }
     const part = (name: string) => directory?.part(name) ?? name
+    const writesPath = directory?.part('writes')
+    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
+    const migrated = once(async () => {
+      const opened = await openWrites()
+      await migratePostgres(opened)
+      if (config.POSTGRES_URL === undefined) await endLeases(opened)
+    })
+    const writes = async () => {
+      await migrated()
+      return await openWrites()
+    }
+    const migrateWrites = async () =>
+      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
+    // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
+    writing = withPostgres ? writes() : undefined
+    writing?.catch(() => undefined)
     const logChoice = choiceOf(config, part('log'))
     const log = opened(await openLog(logChoice, role))
     const clickhouse = opened(
@@ -72,16 +90,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
         ? await openChdb({ path: part('tables'), warn: options.warn, threadPoolSize: options.threadPoolSize })
         : openClickHouseServer({ url: config.CLICKHOUSE_URL })
     )
-    const writesPath = directory?.part('writes')
-    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
-    const migrated = once(async () => await migratePostgres(await openWrites()))
-    const writes = async () => {
-      await migrated()
-      return await openWrites()
-    }
-    const migrateWrites = async () =>
-      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
-    const postgres = withPostgres ? await writes() : undefined
+    const postgres = await writing
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
@@ -100,6 +109,8 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       close: () => parts.close()
     }
   } catch (error) {
+    // What is still opening is closed too.
+    await writing?.catch(() => undefined)
     await parts.close()
     throw error
   }

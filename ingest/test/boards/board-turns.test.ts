@@ -4,8 +4,10 @@ import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamen
 import { type PostgresProcess, postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
+import { endTurn, takeTurn } from '../../src/achievements/evaluation-turn.js'
 import { type BoardTurns, boardTurns, type Turn, type Visited } from '../../src/boards/board-turns.js'
 import { nextPeriodS, restS } from '../../src/boards/visit-period.js'
+import { endLeases } from '../../src/leases.js'
 
 const SHORTEST_S = 300
 const LEASE_S = 600
@@ -303,6 +305,21 @@ function turnsContract(name: string, options: { skip?: string | false }, engine:
       { leaderboardId: 2, wasUnclean: true, periodS: SHORTEST_S, appended: [] }
     ])
     for (const turn of both) t.equal(await after.renew(turn), false, 'and the old process has lost it')
+  })
+
+  test(`${name}: whoever has the write side alone waits for no lease of the dead`, options, async (t) => {
+    await empty(engine.writes())
+    const writes = engine.writes()
+    const before = boardTurns(writes, OPTIONS)
+    await before.setBoards(TITLES[0], [1])
+    const [held] = await before.take(1)
+    t.ok(await takeTurn(writes, 'the dead'))
+    t.notOk(await takeTurn(writes, 'the next'), 'the lease holds')
+    await endLeases(writes)
+    t.match(saidOf(await boardTurns(writes, OPTIONS).take(9)), [{ leaderboardId: 1, wasUnclean: true }])
+    t.ok(await takeTurn(writes, 'the next'))
+    if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
+    await endTurn(writes, 'the next')
   })
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { averageOf } from '@gamenet/schemas'
 import { test } from 'tap'
 import { z } from 'zod'
@@ -6,13 +5,9 @@ import { forEach, sameList } from './service/ask.js'
 import { gamenetJson } from './service/gamenet.js'
 import { Caller, signIn, startAuth, startPeopleService, storedRatings } from './service/people-service.js'
 
-/*
- * PEOPLE_SECONDS and PEOPLE_KILLS lengthen what stands here for a minute of many clients and a hundred kills.
- */
+/** PEOPLE_SECONDS lengthens what stands here for a minute of many clients. */
 const SECONDS = Number(process.env.PEOPLE_SECONDS ?? 5)
-const KILLS = Number(process.env.PEOPLE_KILLS ?? 3)
 const CLIENTS = 200
-const WRITERS = 12
 
 type Given = { readonly stars: number; readonly comment: string }
 
@@ -100,59 +95,4 @@ test('200 clients rate, edit and read at once: no update is lost, nobody sees an
   t.equal(outbox, 0)
   t.ok(writes.length > 0)
   sameList(t, tables, writes, 'ClickHouse has the ratings that PostgreSQL has')
-})
-
-test('ratings that were acknowledged survive any kill, and ClickHouse comes to have them', async (t) => {
-  const folder = t.testdir({})
-  const auth = await startAuth(t)
-  const users = await Promise.all(auth.people.slice(0, WRITERS).map((person) => signIn(auth, person)))
-  /** What may stand in the end: the last rating that was acknowledged, and what was sent after it. */
-  const possible = new Map<string, string[]>()
-  let step = 0
-  let acknowledged = 0
-  for (let kill = 0; kill <= KILLS; kill += 1) {
-    const service = await startPeopleService(folder, auth)
-    t.teardown(() => service.kill())
-    const caller = new Caller(service, WRITERS)
-    const isLast = kill === KILLS
-    let isGone = false
-    const write = async (me: (typeof users)[number]) => {
-      const edited = await caller.ask('PATCH', `/api/profile/${me.person.username}`, me, { avatar_hue: kill })
-      if (edited.status !== 200) throw new Error(JSON.stringify(edited))
-      for (let round = 0; !isGone && (!isLast || round < WRITERS); round += 1) {
-        const other = users[(users.indexOf(me) + 1 + (round % (WRITERS - 1))) % WRITERS]?.person.username ?? ''
-        step += 1
-        const comment = `number ${step}`
-        const pair = `${other} ${me.person.username}`
-        possible.set(pair, [...(possible.get(pair) ?? []), comment])
-        const path = `/api/profile/${other}/reputation`
-        const { status } = await caller.ask('POST', path, me, { stars: 1 + (step % 5), comment })
-        if (status === 200) possible.set(pair, [comment])
-        else if (status !== 404) throw new Error(`${path} answered ${status}`)
-        if (status === 200) acknowledged += 1
-      }
-    }
-    const writing = Promise.allSettled(users.map(write))
-    if (isLast) {
-      const failed = (await writing).filter(({ status }) => status === 'rejected')
-      t.same(failed, [])
-      await gamenetJson({ DATA_DIR: folder }, ['status', '--wait', '120'])
-      t.equal(await service.stop(), 0)
-    } else {
-      await wait(Math.random() * 1500)
-      await service.kill()
-      isGone = true
-      await writing
-    }
-    await caller.close()
-  }
-  const { writes, tables, outbox } = await storedRatings(folder)
-  t.comment(`${acknowledged} ratings acknowledged, ${KILLS} kills, ${writes.length} pairs`)
-  t.equal(outbox, 0)
-  sameList(t, tables, writes, 'ClickHouse has the ratings that PostgreSQL has')
-  const lost = writes.filter(
-    ({ userKey, raterKey, comment }) => possible.get(`${userKey} ${raterKey}`)?.includes(comment ?? '') !== true
-  )
-  t.same(lost, [], 'of each pair the last that was acknowledged, or one sent after it')
-  t.equal(writes.length, WRITERS * (WRITERS - 1))
 })

@@ -9,7 +9,7 @@ import type { Running } from '../test/service/gamenet.js'
 import { differences } from './compare.js'
 import { startLoad } from './load.js'
 import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
-import type { Surroundings } from './torture.js'
+import type { Outcome, Surroundings } from './torture.js'
 
 const SETTLED_MS = 300_000
 const SCRAPES_MAX = 5
@@ -27,10 +27,14 @@ export const SCRAPED_OFTEN = {
 } as const
 
 /** The whole service in one process, on the engines in it; gives every difference that was found in the end. */
-export async function tortureEmbedded({ directory, facts, kills, auth, upstream, note }: Surroundings): Promise<{
-  readonly differences: readonly string[]
-  readonly startsMs: readonly number[]
-}> {
+export async function tortureEmbedded({
+  directory,
+  facts,
+  kills,
+  auth,
+  upstream,
+  note
+}: Surroundings): Promise<Outcome> {
   const data = join(directory, 'data')
   const [port, operatorPort] = await Promise.all([freePort(), freePort()])
   const urls = { apiUrl: `http://127.0.0.1:${port}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }

@@ -5,7 +5,15 @@ import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
 /** These tell when something was done, or how it was cut into steps. */
-const NOT_COMPARED = ['checkpoint', 'data_change', 'schema_migration', 'parked_message']
+const NOT_COMPARED = [
+  'checkpoint',
+  'data_change',
+  'parked_message',
+  'projection_definition',
+  'rebuild',
+  'rebuild_owner',
+  'schema_migration'
+]
 const STANDSTILL_MS = 300_000
 const ROWS_TOLD = 3
 
@@ -19,7 +27,7 @@ export async function bringUp(needs: {
   const { tables, reader, writes } = needs
   await migrate(tables.control)
   const projector = createProjector({
-    tables: { loader: tables.loader, projections: tables.projections },
+    tables,
     startReading: readBeside(reader, topics),
     sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),

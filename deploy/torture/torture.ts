@@ -2,6 +2,7 @@ import { type DemoAuth, startDemoAuth } from '../src/demo-auth/server.js'
 import { createWorld } from '../src/demo-network/world.js'
 import { tortureEmbedded } from './embedded.js'
 import { type Facts, openFacts } from './facts.js'
+import { tortureSeveral } from './several-processes.js'
 import { type SteppingUpstream, startSteppingUpstream } from './upstream.js'
 
 /*
@@ -24,17 +25,20 @@ export type Surroundings = {
   readonly note: (sentence: string) => void
 }
 
-export type Report = {
+export type Outcome = {
+  readonly differences: readonly string[]
+  /** How long the starts took that were not cut off, milliseconds, in order. */
+  readonly startsMs: readonly number[]
+}
+
+export type Report = Outcome & {
   readonly engines: Engines
   readonly seed: number
   readonly directory: string
-  readonly differences: readonly string[]
   /** Of all runs of the directory together. */
   readonly counts: Facts['counts']
   readonly struckBy: Readonly<Record<string, number>>
   readonly seconds: number
-  /** How long the starts took that were not cut off, milliseconds, in order. */
-  readonly startsMs: readonly number[]
 }
 
 const NOON = Date.UTC(2026, 10, 21, 12)
@@ -54,7 +58,8 @@ export async function torture(options: {
   const auth = await startDemoAuth({ network })
   const upstream = await startSteppingUpstream(facts)
   try {
-    const { differences, startsMs } = await tortureEmbedded({ directory, facts, kills, auth, upstream, note })
+    const tortured = engines === 'embedded' ? tortureEmbedded : tortureSeveral
+    const { differences, startsMs } = await tortured({ directory, facts, kills, auth, upstream, note })
     const seconds = (performance.now() - began) / 1000
     facts.add({ fact: 'ran', seconds, differences: differences.length })
     const struckBy = Object.fromEntries([...facts.struckBy].sort())

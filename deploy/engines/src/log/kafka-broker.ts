@@ -19,9 +19,11 @@ export type KafkaBroker = {
   readonly address: string
   /** Ends it as a crash of the machine would: SIGKILL. */
   kill(): Promise<void>
+  /** Lets it stand still, or go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Starts it again on the same port and data. */
   restart(): Promise<void>
-  /** Ends it and deletes its data. */
+  /** Ends it and deletes its data, unless it was given a directory for them. */
   stop(): Promise<void>
 }
 
@@ -34,16 +36,16 @@ export async function kafkaBrokerMissing(): Promise<string | undefined> {
   return missing.length === 0 ? undefined : `a real Kafka cannot be started without ${missing.join(' and ')}`
 }
 
-/** Starts a broker with its own data and free ports. The first start on a machine fetches its jars, 54 MB. */
-export async function startKafkaBroker(): Promise<KafkaBroker> {
+/**
+ * Starts a broker with its own data and free ports, or with those of a directory that it was given before. The first start on
+ * a machine fetches its jars, 54 MB.
+ */
+export async function startKafkaBroker(options: { readonly directory?: string } = {}): Promise<KafkaBroker> {
   const jars = await kafkaJars()
-  const directory = await mkdtemp(join(tmpdir(), 'gamenet-kafka-'))
-  const [port, controllerPort] = await Promise.all([freePort(), freePort()])
+  const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gamenet-kafka-')))
   const config = join(directory, 'server.properties')
-  await writeFile(config, properties(directory, port, controllerPort))
   const classPath = join(jars, '*')
-  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
-  await run('java', ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  const port = (await portOf(config)) ?? (await format(directory, config, classPath))
   let child = await startServer(classPath, config)
   const killAtExit = (): void => {
     child.kill('SIGKILL')
@@ -59,6 +61,7 @@ export async function startKafkaBroker(): Promise<KafkaBroker> {
   return {
     address: `127.0.0.1:${port}`,
     kill,
+    signal: (signal) => void child.kill(signal),
     async restart() {
       await kill()
       child = await startServer(classPath, config)
@@ -66,9 +69,26 @@ export async function startKafkaBroker(): Promise<KafkaBroker> {
     async stop() {
       process.removeListener('exit', killAtExit)
       await kill()
-      await rm(directory, { recursive: true, force: true })
+      if (options.directory === undefined) await rm(directory, { recursive: true, force: true })
     }
   }
+}
+
+/** The port of a broker whose directory was made before. */
+async function portOf(config: string): Promise<number | undefined> {
+  const text = await readFile(config, 'utf8').catch(() => '')
+  const port = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+),/m.exec(text)?.[1]
+  return port === undefined ? undefined : Number(port)
+}
+
+/** Makes the directory of a broker; the port that it will listen at. */
+async function format(directory: string, config: string, classPath: string): Promise<number> {
+  const [port, controllerPort] = await Promise.all([freePort(), freePort()])
+  await mkdir(directory, { recursive: true })
+  await writeFile(config, properties(directory, port, controllerPort))
+  const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
+  await run('java', ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  return port
 }
 
 /** The folder with Kafka's jars, made once and shared by all tests of this checkout. */

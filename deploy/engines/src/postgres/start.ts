@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../free-port.js'
@@ -33,18 +33,23 @@ export const postgresPrograms = (): string | undefined => {
  */
 export const startPostgres = async (
   programs: string,
-  { isDurable = false }: { readonly isDurable?: boolean } = {}
+  {
+    isDurable = false,
+    directory
+  }: {
+    readonly isDurable?: boolean
+    /** Kept at the end, and used again when it was made before; its parents must be open to the user `postgres`. */
+    readonly directory?: string
+  } = {}
 ): Promise<PostgresProcess> => {
-  const dir = mkdtempSync(join(tmpdir(), 'postgres-'))
+  const dir = directory ?? mkdtempSync(join(tmpdir(), 'postgres-'))
+  mkdirSync(dir, { recursive: true })
   const owner = serverUser()
   if (owner !== undefined) chownSync(dir, owner.uid, owner.gid)
   const data = join(dir, 'data')
   const port = await freePort()
-  execFileSync(
-    join(programs, 'initdb'),
-    ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--no-instructions'],
-    { cwd: dir, stdio: 'pipe', ...owner }
-  )
+  const cluster = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--no-instructions']
+  if (!existsSync(data)) execFileSync(join(programs, 'initdb'), cluster, { cwd: dir, stdio: 'pipe', ...owner })
   const options = [
     '-D',
     data,
@@ -76,7 +81,7 @@ export const startPostgres = async (
     kill: () => end('SIGQUIT'),
     stop: async () => {
       await end('SIGINT')
-      rmSync(dir, { recursive: true, force: true })
+      if (directory === undefined) rmSync(dir, { recursive: true, force: true })
     }
   }
 }

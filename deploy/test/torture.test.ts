@@ -1,0 +1,44 @@
+import { kafkaBrokerMissing, postgresPrograms } from '@gamenet/engines/testing'
+import { type Test, test } from 'tap'
+import { type Report, torture } from '../torture/torture.js'
+
+/*
+ * What `npm run torture` does, for as many kills as the time of a test run allows. Every run chooses its own seed;
+ * what fails tells it, and keeps what it left behind.
+ */
+const KILLS = 30
+const KILLS_ON_KAFKA = 5
+
+const missing =
+  (await kafkaBrokerMissing()) ?? (postgresPrograms() === undefined ? 'PostgreSQL is not installed' : undefined)
+if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
+if (missing !== undefined) console.error(`NOT TESTED: kills of several processes on a real Kafka; ${missing}.`)
+
+async function tortured(t: Test, options: Pick<Parameters<typeof torture>[0], 'engines' | 'kills'>): Promise<Report> {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const trace: string[] = []
+  try {
+    const report = await torture({ ...options, seed, directory: t.testdir({}), note: (line) => trace.push(line) })
+    if (report.differences.length > 0) throw new Error(report.differences.join('\n'))
+    return report
+  } catch (error) {
+    const again = `npm run torture -- --engines ${options.engines} --kills ${options.kills} --seed ${seed}`
+    t.comment([`The same again: ${again}`, ...trace].join('\n'))
+    throw error
+  }
+}
+
+test('a service of one process that is killed at any instant loses nothing and shows nothing wrong', async (t) => {
+  const { counts, seconds } = await tortured(t, { engines: 'embedded', kills: KILLS })
+  t.equal(counts.kills, KILLS)
+  for (const what of ['ratings', 'edits', 'imports', 'scrapes'] as const)
+    t.ok(counts[what] > 0, `${what} were acknowledged`)
+  t.comment(`${JSON.stringify(counts)} in ${Math.round(seconds)} s`)
+})
+
+const options = missing === undefined ? {} : { skip: missing }
+test('processes on real engines lose nothing, whichever of them and of the engines are killed', options, async (t) => {
+  const { counts, seconds } = await tortured(t, { engines: 'kafka', kills: KILLS_ON_KAFKA })
+  t.equal(counts.kills, KILLS_ON_KAFKA)
+  t.comment(`${JSON.stringify(counts)} in ${Math.round(seconds)} s`)
+})

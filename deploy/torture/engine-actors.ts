@@ -1,0 +1,91 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  freePort,
+  postgresPrograms,
+  startClickHouseFront,
+  startKafkaBroker,
+  startPostgres
+} from '@gamenet/engines/testing'
+import type { Actor } from './role.js'
+
+/** Kafka, PostgreSQL, and ClickHouse over HTTP, each a process of its own, on a directory that is kept. */
+export type RealEngines = {
+  readonly actors: readonly Actor[]
+  readonly kafka: string
+  readonly postgres: string
+  readonly clickhouse: string
+  /** Where the front keeps its tables. */
+  readonly tables: string
+  /** Ends the front alone, so that its tables can be opened. */
+  stopFront(): Promise<void>
+  startFront(): Promise<void>
+  stop(): Promise<void>
+}
+
+export async function startRealEngines(directory: string): Promise<RealEngines> {
+  const programs = postgresPrograms()
+  if (programs === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql).')
+  mkdirSync(directory, { recursive: true })
+  const tables = join(directory, 'tables')
+  const port = await freePort()
+  const kafka = await startKafkaBroker({ directory: join(directory, 'kafka') })
+  const postgres = await startPostgres(programs, { directory: join(directory, 'postgres') })
+  let front = await startClickHouseFront({ path: tables, port })
+  const startFront = async (): Promise<void> => {
+    front = await startClickHouseFront({ path: tables, port })
+  }
+  const inTurn = (work: (downMs: number) => Promise<void>): Actor['strike'] => {
+    let before: Promise<void> = Promise.resolve()
+    return (downMs) => {
+      before = before.then(() => work(downMs))
+      return before
+    }
+  }
+  const actors: Actor[] = [
+    {
+      name: 'broker',
+      strike: inTurn(async (downMs) => {
+        await kafka.kill()
+        await wait(downMs)
+        await kafka.restart()
+      }),
+      freeze: async (ms) => {
+        kafka.signal('SIGSTOP')
+        await wait(ms)
+        kafka.signal('SIGCONT')
+      }
+    },
+    {
+      name: 'PostgreSQL',
+      strike: inTurn(async (downMs) => {
+        await postgres.kill()
+        await wait(downMs)
+        await postgres.start()
+      }),
+      freeze: () => Promise.resolve()
+    },
+    {
+      name: 'ClickHouse front',
+      strike: inTurn(async (downMs) => {
+        await front.kill()
+        await wait(downMs)
+        await startFront()
+      }),
+      freeze: () => Promise.resolve()
+    }
+  ]
+  return {
+    actors,
+    kafka: kafka.address,
+    postgres: postgres.url,
+    clickhouse: front.url,
+    tables,
+    stopFront: () => front.stop(),
+    startFront,
+    async stop() {
+      await Promise.all([front.stop(), kafka.stop(), postgres.stop()])
+    }
+  }
+}

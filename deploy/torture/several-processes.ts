@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openPostgres } from '@gamenet/engines'
+import { openKafkaLog } from '@gamenet/engines/log'
+import { freePort } from '@gamenet/engines/testing'
+import { endLeases } from '@gamenet/ingest'
+import type { Environment } from '../test/service/gamenet.js'
+import { differences } from './compare.js'
+import { bringToAnEnd, SCRAPED_OFTEN } from './embedded.js'
+import { type RealEngines, startRealEngines } from './engine-actors.js'
+import { startLoad } from './load.js'
+import { type Actor, Role } from './role.js'
+import type { Outcome, Surroundings } from './torture.js'
+import { chance, wholeChance } from './world.js'
+
+const PARTITIONS = 3
+/** As many may be down, or on their way up, at once. */
+const DOWN_MAX = 2
+const DOWN_MS_MAX = 3000
+const REST_MS_MAX = 2500
+const FROZEN_MS_MAX = 6000
+const FREEZE_SHARE = 0.2
+
+/** Roles in processes of their own, on real engines, all of which are killed. */
+export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
+  const { directory, facts, auth, upstream } = surroundings
+  const engines = await startRealEngines(join(directory, 'engines'))
+  const [apiPort, operatorPort] = await Promise.all([freePort(), freePort()])
+  const faults: string[] = []
+  const needs = {
+    written: (text: string) => appendFileSync(join(directory, 'service.log'), text),
+    fault: (sentence: string) => void faults.push(sentence)
+  }
+  const environment: Environment = {
+    ...SCRAPED_OFTEN,
+    KAFKA_BROKERS: engines.kafka,
+    KAFKA_PARTITIONS: `${PARTITIONS}`,
+    CLICKHOUSE_URL: engines.clickhouse,
+    POSTGRES_URL: engines.postgres,
+    UPSTREAM_URL: upstream.url,
+    AUTH_URL: auth.url
+  }
+  const role = (name: string, command: string, more: Environment = {}) =>
+    new Role(name, command, { ...environment, DATA_DIR: join(directory, 'data', name), ...more }, needs)
+  const ingests = [role('ingest 1', 'ingest', { OPERATOR_PORT: `${operatorPort}` }), role('ingest 2', 'ingest')]
+  const projectors = [role('projector 1', 'projector'), role('projector 2', 'projector')]
+  const apis = [role('api', 'api', { PORT: `${apiPort}` })]
+  const roles = [...ingests, ...projectors, ...apis]
+  const urls = { apiUrl: `http://127.0.0.1:${apiPort}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
+  const load = await startLoad({ facts, auth, ...urls })
+  try {
+    await Promise.all(roles.map((each) => each.start()))
+    await strikeAll(surroundings, [...roles, ...engines.actors])
+    await Promise.all(roles.map((each) => each.isUp()))
+    await load.drain()
+    upstream.freeze()
+    for (const ingest of ingests) await ingest.stop()
+    await freeLeases(engines)
+    await ingests[0]?.start()
+    await bringToAnEnd(urls)
+    for (const each of [...projectors, ...apis, ...ingests.slice(0, 1)]) await each.stop()
+    const found = [...load.wrong, ...faults, ...(await comparedWhenStopped(engines, facts))]
+    await engines.startFront()
+    await Promise.all(roles.map((each) => each.start()))
+    return { differences: found, startsMs: [] }
+  } finally {
+    await load.stop()
+    await Promise.all(roles.map((each) => each.kill()))
+    await engines.stop()
+  }
+}
+
+/** Nobody visits any board now, and some of who did are dead. */
+async function freeLeases({ postgres }: RealEngines): Promise<void> {
+  const writes = openPostgres({ url: postgres })
+  await endLeases(writes)
+  await writes.close()
+}
+
+/** One after another is killed or stands still, while those before are on their way up. */
+async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
+  const rising = new Set<Promise<void>>()
+  const busy = new Set<Actor>()
+  for (const until = facts.counts.kills + kills; facts.counts.kills < until; ) {
+    const number = facts.counts.kills + facts.counts.pauses
+    const [seed, free] = [facts.seed, actors.filter((actor) => !busy.has(actor))]
+    const actor = free[wholeChance(free.length, seed, number, 201)]
+    if (actor === undefined) throw new Error('Everything is down at once: this is a defect of the harness.')
+    const isFreeze = chance(seed, number, 202) < FREEZE_SHARE
+    const ms = Math.round(chance(seed, number, 203) ** 2 * (isFreeze ? FROZEN_MS_MAX : DOWN_MS_MAX))
+    facts.add({ fact: 'struck', kind: isFreeze ? 'pause' : 'kill', who: actor.name.replace(/ \d$/, ''), when: 'any' })
+    note(`${isFreeze ? 'pause' : 'kill'} ${number}: ${actor.name}, ${ms} ms`)
+    busy.add(actor)
+    const up = (isFreeze ? actor.freeze(ms) : actor.strike(ms)).finally(() => {
+      busy.delete(actor)
+      rising.delete(up)
+    })
+    // It is waited for below.
+    up.catch(() => undefined)
+    rising.add(up)
+    await wait(chance(seed, number, 204) * REST_MS_MAX)
+    while (rising.size >= DOWN_MAX) await Promise.race(rising)
+  }
+  await Promise.all(rising)
+}
+
+async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {
+  await engines.stopFront()
+  const writes = openPostgres({ url: engines.postgres })
+  const reader = openKafkaLog({
+    brokers: [engines.kafka],
+    clientId: 'torture',
+    // Another group than the service's, whose dead members Kafka still counts.
+    groupId: `torture-${randomUUID()}`,
+    topicPrefix: 'gamenet.',
+    partitions: PARTITIONS,
+    replicationFactor: 1,
+    epoch: 1
+  })
+  try {
+    return await differences({ tables: engines.tables, writes, reader }, { facts, canBePartial: true })
+  } finally {
+    await reader.close()
+    await writes.close()
+  }
+}

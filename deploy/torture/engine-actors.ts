@@ -36,17 +36,22 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
   const startFront = async (): Promise<void> => {
     front = await startClickHouseFront({ path: tables, port })
   }
-  const inTurn = (work: (downMs: number) => Promise<void>): Actor['strike'] => {
-    let before: Promise<void> = Promise.resolve()
-    return (downMs) => {
-      before = before.then(() => work(downMs))
-      return before
+  /** An engine is killed again only when it is up. */
+  const mortal = (work: (downMs: number) => Promise<void>): Pick<Actor, 'isAlive' | 'strike'> => {
+    let isUp = true
+    return {
+      isAlive: () => isUp,
+      async strike({ downMs }) {
+        isUp = false
+        await work(downMs)
+        isUp = true
+      }
     }
   }
   const actors: Actor[] = [
     {
       name: 'broker',
-      strike: inTurn(async (downMs) => {
+      ...mortal(async (downMs) => {
         await kafka.kill()
         await wait(downMs)
         await kafka.restart()
@@ -59,7 +64,7 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
     },
     {
       name: 'PostgreSQL',
-      strike: inTurn(async (downMs) => {
+      ...mortal(async (downMs) => {
         await postgres.kill()
         await wait(downMs)
         await postgres.start()
@@ -68,7 +73,7 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
     },
     {
       name: 'ClickHouse front',
-      strike: inTurn(async (downMs) => {
+      ...mortal(async (downMs) => {
         await front.kill()
         await wait(downMs)
         await startFront()

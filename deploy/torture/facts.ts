@@ -19,7 +19,7 @@ const Fact = z.discriminatedUnion('fact', [
   }),
   z.object({ fact: z.literal('imported'), file: z.int() }),
   z.object({ fact: z.literal('scraped'), fromMs: z.number(), toMs: z.number() }),
-  z.object({ fact: z.literal('struck'), kind: z.enum(['kill', 'pause']), who: z.string(), when: z.string() }),
+  z.object({ fact: z.literal('struck'), kind: z.enum(['kill', 'pause', 'stop']), who: z.string(), when: z.string() }),
   z.object({ fact: z.literal('ran'), seconds: z.number(), differences: z.int() })
 ])
 type Fact = z.infer<typeof Fact>
@@ -38,6 +38,7 @@ export type Facts = {
   readonly counts: {
     kills: number
     pauses: number
+    stops: number
     ratings: number
     edits: number
     imports: number
@@ -69,6 +70,7 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
   const counts = {
     kills: 0,
     pauses: 0,
+    stops: 0,
     ratings: 0,
     edits: 0,
     imports: 0,
@@ -93,7 +95,7 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
       scraped.push(fact)
       counts.scrapes += 1
     } else if (fact.fact === 'struck') {
-      counts[fact.kind === 'kill' ? 'kills' : 'pauses'] += 1
+      counts[`${fact.kind}s`] += 1
       const what = `${fact.kind} ${fact.who} ${fact.when}`
       struckBy.set(what, (struckBy.get(what) ?? 0) + 1)
     } else if (fact.fact === 'ran') {

@@ -27,8 +27,8 @@ export type OneProcessNeeds = {
 export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ readonly startsMs: readonly number[] }> {
   const { facts, environment } = needs
   const startsMs: number[] = []
-  for (let done = 0; done < needs.kills; done += 1) {
-    const moment = momentOf(facts.seed, facts.counts.kills)
+  for (const until = facts.counts.kills + needs.kills; facts.counts.kills < until; ) {
+    const moment = momentOf(facts.seed, facts.counts.kills + facts.counts.stops)
     const began = performance.now()
     const life = launchGamenet(environment)
     const death = diedByItself(life)
@@ -44,8 +44,10 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
       needs.written(life.stderr())
       await life.kill()
     }
-    facts.add({ fact: 'struck', kind: 'kill', who: 'service', when: moment.at })
-    needs.note(`kill ${facts.counts.kills}: ${JSON.stringify(moment)}`)
+    // One that was asked to stop may have been faster.
+    const kind = life.process.signalCode === 'SIGKILL' ? 'kill' : 'stop'
+    facts.add({ fact: 'struck', kind, who: 'service', when: moment.at })
+    needs.note(`${kind} ${facts.counts[`${kind}s`]}: ${JSON.stringify(moment)}`)
   }
   return { startsMs }
 }

@@ -5,14 +5,22 @@ import { type Environment, type Launched, launchGamenet } from '../test/service/
 /** Something that can be killed, and comes up again. */
 export type Actor = {
   readonly name: string
+  /** Whether there is anything to kill: it runs, or starts. */
+  isAlive(): boolean
   /** Kills it now, and lets it come up again after so long. Resolves when it is up. */
-  strike(downMs: number): Promise<void>
+  strike(blow: Blow): Promise<void>
   /** Lets it stand still for so long. */
   freeze(ms: number): Promise<void>
 }
 
+export type Blow = {
+  readonly downMs: number
+  /** So long before it is killed, it is asked to stop. */
+  readonly askedMs?: number | undefined
+}
+
 const AGAIN_MS = 500
-const UP_MS_MAX = 180_000
+const UP_MS_MAX = 600_000
 const STOP_MS_MAX = 20_000
 
 /** One process of several, started again whenever it ends, as a supervisor does. */
@@ -56,9 +64,20 @@ export class Role implements Actor {
     }
   }
 
-  async strike(downMs: number): Promise<void> {
+  isAlive(): boolean {
+    const { exitCode, signalCode } = this.#life?.process ?? { exitCode: 0, signalCode: null }
+    return exitCode === null && signalCode === null
+  }
+
+  async strike({ downMs, askedMs }: Blow): Promise<void> {
     this.#downMs = downMs
-    this.#end('SIGKILL')
+    const life = this.#life
+    if (askedMs !== undefined) {
+      this.#end('SIGTERM')
+      await wait(askedMs)
+    }
+    // It may have stopped, and another come up, meanwhile.
+    if (this.#life === life) this.#end('SIGKILL')
     await this.isUp()
   }
 

@@ -11,17 +11,21 @@ import { differences } from './compare.js'
 import { bringToAnEnd, SCRAPED_OFTEN } from './embedded.js'
 import { type RealEngines, startRealEngines } from './engine-actors.js'
 import { startLoad } from './load.js'
-import { type Actor, Role } from './role.js'
+import { type Actor, type Blow, Role } from './role.js'
 import type { Outcome, Surroundings } from './torture.js'
 import { chance, wholeChance } from './world.js'
 
 const PARTITIONS = 3
 /** As many may be down, or on their way up, at once. */
-const DOWN_MAX = 2
+const DOWN_MAX = 3
 const DOWN_MS_MAX = 3000
 const REST_MS_MAX = 2500
 const FROZEN_MS_MAX = 6000
 const FREEZE_SHARE = 0.2
+/** From the share of those that stand still up to here: asked to stop first. */
+const ASKED_UNTIL = 0.3
+/** Shorter than any of them takes to stop. */
+const ASKED_MS_MAX = 250
 
 /** Roles in processes of their own, on real engines, all of which are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
@@ -82,28 +86,35 @@ async function freeLeases({ postgres }: RealEngines): Promise<void> {
 /** One after another is killed or stands still, while those before are on their way up. */
 async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
   const rising = new Set<Promise<void>>()
-  const busy = new Set<Actor>()
+  const { seed } = facts
   for (const until = facts.counts.kills + kills; facts.counts.kills < until; ) {
     const number = facts.counts.kills + facts.counts.pauses
-    const [seed, free] = [facts.seed, actors.filter((actor) => !busy.has(actor))]
-    const actor = free[wholeChance(free.length, seed, number, 201)]
-    if (actor === undefined) throw new Error('Everything is down at once: this is a defect of the harness.')
-    const isFreeze = chance(seed, number, 202) < FREEZE_SHARE
-    const ms = Math.round(chance(seed, number, 203) ** 2 * (isFreeze ? FROZEN_MS_MAX : DOWN_MS_MAX))
-    facts.add({ fact: 'struck', kind: isFreeze ? 'pause' : 'kill', who: actor.name.replace(/ \d$/, ''), when: 'any' })
-    note(`${isFreeze ? 'pause' : 'kill'} ${number}: ${actor.name}, ${ms} ms`)
-    busy.add(actor)
-    const up = (isFreeze ? actor.freeze(ms) : actor.strike(ms)).finally(() => {
-      busy.delete(actor)
-      rising.delete(up)
-    })
-    // It is waited for below.
-    up.catch(() => undefined)
-    rising.add(up)
+    const alive = actors.filter((actor) => actor.isAlive())
+    const actor = alive[wholeChance(alive.length, seed, number, 201)]
+    if (actor !== undefined) {
+      const blow = blowOf(seed, number)
+      const kind = 'frozenMs' in blow ? 'pause' : 'kill'
+      const when = 'askedMs' in blow && actor instanceof Role ? 'shutdown' : 'any'
+      facts.add({ fact: 'struck', kind, who: actor.name.replace(/ \d$/, ''), when })
+      note(`${kind} ${number}: ${actor.name}, ${JSON.stringify(blow)}`)
+      const up = 'frozenMs' in blow ? actor.freeze(blow.frozenMs) : actor.strike(blow)
+      const told = up.finally(() => rising.delete(told))
+      // It is waited for below.
+      told.catch(() => undefined)
+      rising.add(told)
+    }
     await wait(chance(seed, number, 204) * REST_MS_MAX)
     while (rising.size >= DOWN_MAX) await Promise.race(rising)
   }
   await Promise.all(rising)
+}
+
+function blowOf(seed: number, number: number): Blow | { readonly frozenMs: number } {
+  const kind = chance(seed, number, 202)
+  const long = chance(seed, number, 203) ** 2
+  if (kind < FREEZE_SHARE) return { frozenMs: Math.round(long * FROZEN_MS_MAX) }
+  const downMs = Math.round(long * DOWN_MS_MAX)
+  return kind < ASKED_UNTIL ? { downMs, askedMs: Math.round(chance(seed, number, 205) * ASKED_MS_MAX) } : { downMs }
 }
 
 async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {

@@ -24,13 +24,13 @@ const INSERTS_MAX = 60
 export function momentOf(seed: number, kill: number): Moment {
   const kind = chance(seed, kill, 101)
   const how = chance(seed, kill, 102)
-  if (kind < 0.3) return { at: 'start', share: how * 1.1 }
+  if (kind < 0.38) return { at: 'start', share: how * 1.1 }
   // Twice in quick succession: the next start has hardly begun.
-  if (kind < 0.35) return { at: 'start', share: how * 0.3 }
-  if (kind < 0.55) return { at: 'any', afterMs: how * ANY_MS_MAX }
-  if (kind < 0.7) return { at: 'acknowledged', count: 1 + wholeChance(ACKNOWLEDGED_MAX, seed, kill, 103) }
-  if (kind < 0.85) return { at: 'insert', count: 1 + wholeChance(INSERTS_MAX, seed, kill, 104) }
-  if (kind < 0.92) return { at: 'shutdown', afterMs: how * how * SHUTDOWN_MS_MAX }
+  if (kind < 0.44) return { at: 'start', share: how * 0.3 }
+  if (kind < 0.58) return { at: 'any', afterMs: how * ANY_MS_MAX }
+  if (kind < 0.72) return { at: 'acknowledged', count: 1 + wholeChance(ACKNOWLEDGED_MAX, seed, kill, 103) }
+  if (kind < 0.86) return { at: 'insert', count: 1 + wholeChance(INSERTS_MAX, seed, kill, 104) }
+  if (kind < 0.93) return { at: 'shutdown', afterMs: how * how * SHUTDOWN_MS_MAX }
   const goneOnMs = chance(seed, kill, 105) < 0.5 ? undefined : chance(seed, kill, 106) * 300
   return { at: 'frozen', frozenMs: how * FROZEN_MS_MAX, goneOnMs }
 }

@@ -38,7 +38,7 @@ export async function tortureEmbedded({
   const data = join(directory, 'data')
   const [port, operatorPort] = await Promise.all([freePort(), freePort()])
   const urls = { apiUrl: `http://127.0.0.1:${port}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
-  const load = await startLoad({ facts, auth, ...urls })
+  const load = await startLoad({ facts, auth, ...urls, projectorUrl: urls.operatorUrl })
   const needs: OneProcessNeeds = {
     facts,
     load,

@@ -20,6 +20,7 @@ const Fact = z.discriminatedUnion('fact', [
   z.object({ fact: z.literal('imported'), file: z.int() }),
   z.object({ fact: z.literal('scraped'), fromMs: z.number(), toMs: z.number() }),
   z.object({ fact: z.literal('struck'), kind: z.enum(['kill', 'pause', 'stop']), who: z.string(), when: z.string() }),
+  z.object({ fact: z.literal('rebuilt'), what: z.enum(['start', 'verify', 'swap', 'rollback']) }),
   z.object({ fact: z.literal('ran'), seconds: z.number(), differences: z.int() })
 ])
 type Fact = z.infer<typeof Fact>
@@ -43,6 +44,9 @@ export type Facts = {
     edits: number
     imports: number
     scrapes: number
+    /** That were begun. */
+    rebuilds: number
+    swaps: number
     runs: number
     seconds: number
     differences: number
@@ -75,6 +79,8 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     edits: 0,
     imports: 0,
     scrapes: 0,
+    rebuilds: 0,
+    swaps: 0,
     runs: 0,
     seconds: 0,
     differences: 0
@@ -98,6 +104,9 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
       counts[`${fact.kind}s`] += 1
       const what = `${fact.kind} ${fact.who} ${fact.when}`
       struckBy.set(what, (struckBy.get(what) ?? 0) + 1)
+    } else if (fact.fact === 'rebuilt') {
+      if (fact.what === 'start') counts.rebuilds += 1
+      if (fact.what === 'swap' || fact.what === 'rollback') counts.swaps += 1
     } else if (fact.fact === 'ran') {
       counts.runs += 1
       counts.seconds += fact.seconds

@@ -4,10 +4,11 @@ import type { DemoAuth } from '../src/demo-auth/server.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { Caller, type SignedIn, signIn } from '../test/service/people-service.js'
 import type { Facts } from './facts.js'
+import { rebuilder } from './rebuilder.js'
 import { importedFile } from './world.js'
 
 /*
- * Users who rate and edit, files that are imported, scrapes that are asked for: all of it again and again, whatever
+ * Users who rate and edit, files that are imported, scrapes and rebuilds that are asked for: all of it again and again, whatever
  * dies. What was acknowledged is kept as a fact.
  */
 
@@ -28,6 +29,8 @@ type LoadNeeds = {
   readonly apiUrl: string
   /** Of a process that imports and scrapes. */
   readonly operatorUrl: string
+  /** Of a process that projects. */
+  readonly projectorUrl: string
 }
 
 const USERS = 6
@@ -58,7 +61,11 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const working = Promise.all([
     ...users.map((me) => loop(USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))),
     loop(OPERATOR_REST_MS, importNext),
-    loop(OPERATOR_REST_MS, scrape)
+    loop(OPERATOR_REST_MS, scrape),
+    loop(
+      OPERATOR_REST_MS,
+      rebuilder(operatorClient(needs.projectorUrl), needs.facts, (sentence) => told.say(sentence))
+    )
   ])
   const stop = async (): Promise<void> => {
     isOver = true

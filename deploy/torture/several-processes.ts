@@ -31,7 +31,7 @@ const ASKED_MS_MAX = 250
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, auth, upstream } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'))
-  const [apiPort, operatorPort] = await Promise.all([freePort(), freePort()])
+  const [apiPort, operatorPort, projectorPort] = await Promise.all([freePort(), freePort(), freePort()])
   const faults: string[] = []
   const needs = {
     written: (text: string) => appendFileSync(join(directory, 'service.log'), text),
@@ -49,11 +49,14 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
   const role = (name: string, command: string, more: Environment = {}) =>
     new Role(name, command, { ...environment, DATA_DIR: join(directory, 'data', name), ...more }, needs)
   const ingests = [role('ingest 1', 'ingest', { OPERATOR_PORT: `${operatorPort}` }), role('ingest 2', 'ingest')]
-  const projectors = [role('projector 1', 'projector'), role('projector 2', 'projector')]
+  const projectors = [
+    role('projector 1', 'projector', { OPERATOR_PORT: `${projectorPort}` }),
+    role('projector 2', 'projector')
+  ]
   const apis = [role('api', 'api', { PORT: `${apiPort}` })]
   const roles = [...ingests, ...projectors, ...apis]
   const urls = { apiUrl: `http://127.0.0.1:${apiPort}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
-  const load = await startLoad({ facts, auth, ...urls })
+  const load = await startLoad({ facts, auth, ...urls, projectorUrl: `http://127.0.0.1:${projectorPort}` })
   try {
     await Promise.all(roles.map((each) => each.start()))
     await strikeAll(surroundings, [...roles, ...engines.actors])

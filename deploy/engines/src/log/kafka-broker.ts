@@ -9,7 +9,7 @@ import { promisify } from 'node:util'
 import { freePort } from '../free-port.js'
 
 const run = promisify(execFile)
-const START_MS = 60_000
+const START_MS = 240_000
 const FETCH_JARS_MS = 240_000
 const OUTPUT_CHARACTERS_MAX = 20_000
 

@@ -15,7 +15,7 @@ export type PostgresProcess = {
 }
 
 const DEBIAN_VERSIONS = '/usr/lib/postgresql'
-const START_WAIT_MS = 20_000
+const START_WAIT_MS = 120_000
 const SAID_LENGTH = 4000
 
 /** Where Debian's package `postgresql` keeps the newest version's programs; undefined when there is none. */

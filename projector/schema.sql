@@ -330,6 +330,16 @@ CREATE TABLE event_title_count
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
+CREATE TABLE exchange
+(
+    `id` UInt32,
+    `state` Enum8('announced' = 1, 'begun' = 2, 'ended' = 3),
+    `projections` Array(String),
+    `at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = MergeTree
+ORDER BY (id, state);
+
 CREATE TABLE forgotten
 (
     `name_hash` String,

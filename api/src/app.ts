@@ -10,6 +10,7 @@ import Fastify, {
 import type { Registry } from 'prom-client'
 import type { Action } from './answers/action.js'
 import type { Endpoint } from './answers/answer.js'
+import { Apart, type ExchangeCount, NO_EXCHANGES } from './answers/apart.js'
 import { AnswerMemory } from './answers/memory.js'
 import { type ActionNeeds, addActions } from './http/actions.js'
 import { addDocs } from './http/docs.js'
@@ -75,6 +76,8 @@ export type ApiNeeds = {
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
+  /** Tables that take others' places: an `Exchanges` or a started `ExchangeWatch`; none ever when absent. */
+  readonly exchanges?: ExchangeCount
   /** The titles and boards: a `CatalogKeeper`. */
   readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a slash at its end. */
@@ -113,7 +116,9 @@ export async function buildApp(
   const sessions = openSessions(app, needs, { writes, changed, now })
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
-  addEndpoints(app, endpoints, { tables, writes, catalog, versions, sessions, memory, metrics, now, logger: app.log })
+  const apart = new Apart(needs.exchanges ?? NO_EXCHANGES)
+  const reading = { tables, writes, catalog, versions, sessions, memory, apart }
+  addEndpoints(app, endpoints, { ...reading, metrics, now, logger: app.log })
   const ratings = createRatingKeeper(writes)
   addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, now })
   addHealth(app, needs.ready)

@@ -1,6 +1,6 @@
 import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, type Topic } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
-import { createEvaluator } from './achievements/create-evaluator.js'
+import { createEvaluator, type EvaluatorOptions } from './achievements/create-evaluator.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
 import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
@@ -58,7 +58,7 @@ export type IngestOptions = {
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
   /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
-  readonly achievements?: { readonly pollMs?: number }
+  readonly achievements?: { readonly pollMs?: number; readonly apart?: EvaluatorOptions['apart'] }
   /** Who asks, and where to complain: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */

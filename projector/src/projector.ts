@@ -7,6 +7,7 @@ import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
 import { type Metrics, projectorMetrics } from './metrics.js'
+import { OWN_PASSES, type Passes } from './passes.js'
 import { parkedByTopic } from './progress.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
@@ -40,6 +41,8 @@ export type ProjectorOptions = {
   readonly aroundExchange?: AroundExchange
   /** True where other processes work on the same tables. */
   readonly isShared?: boolean
+  /** How passes of several projectors are kept from exchanges; given where there may be several. */
+  readonly passes?: Passes
   /** Called after each stored change, so that answers next door look for newer data at once. */
   readonly onChange: () => void
   /** How long failed steps wait; for tests. */
@@ -112,16 +115,15 @@ export function createProjector(options: ProjectorOptions): Projector {
   )
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const { isShared = false, projections: own = projections } = options
+  const { isShared = false, passes = OWN_PASSES, projections: own = projections } = options
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
   const countParked = () => countParkedInto(parked, tables.projections, metrics)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
-    serving: async () => {
-      await rebuilds.recover()
-      return await serving.current()
-    },
+    serving: () => serving.current(),
+    beforePass: () => rebuilds.recover(),
+    passes,
     folding,
     metrics,
     logger,
@@ -142,6 +144,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     // Of their own, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
     aroundExchange: options.aroundExchange,
+    passes,
     logger,
     isShared,
     signal: stopping.signal

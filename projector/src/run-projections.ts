@@ -5,6 +5,7 @@ import type { Folding } from './folding/folding.js'
 import type { Logger } from './logger.js'
 import { isLateIn, makeRows } from './make-rows.js'
 import type { Metrics } from './metrics.js'
+import { OWN_PASSES, type Passes } from './passes.js'
 import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
 import type { Tables } from './tables.js'
@@ -26,6 +27,10 @@ export type RunnerOptions = {
   readonly tables: Tables
   /** The projections that serve, asked before each pass; one that rejects is tried again. */
   readonly serving: () => Promise<readonly Projection[]>
+  /** Called before each pass; one that rejects is tried again. */
+  readonly beforePass?: () => Promise<void>
+  /** How passes of several processes are kept from what may run beside none; given where there are several. */
+  readonly passes?: Passes
   readonly folding: Folding
   readonly metrics: Metrics
   readonly logger: Logger
@@ -61,6 +66,7 @@ type Step = { readonly projection: Projection; readonly range: Range; readonly t
  */
 export class ProjectionRunner {
   readonly #options: RunnerOptions
+  readonly #passes: Passes
   readonly #failures = new Map<string, Failure>()
   readonly #paused = new Set<string>()
   readonly #stop = new AbortController()
@@ -77,6 +83,7 @@ export class ProjectionRunner {
 
   constructor(options: RunnerOptions) {
     this.#options = options
+    this.#passes = options.passes ?? OWN_PASSES
   }
 
   start(): void {
@@ -92,14 +99,14 @@ export class ProjectionRunner {
   }
 
   /**
-   * Runs work while no pass runs: nothing is written to read tables from here meanwhile. Rejects when the runner stops before.
+   * Runs work while no pass runs in any process: nothing else is written to read tables. Rejects when the runner stops before.
    */
   between<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
     return new Promise((resolve, reject) => {
       this.#between.push(async () => {
         if (this.#stop.signal.aborted) reject(new Error('The projections were stopped.'))
-        else await work().then(resolve, reject)
+        else await this.#passes.alone(work).then(resolve, reject)
       })
       this.wake()
     })
@@ -204,6 +211,11 @@ export class ProjectionRunner {
 
   /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
   async #pass(): Promise<boolean> {
+    await this.#options.beforePass?.()
+    return await this.#passes.together((check) => this.#passTogether(check))
+  }
+
+  async #passTogether(check: () => Promise<void>): Promise<boolean> {
     const { tables } = this.#options
     const projections = await this.#options.serving()
     this.#version ??= await newestVersion(tables)
@@ -222,7 +234,7 @@ export class ProjectionRunner {
       if (this.#stop.signal.aborted) return false
       const isNextTopic = projection.from.name !== inOrder[n - 1]?.from.name
       if (isNextTopic && (isHeavy || (lengths.get(projection.from.name) ?? 0) > FLUSH_EVENTS)) {
-        await this.#flush(staged)
+        await this.#flush(staged, check)
         staged = []
       }
       const step = await this.#step(projection, checkpoints, touched)
@@ -232,7 +244,7 @@ export class ProjectionRunner {
       isHeavy ||= length > FLUSH_EVENTS
       hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
-    await this.#flush(staged)
+    await this.#flush(staged, check)
     this.#checkpoints = checkpoints
     for (const each of projections) this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
     return hasMore
@@ -280,7 +292,7 @@ export class ProjectionRunner {
   }
 
   /** Makes steps known: what they changed, then how far they reach. */
-  async #flush(steps: readonly Step[]): Promise<void> {
+  async #flush(steps: readonly Step[], check: () => Promise<void>): Promise<void> {
     if (steps.length === 0) return
     const { tables, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
@@ -292,6 +304,8 @@ export class ProjectionRunner {
       const reached = steps.flatMap(({ projection, range }) =>
         range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
       )
+      // Rows that went into tables which another process has exchanged meanwhile are made once more.
+      await check()
       await storeCheckpoints(tables, reached)
     } catch (error) {
       for (const { projection } of steps) this.#fail(projection.name, error)

@@ -18,6 +18,9 @@ export type WriteChange = z.infer<typeof WriteChange>
  */
 export const PEOPLE_LOCK = 7_203_115
 
+/** Held, shared, while a projector writes to read tables, and alone by who exchanges some. */
+export const PASSES_LOCK = 7_203_116
+
 /**
  * The hash by which a forgotten name is known, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.
  */

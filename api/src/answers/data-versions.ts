@@ -116,6 +116,11 @@ export class DataVersions {
     this.#hearOf(noun, userKey)
   }
 
+  /** Takes everything of these projections as changed, where the table cannot be asked. */
+  outdate(projections: readonly string[]): void {
+    for (const projection of projections) this.#hearOf(projection, MANY_KEYS)
+  }
+
   /**
    * Hears of every change of the write side, in whatever process it is made, until the function that it gives is called.
    * What was told while nobody listened is not known: then everything is taken as changed.

@@ -1,6 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { Apart } from '../answers/apart.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
 import type { CatalogKeeper } from '../queries/catalog.js'
@@ -26,6 +27,7 @@ export type EndpointNeeds = {
   readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
   readonly memory: AnswerMemory
+  readonly apart: Apart
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
   now(): number
@@ -99,24 +101,25 @@ class Answering {
     const hasKey = SESSION_KEY_FIELD in given
     const isPersonal = endpoint.answerTo !== undefined && (hasKey || hasKeyHeader(request.raw.headers))
     try {
-      const known = await know(endpoint, input, question, {
-        versions: needs.versions,
-        catalog: () => needs.catalog.held(),
-        nowMs: needs.now()
+      const { known, found } = await needs.apart.read(async () => {
+        const known = await know(endpoint, input, question, {
+          versions: needs.versions,
+          catalog: () => needs.catalog.held(),
+          nowMs: needs.now()
+        })
+        if (isPersonal)
+          return { known, found: await this.#makeFor(shownKey(request.raw.headers, given), known, request, gone) }
+        return {
+          known,
+          found: this.#namedTag(request, known) === undefined ? await this.#find(known, gone) : undefined
+        }
       })
       const exchange = { request, reply, known, startedAt }
-      if (isPersonal) {
-        const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
-        this.#sendPersonal(exchange, await this.#make(known, gone, viewer), 'query')
-        return
-      }
-      if (!this.#isPosted) {
-        // A URL with a key in it is not remembered, by whatever route.
-        if (!hasKey) this.#urls.set(url, known)
-        if (this.#sendNotModified(exchange)) return
-      }
-      const { answer, outcome } = await this.#find(known, gone)
-      await this.#send(exchange, answer, outcome)
+      // A URL with a key in it is not remembered, by whatever route.
+      if (!isPersonal && !this.#isPosted && !hasKey) this.#urls.set(url, known)
+      if (found === undefined) this.#sendNotModified(exchange)
+      else if (isPersonal) this.#sendPersonal(exchange, found.answer, found.outcome)
+      else await this.#send(exchange, found.answer, found.outcome)
     } catch (error) {
       if (gone.aborted) {
         reply.hijack()
@@ -126,13 +129,26 @@ class Answering {
     }
   }
 
+  /** The answer for whoever shows a key. */
+  async #makeFor(
+    sessionKey: string | undefined,
+    known: KnownUrl,
+    request: FastifyRequest,
+    gone: AbortSignal
+  ): Promise<{ answer: Answer; outcome: Outcome }> {
+    const viewer = await this.#viewerOf(sessionKey, request)
+    return { answer: await this.#make(known, gone, viewer), outcome: 'query' }
+  }
+
   /** The right answer from memory, or made now, alone or together with others who ask the same. */
   async #find(known: KnownUrl, gone: AbortSignal): Promise<{ answer: Answer; outcome: Outcome }> {
-    const { memory } = this.#needs
+    const { memory, apart } = this.#needs
     const kept = memory.newest(known.question)
     if (kept?.identity === known.identity) return { answer: kept, outcome: 'memory' }
     const outcome = memory.isUnderWay(known.identity) ? 'joined' : 'query'
-    const answer = await memory.make(known.question, known.identity, gone, (signal) => this.#make(known, signal))
+    const answer = await memory.make(known.question, known.identity, gone, (signal) =>
+      apart.once(() => this.#make(known, signal))
+    )
     return { answer, outcome }
   }
 
@@ -200,17 +216,20 @@ class Answering {
   }
 
   #sendNotModified({ request, reply, known, startedAt }: Exchange & { known: KnownUrl }): boolean {
-    const { headers, method = 'GET' } = request.raw
-    const ifNoneMatch = headers['if-none-match']
-    if (ifNoneMatch === undefined) return false
-    const tag = namedTag(ifNoneMatch, known.identity)
+    const tag = this.#namedTag(request, known)
     if (tag === undefined) return false
     reply.hijack()
     reply.raw.writeHead(304, ['X-Request-Id', request.id, 'ETag', tag, ...COMMON, ...known.notModified])
     reply.raw.end()
     this.#needs.metrics.answered.not_modified()
-    this.#observe(method, 304, (performance.now() - startedAt) / 1000)
+    this.#observe(request.raw.method ?? 'GET', 304, (performance.now() - startedAt) / 1000)
     return true
+  }
+
+  /** The tag by which the caller says to have the answer. What is posted has none. */
+  #namedTag({ raw }: FastifyRequest, known: KnownUrl): string | undefined {
+    const ifNoneMatch = raw.headers['if-none-match']
+    return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, known.identity)
   }
 
   #sendReady(exchange: Exchange): boolean {

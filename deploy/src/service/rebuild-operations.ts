@@ -8,7 +8,7 @@ import {
 import { FailureError, UsageError } from '../config.js'
 
 /** None in a process that does not project. */
-type Rebuilding = (Projector & { readonly rebuilds?: Rebuilds }) | undefined
+type Rebuilding = Pick<Projector, 'rebuilds'> | undefined
 
 /** Rebuilds as operators ask for them: what is refused is a sentence with an exit code. */
 export function rebuildOperations(projector: Rebuilding): Rebuilds {
@@ -43,6 +43,6 @@ const OVER: readonly RebuildState[] = ['cancelled', 'dropped']
 
 /** The rebuilds that are under way or have tables left. */
 export async function leftOf(projector: Rebuilding): Promise<RebuildStatus[]> {
-  if (projector?.rebuilds === undefined) return []
+  if (projector === undefined) return []
   return (await projector.rebuilds.list()).filter(({ state }) => !OVER.includes(state))
 }

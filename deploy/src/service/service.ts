@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { Apart, actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector } from '@gamenet/projector'
+import { createProjector, migrate, type Passes, type Projector } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -13,11 +13,13 @@ import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
+import { openExchanges, type ServiceExchanges } from './exchanges.js'
 import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
 import type { LoaderWorkerData } from './loader-worker.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
+import { sharedPasses } from './passes.js'
 import { type CutOff, serviceOperations } from './service-operations.js'
 import { VERSION } from './version.js'
 
@@ -87,16 +89,17 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
   })
   parts.add(dataVersions, () => dataVersions.stop())
-  const projector = hasProjector(role, config)
-    ? startProjector({ engines, registry, logger, dataVersions, parts })
-    : undefined
+  const shared = { config, engines, registry, logger, parts }
+  const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
+  parts.add(exchanges, () => exchanges.stop())
+  const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
   const demo =
     hasIngest(role) && config.UPSTREAM_URL === undefined
       ? parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
       : undefined
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
-  const ingest = hasIngest(role) ? makeIngest({ config, engines, registry, logger, people, demo, parts }) : undefined
+  const ingest = hasIngest(role) ? makeIngest({ ...shared, people, demo, exchanges }) : undefined
   const { operations, cutOff, stop } = serviceOperations({
     engines,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
@@ -109,17 +112,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   })
   const ready = readiness(engines, dataVersions, hasApi(role))
   const api = hasApi(role)
-    ? await startApi({
-        config,
-        engines,
-        registry,
-        logger,
-        dataVersions,
-        ready,
-        authUrl,
-        chat: chatOf(config, demo),
-        parts
-      })
+    ? await startApi({ ...shared, dataVersions, exchanges, ready, authUrl, chat: chatOf(config, demo) })
     : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
@@ -210,12 +203,14 @@ type Needs = {
 }
 
 function startProjector({
+  config,
   engines,
   registry,
   logger,
   dataVersions,
+  exchanges,
   parts
-}: Omit<Needs, 'config'> & { dataVersions: DataVersions }): Projector {
+}: Needs & { dataVersions: DataVersions; exchanges: ServiceExchanges }): Projector {
   const projector = createProjector({
     tables: {
       loader: engines.clickhouse.loader,
@@ -241,11 +236,23 @@ function startProjector({
     sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,
+    aroundExchange: exchanges.around,
+    ...othersBeside(config, engines),
     // A refresh that fails is told by DataVersions itself.
     onChange: () => void dataVersions.refresh().catch(() => undefined)
   })
   projector.start()
   return parts.add(projector, () => projector.stop())
+}
+
+/** A ClickHouse server may have other projectors; a shared PostgreSQL is where they agree. */
+function othersBeside(config: Config, engines: Engines): { isShared?: true; passes?: Passes } {
+  if (config.CLICKHOUSE_URL === undefined) return {}
+  if (config.POSTGRES_URL === undefined) return { isShared: true }
+  return {
+    isShared: true,
+    passes: sharedPasses({ writes: () => engines.writes(), tables: engines.clickhouse.control })
+  }
 }
 
 function makeIngest({
@@ -255,8 +262,9 @@ function makeIngest({
   logger,
   people,
   demo,
+  exchanges,
   parts
-}: Needs & { people: People; demo: Demo | undefined }): Ingest {
+}: Needs & { people: People; demo: Demo | undefined; exchanges: ServiceExchanges }): Ingest {
   const ingest = createIngest({
     log: engines.log,
     tables: engines.clickhouse.readers,
@@ -270,7 +278,7 @@ function makeIngest({
       boards: config.SCRAPE_BOARDS_SECONDS,
       players: config.SCRAPE_PLAYERS_SECONDS
     },
-    achievements: {},
+    achievements: { apart: (read) => new Apart(exchanges.count).read(read) },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,
@@ -296,12 +304,14 @@ async function startApi({
   registry,
   logger,
   dataVersions,
+  exchanges,
   ready,
   authUrl,
   chat,
   parts
 }: Needs & {
   dataVersions: DataVersions
+  exchanges: ServiceExchanges
   ready: ReturnType<typeof readiness>
   authUrl: string | undefined
   chat: ChatSettings | undefined
@@ -309,6 +319,7 @@ async function startApi({
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
+  exchanges.start(POLL_MS)
   if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
@@ -321,6 +332,7 @@ async function startApi({
       authUrl,
       chat,
       dataVersions,
+      exchanges: exchanges.count,
       catalog,
       onDrop: (drop) => {
         if (engines.postgres === undefined) return

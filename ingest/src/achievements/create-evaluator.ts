@@ -6,7 +6,7 @@ import type { ReadTables } from '../read-tables.js'
 import type { Logger } from '../scrape/run-source.js'
 import { type Schedule, schedule } from '../scrape/schedule.js'
 import type { WriteSide } from '../write-side.js'
-import { evaluateOnce } from './evaluate.js'
+import { type EvaluationNeeds, evaluateOnce } from './evaluate.js'
 import { reachedPositions } from './reached-positions.js'
 
 /** How often it is looked whether the tables have moved: one small question, 0.1 % of a core. */
@@ -24,6 +24,8 @@ export type EvaluatorOptions = {
   readonly now: () => number
   /** {@link POLL_MS} unless given. */
   readonly pollMs?: number
+  /** See `EvaluationNeeds`. */
+  readonly apart?: EvaluationNeeds['apart']
 }
 
 export type Evaluator = {
@@ -48,7 +50,8 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     const { byTopic } = await reachedPositions(tables, signal)
     const standsAt = JSON.stringify([byTopic, Math.floor(now() / DAY_MS)])
     if (standsAt === evaluatedAt) return
-    const needs = { writes: await options.writes(), tables, log, people, holder, now, signal }
+    const { apart } = options
+    const needs = { writes: await options.writes(), tables, log, people, holder, now, signal, apart }
     for (;;) {
       const evaluation = await evaluateOnce(needs)
       if ('users' in evaluation) {

@@ -39,6 +39,11 @@ export type EvaluationNeeds = {
   readonly holder: string
   readonly now: () => number
   readonly signal?: AbortSignal
+  /**
+   * Reads again where tables were exchanged meanwhile: what neither the old nor the new ones say would be unlocked for good.
+   * Nothing is exchanged unless given.
+   */
+  readonly apart?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
   /** {@link PATIENCE_MS} unless given. */
   readonly patienceMs?: number
 }
@@ -95,7 +100,8 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
     needs.signal?.throwIfAborted()
     if (first > 0) await takeTurn(needs.writes, needs.holder)
     const chunk = users.slice(first, first + CHUNK_USERS_MAX)
-    const events = await newlyReached(needs.tables, chunk, nowMs, needs.signal)
+    const read = () => newlyReached(needs.tables, chunk, nowMs, needs.signal)
+    const events = await (needs.apart?.(read) ?? read())
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
     unlocks += events.length
   }

@@ -3,6 +3,7 @@ import type { Folding } from '../folding/folding.js'
 import type { Loader } from '../loader/loader.js'
 import type { Logger } from '../logger.js'
 import type { Making } from '../make-rows.js'
+import type { Passes } from '../passes.js'
 import type { Projection } from '../projection.js'
 import type { ProjectionRunner } from '../run-projections.js'
 import { projectionOf, type ServingDefinitions } from '../serving-definitions.js'
@@ -25,6 +26,7 @@ export type RebuildContext = {
   readonly loaderOf: (tables: Tables, topic: Topic, group: string) => Loader
   readonly folding: Folding
   readonly aroundExchange: AroundExchange
+  readonly passes: Passes
   readonly logger: Logger
   /** A name of this process that no other has. */
   readonly process: string

@@ -75,8 +75,13 @@ export class RebuildOperations implements Rebuilds, Retractions {
   /** Ends exchanges that a crash cut off. Before the first pass; tried again when it rejects. */
   async recover(): Promise<void> {
     if (this.#isRecovered) return
-    for (const record of await readRebuilds(this.#context.tables)) {
-      if (record.state === 'swapping' || record.state === 'rolling-back') await finish(this.#context, record)
+    const { tables, passes } = this.#context
+    const isCutOff = ({ state }: RebuildRecord) => state === 'swapping' || state === 'rolling-back'
+    if ((await readRebuilds(tables)).some(isCutOff)) {
+      await passes.alone(async () => {
+        // Another process may be at it, or have ended it by now.
+        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await finish(this.#context, record)
+      })
     }
     this.#isRecovered = true
   }

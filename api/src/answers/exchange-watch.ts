@@ -1,0 +1,136 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Refusal } from '@gamenet/schemas'
+import { z } from 'zod'
+import { query, rowsOf } from '../queries/query.js'
+import type { ReadTables } from '../read-tables.js'
+import type { ExchangeCount } from './apart.js'
+
+/*
+ * Exchanges where several processes read the tables. The projector that is about to exchange announces it in the table
+ * `exchange`, waits for longer than EXCHANGE_QUIET_MS, says that it begins, exchanges, and says that it has ended. So whoever
+ * has asked the table less than EXCHANGE_QUIET_MS ago, and found nothing announced, knows without asking that nothing is
+ * exchanged yet. Everybody else asks the table once more behind what they have read.
+ */
+
+/** For how long it is known that nothing is exchanged, from when it was asked whether something is announced. */
+export const EXCHANGE_QUIET_MS = 1000
+/** How often it is asked meanwhile whether an exchange that began has ended. */
+const ASK_AGAIN_MS = 20
+/** Whoever waits longer gets the last answer, or is asked to come again. */
+const PATIENCE_MS = 5000
+/**
+ * An exchange takes some milliseconds. Of one that takes so long the process was killed in the middle; until another ends
+ * it, tables are told of as they stand.
+ */
+const HELD_MS_MAX = 10_000
+
+/** The newest exchange. */
+export const newestExchange = query({
+  params: z.object({}),
+  row: z.object({ id: z.coerce.number(), state: z.enum(['announced', 'begun', 'ended']) }),
+  sql: 'SELECT e.id AS id, e.state AS state FROM exchange AS e ORDER BY e.id DESC, e.state DESC LIMIT 1'
+})
+
+/** Time as this process measures it. */
+export type Clock = {
+  /** Milliseconds that never go back. */
+  now(): number
+  wait(ms: number): Promise<void>
+}
+
+const CLOCK: Clock = { now: () => performance.now(), wait: (ms) => wait(ms, undefined, { ref: false }) }
+
+type Known = {
+  readonly count: number
+  readonly state: 'announced' | 'begun' | 'ended'
+  /** By this process's clock. */
+  readonly askedAt: number
+  /** When it was first found in this state. */
+  readonly since: number
+}
+
+/** What this process knows of exchanges by asking the tables. */
+export class ExchangeWatch implements ExchangeCount {
+  readonly #tables: ReadTables
+  readonly #learn: () => Promise<void>
+  readonly #clock: Clock
+  #known: Known | undefined
+  #running: Promise<Known> | undefined
+  #next: Promise<Known> | undefined
+  #isStopped = false
+
+  /** @param needs.learn brings what is kept in memory up to date behind an exchange */
+  constructor(needs: { readonly tables: ReadTables; readonly learn: () => Promise<void>; readonly clock?: Clock }) {
+    this.#tables = needs.tables
+    this.#learn = needs.learn
+    this.#clock = needs.clock ?? CLOCK
+  }
+
+  /** Asks every `intervalMs` until `stop`, so that reading need not. One that fails is tried again. */
+  start(intervalMs: number): void {
+    const turns = async (): Promise<void> => {
+      while (!this.#isStopped) {
+        await this.#ask().catch(() => undefined)
+        await this.#clock.wait(intervalMs)
+      }
+    }
+    void turns()
+  }
+
+  /** What is under way is waited for. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#running?.catch(() => undefined)
+  }
+
+  async before(): Promise<number> {
+    const begun = this.#clock.now()
+    let known = this.#known !== undefined && this.#isFresh(this.#known) ? this.#known : await this.#ask()
+    while (known.state === 'begun' && this.#clock.now() - known.since < HELD_MS_MAX) {
+      if (this.#clock.now() - begun > PATIENCE_MS) throw new Refusal('engine_busy', [], { retryAfterSeconds: 1 })
+      await this.#clock.wait(ASK_AGAIN_MS)
+      known = await this.#ask()
+    }
+    return known.count
+  }
+
+  after(): Promise<number> | number {
+    const known = this.#known
+    if (known?.state === 'ended' && this.#isFresh(known)) return known.count
+    return this.#ask().then(({ count }) => count)
+  }
+
+  /** Asks the table behind the call; calls that come while one runs share the next one. */
+  #ask(): Promise<Known> {
+    if (this.#running === undefined) {
+      this.#running = this.#learnState().finally(() => {
+        this.#running = undefined
+      })
+      return this.#running
+    }
+    this.#next ??= this.#running
+      .catch(() => undefined)
+      .then(() => {
+        this.#next = undefined
+        return this.#ask()
+      })
+    return this.#next
+  }
+
+  async #learnState(): Promise<Known> {
+    const askedAt = this.#clock.now()
+    const [row] = await rowsOf(this.#tables, newestExchange, {})
+    const state = row?.state ?? 'ended'
+    const count = 2 * (row?.id ?? 0) - { announced: 2, begun: 1, ended: 0 }[state]
+    const before = this.#known
+    // Only what has ended is in what the projector told of before it said so.
+    if (before?.count !== count && state !== 'begun') await this.#learn()
+    const isSame = before?.count === count && before.state === state
+    this.#known = { count, state, askedAt, since: isSame ? before.since : askedAt }
+    return this.#known
+  }
+
+  #isFresh({ askedAt }: Known): boolean {
+    return this.#clock.now() - askedAt <= EXCHANGE_QUIET_MS
+  }
+}

@@ -1,0 +1,65 @@
+import { Refusal } from '@gamenet/schemas'
+import type { ExchangeCount } from './apart.js'
+
+/** Far above what an exchange takes; whoever waits longer gets the last answer, or is asked to come again. */
+const PATIENCE_MS = 5000
+
+/** The exchanges of a service whose tables nobody else reads: all of them happen in this process. */
+export class Exchanges implements ExchangeCount {
+  readonly #learn: (projections: readonly string[]) => Promise<void>
+  readonly #patienceMs: number
+  #count = 0
+  #underWay: Promise<void> | undefined
+
+  /** @param options.learn brings what is kept in memory up to date behind an exchange */
+  constructor(options: {
+    readonly learn: (projections: readonly string[]) => Promise<void>
+    readonly patienceMs?: number
+  }) {
+    this.#learn = options.learn
+    this.#patienceMs = options.patienceMs ?? PATIENCE_MS
+  }
+
+  async before(): Promise<number> {
+    while (this.#underWay !== undefined) await within(this.#underWay, this.#patienceMs)
+    return this.#count
+  }
+
+  after(): number {
+    return this.#count
+  }
+
+  /** Runs an exchange of these projections' tables; gives for how many ms reading waited. */
+  async around(projections: readonly string[], exchange: () => Promise<void>): Promise<number> {
+    while (this.#underWay !== undefined) await this.#underWay
+    const begunAt = performance.now()
+    let open = (): void => undefined
+    this.#underWay = new Promise((resolve) => {
+      open = resolve
+    })
+    this.#count += 1
+    try {
+      await exchange()
+    } finally {
+      await this.#learn(projections).finally(() => {
+        this.#count += 1
+        this.#underWay = undefined
+        open()
+      })
+    }
+    return performance.now() - begunAt
+  }
+}
+
+/** Rejects with a `Refusal` when it takes longer. */
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Refusal('engine_busy', [], { retryAfterSeconds: 1 })), ms)
+  })
+  try {
+    await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

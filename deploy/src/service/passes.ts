@@ -1,0 +1,90 @@
+import { newestExchange } from '@gamenet/api'
+import type { ClickHouse, Postgres, Queries } from '@gamenet/engines'
+import type { Passes } from '@gamenet/projector'
+import { PASSES_LOCK, Refusal } from '@gamenet/schemas'
+import { FailureError } from '../config.js'
+
+/** Passes take seconds, at most some tens of them. */
+const ALONE_WITHIN_MS = 300_000
+/** Whoever waits longer for the lock lets those behind it run first, and waits again. */
+const LOCK_WAIT_MS = 8000
+const LOCK_NOT_AVAILABLE = '55P03'
+
+/**
+ * Keeps the passes of several projectors from exchanges of tables, by a lock in PostgreSQL: a transaction holds it for as long as
+ * it takes, and whoever dies lets go of it. A pass that ran on beside an exchange would write into the tables that are put
+ * away, and say that its events are in those that serve.
+ */
+export function sharedPasses(needs: {
+  readonly writes: () => Promise<Postgres>
+  readonly tables: Pick<ClickHouse['control'], 'rows'>
+}): Passes {
+  const { writes, tables } = needs
+  return {
+    together: async (pass) => {
+      const locked = await underLock(writes, 'SELECT pg_advisory_xact_lock_shared($1)', (transaction) =>
+        // Where the connection is broken, somebody else may be alone by now.
+        pass(async () => void (await transaction.query('SELECT 1')))
+      )
+      // Without PostgreSQL nobody comes to be alone; whoever was there before has announced an exchange.
+      return locked === 'away' ? await pass(() => requireQuiet(tables)) : locked.result
+    },
+    alone: async (work) => {
+      const begun = performance.now()
+      while (performance.now() - begun < ALONE_WITHIN_MS) {
+        try {
+          const locked = await underLock(writes, 'SELECT pg_advisory_xact_lock($1)', work)
+          if (locked !== 'away') return locked.result
+          throw new FailureError(
+            'PostgreSQL cannot be reached, without which other projectors would write into the tables meanwhile; do it again when it is back.'
+          )
+        } catch (error) {
+          if (!isLockTimeout(error)) throw error
+        }
+      }
+      throw new FailureError(
+        `Another projector has not ended its pass within ${ALONE_WITHIN_MS / 1000} s; look at \`gamenet status\` there, then do it again.`
+      )
+    }
+  }
+}
+
+/** What work gives under the lock, or that there was no PostgreSQL to lock in. */
+async function underLock<Result>(
+  writes: () => Promise<Postgres>,
+  lock: string,
+  work: (transaction: Queries) => Promise<Result>
+): Promise<{ readonly result: Result } | 'away'> {
+  let hasBegun = false
+  let done: { readonly result: Result } | undefined
+  try {
+    const postgres = await writes()
+    await postgres.transaction(async (transaction) => {
+      // It may take longer than a transaction usually may.
+      await transaction.script(
+        `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
+      )
+      await transaction.query(lock, [PASSES_LOCK])
+      hasBegun = true
+      done = { result: await work(transaction) }
+    })
+  } catch (error) {
+    // What was done is done, whether or not the lock could be given back.
+    if (done === undefined) {
+      if (!hasBegun && error instanceof Refusal && error.code === 'engine_away') return 'away'
+      throw error
+    }
+  }
+  if (done === undefined) throw new Error('a transaction that was committed had not been worked in')
+  return done
+}
+
+async function requireQuiet(tables: Pick<ClickHouse['control'], 'rows'>): Promise<void> {
+  const [row] = await tables.rows(newestExchange.sql)
+  if (row === undefined || newestExchange.row.parse(row).state === 'ended') return
+  throw new Error('tables are exchanged, and PostgreSQL cannot be reached: the step is made again')
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE
+}

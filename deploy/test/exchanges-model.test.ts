@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { setImmediate as turn } from 'node:timers/promises'
+import { Apart, type ExchangeCount, Exchanges, ExchangeWatch } from '@gamenet/api'
+import { Refusal } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { announceExchange } from '../src/service/exchanges.js'
+
+/*
+ * Processes that answer out of several tables and out of what they keep in memory, and one that exchanges the tables, on a time
+ * that the test makes: every statement takes as long as the test says, before and behind the instant at which it happens.
+ */
+
+const POLL_MS = 250
+/** An exchange that took longer than readers wait for one would be taken for one that died. */
+const EXCHANGE_STATEMENT_MS_MAX = 300
+const RUNS = 100
+const TABLES = ['first', 'second', 'third'] as const
+
+/** Time that passes when nothing else is left to do. */
+class MadeTime {
+  #nowMs = 0
+  readonly #waiting: { readonly atMs: number; readonly wake: () => void }[] = []
+
+  now = (): number => this.#nowMs
+
+  wait = (ms: number): Promise<void> =>
+    new Promise((wake) => {
+      this.#waiting.push({ atMs: this.#nowMs + ms, wake })
+    })
+
+  async run(): Promise<void> {
+    for (;;) {
+      await turn()
+      const next = this.#waiting.reduce<number>((least, { atMs }, n) => {
+        return least < 0 || atMs < (this.#waiting[least]?.atMs ?? 0) ? n : least
+      }, -1)
+      const [first] = next < 0 ? [] : this.#waiting.splice(next, 1)
+      if (first === undefined) return
+      this.#nowMs = Math.max(this.#nowMs, first.atMs)
+      first.wake()
+    }
+  }
+}
+
+/** Tables of a generation each, the version that is told of them, and what is told of exchanges. */
+class MadeTables {
+  readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
+  version = 0
+  readonly told: [id: number, state: string][] = []
+  readonly #time: MadeTime
+  readonly #latency: () => number
+
+  constructor(time: MadeTime, latency: () => number) {
+    this.#time = time
+    this.#latency = latency
+  }
+
+  async statement<Result>(act: () => Result, msMax = Number.POSITIVE_INFINITY): Promise<Result> {
+    await this.#time.wait(Math.min(msMax, this.#latency()))
+    const result = act()
+    await this.#time.wait(Math.min(msMax, this.#latency()))
+    return result
+  }
+
+  /** What `ExchangeWatch` and `announceExchange` ask. */
+  rows = (): Promise<Record<string, unknown>[]> =>
+    this.statement(() => {
+      const order = ['announced', 'begun', 'ended']
+      const [newest] = this.told.toSorted((a, b) => b[0] - a[0] || order.indexOf(b[1]) - order.indexOf(a[1]))
+      return newest === undefined ? [] : [{ id: newest[0], state: newest[1] }]
+    })
+
+  json = (): Promise<Uint8Array> => Promise.reject(new Error('nobody asks for bytes here'))
+
+  insert = (_table: string, _columns: readonly string[], body: Uint8Array): Promise<void> =>
+    this.statement(() => {
+      const [id, state] = JSON.parse(new TextDecoder().decode(body)) as [number, string]
+      this.told.push([id, state])
+    }, EXCHANGE_STATEMENT_MS_MAX)
+}
+
+/** A process that answers: what it keeps of the first table is as new as the version that it has learnt. */
+class Answering {
+  version = 0
+  readonly answers: (readonly number[])[] = []
+  #kept = { version: 0, generation: 0 }
+  readonly #tables: MadeTables
+  apart: Apart | undefined
+
+  constructor(tables: MadeTables) {
+    this.#tables = tables
+  }
+
+  learn = async (): Promise<void> => {
+    this.version = await this.#tables.statement(() => this.#tables.version)
+  }
+
+  async answer(reads: readonly number[]): Promise<void> {
+    const made = await this.apart
+      ?.read(async () => {
+        const seen = [await this.#keptOfFirst()]
+        for (const table of reads) seen.push(await this.#generation(TABLES[table] ?? 'first'))
+        return seen
+      })
+      .catch((error: unknown) => {
+        if (error instanceof Refusal) return []
+        throw error
+      })
+    this.answers.push(made ?? [])
+  }
+
+  async #keptOfFirst(): Promise<number> {
+    const { version } = this
+    if (this.#kept.version < version) this.#kept = { version, generation: await this.#generation('first') }
+    return this.#kept.generation
+  }
+
+  #generation(table: string): Promise<number> {
+    return this.#tables.statement(() => this.#tables.generations[table] ?? -1)
+  }
+}
+
+/** Brings all tables to a generation; where the process dies on the way, the rest is never done. */
+async function exchange(
+  tables: MadeTables,
+  generation: number,
+  death?: { readonly before: number; readonly died: () => void }
+): Promise<void> {
+  for (const [n, table] of TABLES.entries()) {
+    if (n === death?.before) {
+      death.died()
+      await new Promise(() => undefined)
+    }
+    await tables.statement(() => {
+      tables.generations[table] = generation
+    }, EXCHANGE_STATEMENT_MS_MAX)
+  }
+  await tables.statement(() => {
+    tables.version += 1
+  }, EXCHANGE_STATEMENT_MS_MAX)
+}
+
+type Asked = { readonly process: number; readonly atMs: number; readonly reads: readonly number[] }
+type World = {
+  readonly asked: readonly Asked[]
+  readonly exchangesAtMs: readonly number[]
+  readonly latencies: readonly number[]
+}
+
+/** Statements usually take some ms; now and then one takes seconds, as in a process that stands still. */
+const latency = fc.oneof({ weight: 20, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.nat(3000) })
+const world: fc.Arbitrary<World> = fc.record({
+  asked: fc.array(
+    fc.record({ process: fc.nat(1), atMs: fc.nat(12_000), reads: fc.array(fc.nat(2), { minLength: 1, maxLength: 4 }) }),
+    { minLength: 1, maxLength: 30 }
+  ),
+  exchangesAtMs: fc.array(fc.nat(10_000), { minLength: 1, maxLength: 2 }),
+  latencies: fc.array(latency, { minLength: 5, maxLength: 40 })
+})
+
+function madeWorld({ latencies }: World) {
+  const time = new MadeTime()
+  let asked = 0
+  const tables = new MadeTables(time, () => {
+    asked += 1
+    return latencies[asked % latencies.length] ?? 0
+  })
+  return { time, tables, processes: [new Answering(tables), new Answering(tables)] }
+}
+
+async function askAll(time: MadeTime, processes: readonly Answering[], asked: readonly Asked[]): Promise<void> {
+  const all = asked.map(async ({ process, atMs, reads }) => {
+    await time.wait(atMs)
+    await processes[process]?.answer(reads)
+  })
+  await Promise.all(all)
+}
+
+const mixed = (processes: readonly Answering[]) =>
+  processes.flatMap(({ answers }) => answers).filter((seen) => new Set(seen).size > 1)
+
+test('no answer of the process that exchanges tables sees both sides', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, async (given) => {
+      const { time, tables, processes } = madeWorld(given)
+      const [answering] = processes
+      if (answering === undefined) throw new Error('somebody is to answer')
+      const exchanges = new Exchanges({ learn: answering.learn })
+      answering.apart = new Apart(exchanges)
+      const operator = async () => {
+        for (const [n, atMs] of given.exchangesAtMs.toSorted((a, b) => a - b).entries()) {
+          await time.wait(Math.max(0, atMs - time.now()))
+          await exchanges.around(['title'], () => exchange(tables, n + 1))
+        }
+      }
+      const all = Promise.all([operator(), askAll(time, [answering, answering], given.asked)])
+      await time.run()
+      await all
+      assert.deepEqual(mixed(processes), [])
+      assert.equal(answering.answers.length, given.asked.length)
+    }),
+    { numRuns: RUNS }
+  )
+})
+
+test('no answer of any process sees both sides, however late it hears of an exchange', async () => {
+  await fc.assert(
+    fc.asyncProperty(world, fc.option(fc.nat(2), { nil: undefined }), async (given, diesBefore) => {
+      const { time, tables, processes } = madeWorld(given)
+      const watches = processes.map((process) => {
+        const watch = new ExchangeWatch({ tables, learn: process.learn, clock: time })
+        process.apart = new Apart(watch)
+        return watch
+      })
+      // One polls, one asks as it answers.
+      watches[0]?.start(POLL_MS)
+      const announce = (work: () => Promise<void>) => announceExchange(tables, ['title'], work, time.wait)
+      const operator = async () => {
+        for (const [n, atMs] of given.exchangesAtMs.toSorted((a, b) => a - b).entries()) {
+          await time.wait(Math.max(0, atMs - time.now()))
+          if (n === 0 && diesBefore !== undefined) {
+            // Another process ends what this one leaves.
+            await new Promise<void>((died) => {
+              void announce(() => exchange(tables, 1, { before: diesBefore, died }))
+            })
+          }
+          await announce(() => exchange(tables, n + 1))
+        }
+      }
+      const all = Promise.all([operator(), askAll(time, processes, given.asked)]).finally(() =>
+        Promise.all(watches.map((watch) => watch.stop()))
+      )
+      await time.run()
+      await all
+      assert.deepEqual(mixed(processes), [])
+    }),
+    { numRuns: RUNS }
+  )
+})
+
+test('without looking at exchanges an answer does see both sides', async (t) => {
+  const blind: ExchangeCount = { before: async () => 0, after: () => 0 }
+  const given: World = { asked: [{ process: 0, atMs: 0, reads: [0, 1, 2] }], exchangesAtMs: [], latencies: [10, 10] }
+  const { time, tables, processes } = madeWorld(given)
+  for (const process of processes) process.apart = new Apart(blind)
+  const all = Promise.all([exchange(tables, 1), askAll(time, processes, given.asked)])
+  await time.run()
+  await all
+  t.not(mixed(processes).length, 0)
+})

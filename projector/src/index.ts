@@ -9,7 +9,7 @@
  * pass          one step of every projection that is behind
  * parked        a message that could not be read, kept with its reason
  */
-export type { Backoff } from './backoff.js'
+export { type Backoff, pause } from './backoff.js'
 export type { Progress } from './checkpoint.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export type { ReadingSide } from './loader/loader.js'

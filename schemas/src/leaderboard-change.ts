@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
 import { BOARD_CHANGES } from './leaderboard-entry.js'
+import { RankedMeasures } from './ranked-measure.js'
 
 /** One change of an entry: it came, left, or its rating changed. */
 export const LeaderboardChange = z.object({
@@ -12,12 +12,7 @@ export const LeaderboardChange = z.object({
   leaderboardName: z.string(),
   playerName: z.string(),
   changeType: z.enum(BOARD_CHANGES),
-  previousRank: z.int().nullable(),
-  newRank: z.int().nullable(),
-  previousRating: z.string().nullable(),
-  newRating: z.string().nullable(),
-  previousTimeMs: Count.nullable(),
-  newTimeMs: Count.nullable(),
+  ...RankedMeasures.shape,
   isTime: z.boolean(),
   changedAt: z.iso.datetime()
 })

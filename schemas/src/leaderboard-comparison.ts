@@ -1,15 +1,11 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { RankedMeasures } from './ranked-measure.js'
 
-/** An entry at both instants; null where it was not on the board. */
+/** An entry at both instants. */
 export const ComparedEntry = z.object({
   name: z.string(),
-  previousRank: z.int().nullable(),
-  newRank: z.int().nullable(),
-  previousRating: z.string().nullable(),
-  newRating: z.string().nullable(),
-  previousTimeMs: Count.nullable(),
-  newTimeMs: Count.nullable(),
+  ...RankedMeasures.shape,
   isTime: z.boolean()
 })
 export type ComparedEntry = z.infer<typeof ComparedEntry>

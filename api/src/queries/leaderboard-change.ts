@@ -1,10 +1,10 @@
 import {
   BOARD_CHANGES,
-  Count,
   LeaderboardId,
   leaderboardEntryTopic,
   loadCheckpoint,
   projectionCheckpoint,
+  RankedMeasures,
   TitleId
 } from '@gamenet/schemas'
 import { z } from 'zod'
@@ -57,12 +57,7 @@ export const ChangeRow = z.object({
   leaderboardId: LeaderboardId,
   changeType: z.enum(BOARD_CHANGES),
   playerName: z.string(),
-  previousRank: z.int().nullable(),
-  newRank: z.int().nullable(),
-  previousRating: z.string().nullable(),
-  newRating: z.string().nullable(),
-  previousTimeMs: Count.nullable(),
-  newTimeMs: Count.nullable(),
+  ...RankedMeasures.shape,
   isTime: z.coerce.boolean()
 })
 export type ChangeRow = z.infer<typeof ChangeRow>

@@ -1,5 +1,5 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
+import { pause, SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
 import {
@@ -14,7 +14,6 @@ import {
   readLedger,
   readSalt
 } from './ledger.js'
-import { pause } from './pause.js'
 import { cleanedOf, cleanTables, eraseConditions, isKnownToTables, markCleaned, namesInTables } from './tables.js'
 
 export type ForgetNeeds = {
@@ -117,6 +116,7 @@ function hashesOf(forgettings: readonly Forgetting[]): string[] {
 async function waitForReaders(needs: ForgetNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
   await pause(needs.keysKeptMs ?? SEAL_KEYS_KEPT_MS, needs.signal)
+  needs.signal.throwIfAborted()
   await needs.settled(PEOPLE_TOPICS)
 }
 

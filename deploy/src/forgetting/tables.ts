@@ -1,7 +1,6 @@
 import type { ClickHouse } from '@gamenet/engines'
-import { projections } from '@gamenet/projector'
+import { pause, projections } from '@gamenet/projector'
 import type { LedgerEntry } from './ledger.js'
-import { pause } from './pause.js'
 
 type Lane = ClickHouse['control']
 
@@ -196,7 +195,10 @@ async function waitForOldParts(tables: Lane, names: readonly string[], signal: A
 /** Looks until it is so, or for so long. */
 async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
   const begun = performance.now()
-  while (!(await isSo()) && performance.now() - begun < ms) await pause(LOOK_MS, signal)
+  while (!(await isSo()) && performance.now() - begun < ms) {
+    await pause(LOOK_MS, signal)
+    signal.throwIfAborted()
+  }
 }
 
 /** What is known of people may be something else now, whatever it was. */

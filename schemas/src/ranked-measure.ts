@@ -1,0 +1,12 @@
+import { z } from 'zod'
+import { Count } from './count.js'
+
+/** What an entry showed before and after; null where it was not on the board. */
+export const RankedMeasures = z.object({
+  previousRank: z.int().nullable(),
+  newRank: z.int().nullable(),
+  previousRating: z.string().nullable(),
+  newRating: z.string().nullable(),
+  previousTimeMs: Count.nullable(),
+  newTimeMs: Count.nullable()
+})

@@ -430,6 +430,7 @@ CREATE TABLE leaderboard_entry
     `ord` Nullable(Int64),
     `step` Nullable(Int64),
     `details` String,
+    `first_at` DateTime64(3, 'UTC'),
     `ts` DateTime64(3, 'UTC'),
     `version` UInt64
 )
@@ -614,6 +615,7 @@ CREATE TABLE player_entry
     `rating` String,
     `time_ms` Nullable(UInt32),
     `details` String,
+    `first_at` DateTime64(3, 'UTC'),
     `ts` DateTime64(3, 'UTC'),
     `version` UInt64
 )
@@ -692,6 +694,19 @@ CREATE TABLE projection_definition
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY name;
+
+CREATE TABLE rank_reached
+(
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player_keys` Array(String),
+    `goals` Array(UInt8),
+    `reached_at` Array(DateTime64(3, 'UTC')),
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (title_id, leaderboard_id)
+SETTINGS index_granularity = 64;
 
 CREATE TABLE rating
 (

@@ -1,5 +1,5 @@
 import { createPeople, evaluateOnce } from '@gamenet/ingest'
-import type { LogMessage } from '@gamenet/schemas'
+import { type LogMessage, rankGoals } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { figure, type Measurement, scaled } from './measurement.js'
 import { openProfileRows, type ProfileRows } from './profile-rows.js'
@@ -8,6 +8,7 @@ const TOUCHED = 1000
 const ROUNDS = 5
 const PRESENCE_PROJECTIONS = ['presence-day', 'presence-latest', 'user-gamertag']
 const DAY_MS = 86_400_000
+const GOALS = rankGoals.map(({ id, rank }) => `(${rank}, toUInt8(${id}))`).join(', ')
 
 /** All rules about 1,000 users whom new sightings touched, of 100,000; what they have reached is sealed and published. */
 export const achievement: Measurement = {
@@ -61,9 +62,14 @@ async function completeRows({ tables: { rebuild } }: ProfileRows): Promise<void>
     SELECT l.value_key, l.user_key FROM presence_latest AS l WHERE l.field = 'gamertag'`)
   await rebuild.execute(`
     INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
-      time_ms, ts, version)
-    SELECT p.title_id, p.leaderboard_id, p.player, 1, p.player_key, false, p.rank, 0, p.rating, p.time_ms, p.ts, 1
+      time_ms, first_at, ts, version)
+    SELECT p.title_id, p.leaderboard_id, p.player, 1, p.player_key, false, p.rank, 0, p.rating, p.time_ms, p.first_at, p.ts, 1
     FROM player_entry AS p`)
+  await rebuild.execute(`
+    INSERT INTO rank_reached (title_id, leaderboard_id, player_keys, goals, reached_at, version)
+    SELECT p.title_id, p.leaderboard_id, groupArray(p.player_key), groupArray(p.goal), groupArray(p.first_at), 1
+    FROM (SELECT * FROM player_entry AS e ARRAY JOIN arrayFilter(g -> e.rank <= g.1, [${GOALS}]).2 AS goal) AS p
+    GROUP BY p.title_id, p.leaderboard_id`)
   await rebuild.execute(
     'INSERT INTO player (player_key, player) SELECT DISTINCT p.player_key, p.player FROM player_entry AS p'
   )

@@ -92,10 +92,10 @@ async function fill({ rebuild }: ClickHouse, first: number, count: number): Prom
     FROM ${users} ARRAY JOIN range(1, 11) AS a`)
   await rebuild.execute(`
     INSERT INTO player_entry (player_key, title_id, leaderboard_id, player, occurrence, is_gone, rank, place, rating, time_ms,
-      ts, version)
+      first_at, ts, version)
     SELECT concat('tag ', leftPad(toString(number), 6, '0')), ${titleOf('board')}, toUInt32(board),
       concat('Tag ', leftPad(toString(number), 6, '0')), 1, false, 1 + cityHash64(number, b) % 1000, 0, '1:02.345', 62345,
-      now64(3), 1
+      now64(3), now64(3), 1
     FROM (
       SELECT number, b, (number * 7 + b * 97) % ${BOARDS} AS board FROM ${users} ARRAY JOIN range(${BOARDS_A_USER}) AS b
     )`)

@@ -1,14 +1,21 @@
 import { deepStrictEqual } from 'node:assert/strict'
-import type { LeaderboardEntryChanged } from '@gamenet/schemas'
+import { type LeaderboardEntryChanged, nameKey, type RankGoal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { type FoldedBoard, foldBoard } from '../src/folds/board-fold.js'
+import { type FoldedBoard, foldBoard, type ToldBefore } from '../src/folds/board-fold.js'
 import { compareStates, type Entry, type State } from '../src/folds/board-history.js'
-import type { Reign } from '../src/folds/board-records.js'
 import { BoardEvent } from './board-events.js'
 import { type PlacedEntry, plainBoard } from './board-model.js'
 
 const RUNS = 600
+
+/** As those that achievements ask for, on boards as small as these. */
+const GOALS: readonly RankGoal[] = [
+  { id: 1, rank: 3, entries: 4 },
+  { id: 2, rank: 1, entries: 3 },
+  { id: 3, rank: 2, entries: 1 },
+  { id: 4, rank: 1, entries: 2, isShared: true }
+]
 
 /** Events in their order of arrival, cut into steps. */
 const Arrival = fc.record({
@@ -21,7 +28,7 @@ class SteppedBoard {
   readonly events: PlacedEntry[] = []
   readonly told = new Map<string, string>()
   readonly #current = new Map<string, string>()
-  #reigns: readonly Reign[] = []
+  #told: ToldBefore = { reigns: [], reached: [] }
 
   step(events: readonly LeaderboardEntryChanged[]): void {
     if (events.length === 0) return
@@ -29,19 +36,19 @@ class SteppedBoard {
       this.events.push({ event, position: BigInt(this.events.length), partition: 0 })
     }
     const sinceMs = Math.min(...events.map(({ changedAt }) => Date.parse(changedAt)))
-    const folded = foldBoard(entriesOf(this.events, sinceMs), sinceMs, this.#reigns)
-    this.#reigns = folded.reigns
+    const folded = foldBoard(entriesOf(this.events, sinceMs), sinceMs, this.#told, GOALS)
+    this.#told = folded
     for (const [key, line] of changeLines(folded.changes)) this.told.set(key, line)
     for (const [key, line] of entryLines(folded)) this.#current.set(key, line)
   }
 
   tables() {
-    return tablesOf(this.told, this.#current, this.#reigns)
+    return tablesOf(this.told, this.#current, this.#told)
   }
 }
 
 function plainTables(events: readonly PlacedEntry[]) {
-  const { changes, standing, gone, reigns } = plainBoard(events)
+  const { changes, standing, gone, reigns, reached } = plainBoard(events, GOALS)
   const positioned = <Each extends { position: bigint }>(each: Each) => ({
     ...each,
     epoch: 0,
@@ -59,17 +66,22 @@ function plainTables(events: readonly PlacedEntry[]) {
     const [playerName, occurrence] = JSON.parse(who) as [string, number]
     return { playerName, occurrence, ...reign }
   })
-  return tablesOf(new Map(told), new Map(entryLines({ standing, gone })), named)
+  return tablesOf(new Map(told), new Map(entryLines({ standing, gone })), { reigns: named, reached })
 }
 
-function tablesOf(told: ReadonlyMap<string, string>, current: ReadonlyMap<string, string>, reigns: readonly Reign[]) {
+function tablesOf(
+  told: ReadonlyMap<string, string>,
+  current: ReadonlyMap<string, string>,
+  { reigns, reached }: ToldBefore
+) {
   return {
     told: [...told.values()].sort(),
     current: [...current.values()].sort(),
     reigns: reigns.map((reign) => [
       ...[reign.playerName, reign.occurrence, reign.rating, reign.timeMs],
       ...[reign.setAt, reign.fromAt, reign.toAt]
-    ])
+    ]),
+    reached: reached.map(({ playerKey, goal, atMs }) => [playerKey, goal, atMs])
   }
 }
 
@@ -134,7 +146,9 @@ function entriesOf(events: readonly PlacedEntry[], sinceMs: number): Entry[] {
     const sorted = states.sort(compareStates)
     const first = sorted.findIndex(({ ms }) => ms >= sinceMs)
     const { playerName = '', occurrence = 1 } = sorted[0] ?? {}
-    return { playerName, occurrence, playerKey: '', states: sorted, first: first < 0 ? sorted.length : first }
+    const playerKey = nameKey(playerName)
+    const firstMs = sorted.find(({ isGone }) => !isGone)?.ms ?? 0
+    return { playerName, occurrence, playerKey, states: sorted, firstMs, first: first < 0 ? sorted.length : first }
   })
 }
 
@@ -188,12 +202,34 @@ test('a board of 100,000 entries with 40,000 changes at as many instants folds b
     return entry >= 40_000 ? [first] : [first, { ...first, ms: at(1 + entry), offset: 100_000 + entry, rating: '2' }]
   })
   const entries = states.map((of, entry) => ({
-    ...{ playerName: `p${entry}`, occurrence: 1, playerKey: '', states: of, first: 1 }
+    ...{ playerName: `p${entry}`, occurrence: 1, playerKey: `p${entry}`, states: of, firstMs: at(0), first: 1 }
   }))
-  const folded: FoldedBoard = foldBoard(entries, at(1), [])
+  const folded: FoldedBoard = foldBoard(entries, at(1), { reigns: [], reached: [] })
   t.equal(folded.standing.length, 100_000)
   t.equal(folded.changes.length, 40_000)
   t.match(folded.changes[39_999], { change: 'updated', previousRank: 40_000, newRank: 40_000 })
   t.equal(folded.standing[99_999]?.rank, 100_000)
+  t.end()
+})
+
+test('who rises because others leave, or leads once a board has enough entries, has reached that then', (t) => {
+  const at = (ms: number, playerName: string, timeMs?: number): LeaderboardEntryChanged => {
+    const board = { titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() }
+    return timeMs === undefined
+      ? { ...board, changeType: 'removed' }
+      : { ...board, changeType: 'new', timeMs, rating: String(timeMs) }
+  }
+  const board = new SteppedBoard()
+  const reached = (player: string) => board.tables().reached.filter(([playerKey]) => playerKey === player)
+  board.step([at(1, 'ann', 10), at(1, 'bob', 20), at(2, 'cleo', 30)])
+  t.same(reached('ann').at(-1), ['ann', 2, 2], 'the third entry came')
+  t.same(reached('cleo'), [], 'third of three')
+  board.step([at(5, 'bob')])
+  t.same(reached('cleo'), [['cleo', 3, 5]], 'second when bob left')
+  board.step([at(3, 'ann'), at(4, 'ann', 10)])
+  t.same(reached('cleo'), [['cleo', 3, 3]], 'an older history brings it forward')
+  board.step([at(6, 'Cleo', 10), at(7, 'ann', 30)])
+  board.step([at(8, 'dan', 10)])
+  t.same(reached('cleo').at(-1), ['cleo', 4, 6], 'first together with ann')
   t.end()
 })

@@ -1,4 +1,13 @@
-import { compareMeasures, type LeaderboardEntryChanged, millisecondsOf, ranked, type Standing } from '@gamenet/schemas'
+import {
+  compareMeasures,
+  type LeaderboardEntryChanged,
+  millisecondsOf,
+  nameKey,
+  type RankGoal,
+  ranked,
+  rankGoals,
+  type Standing
+} from '@gamenet/schemas'
 
 /*
  * What boards must look like, computed from their events as the words say it: with loops over everything, every time.
@@ -45,10 +54,14 @@ export type PlainBoard = {
   readonly gone: readonly PlainState[]
   readonly changes: readonly PlainChange[]
   readonly reigns: readonly PlainReign[]
+  readonly reached: readonly PlainReached[]
 }
 
+/** When a player first stood where a goal asks for. */
+export type PlainReached = { readonly playerKey: string; readonly goal: number; readonly atMs: number }
+
 /** The tables of one board after its events, in any order of arrival. */
-export function plainBoard(events: readonly PlacedEntry[]): PlainBoard {
+export function plainBoard(events: readonly PlacedEntry[], goals: readonly RankGoal[] = rankGoals): PlainBoard {
   const states = distinct(events)
   const last = newestOf(states)
   return {
@@ -56,7 +69,8 @@ export function plainBoard(events: readonly PlacedEntry[]): PlainBoard {
     standing: ranked(last.filter(({ isGone }) => !isGone)),
     gone: last.filter(({ isGone }) => isGone),
     changes: states.flatMap((state) => changeOf(state, states)),
-    reigns: reignsOf(states)
+    reigns: reignsOf(states),
+    reached: reachedOf(states, goals)
   }
 }
 
@@ -163,14 +177,31 @@ function reignsOf(states: readonly PlainState[]): PlainReign[] {
         )
       continue
     }
-    for (const event of states.filter(({ ms }) => ms === at)) {
-      const best = bestValid(states.filter((each) => byTime(each, event) <= 0))
-      const holder = current()
-      if (best !== undefined && holder !== undefined && shows(best, holder) && holder.setAt === best.ms) continue
-      follow(best, best?.ms ?? at, at)
-    }
+    const best = bestValid(states.filter(({ ms }) => ms <= at))
+    const holder = current()
+    if (best !== undefined && holder !== undefined && shows(best, holder) && holder.setAt === best.ms) continue
+    follow(best, best?.ms ?? at, at)
   }
   return reigns
+}
+
+function reachedOf(states: readonly PlainState[], goals: readonly RankGoal[]): PlainReached[] {
+  const reached = new Map<string, PlainReached>()
+  for (const atMs of new Set(states.map(({ ms }) => ms))) {
+    const standing = standingAt(states, (ms) => ms <= atMs)
+    const best = Math.min(...standing.map(({ rank }) => rank))
+    for (const { id, rank: most, entries, isShared } of goals) {
+      for (const { entry, rank } of standing) {
+        const playerKey = nameKey(entry.playerName)
+        const others = standing.filter((each) => nameKey(each.entry.playerName) !== playerKey && each.rank === rank)
+        if (rank > most || standing.length < entries || (isShared && (rank > best || others.length === 0))) continue
+        const key = `${playerKey}/${id}`
+        if (!reached.has(key)) reached.set(key, { playerKey, goal: id, atMs })
+      }
+    }
+  }
+  const text = ({ atMs, goal, playerKey }: PlainReached) => `${atMs}/${String(goal).padStart(3, '0')}/${playerKey}`
+  return [...reached.values()].sort((a, b) => a.atMs - b.atMs || (text(a) < text(b) ? -1 : 1))
 }
 
 function shows(state: PlainState, reign: PlainReign): boolean {

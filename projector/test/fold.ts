@@ -128,13 +128,13 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     id: 'title_id, leaderboard_id, player, occurrence',
     key: BOARD,
     ms: LAST,
-    values: 'player_key, is_gone, rank, place, rating, time_ms, stated_rank, ord, step, details, ms(ts)'
+    values: 'player_key, is_gone, rank, place, rating, time_ms, stated_rank, ord, step, details, ms(first_at), ms(ts)'
   },
   'player-entry': {
     id: 'player_key, title_id, leaderboard_id, player, occurrence',
     key: BOARD,
     ms: LAST,
-    values: 'is_gone, rank, place, rating, time_ms, details, ms(ts)'
+    values: 'is_gone, rank, place, rating, time_ms, details, ms(first_at), ms(ts)'
   },
   'entry-time': {
     id: 'time_ms, title_id, leaderboard_id, player, occurrence',
@@ -154,6 +154,12 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     key: BOARD,
     ms: 'ts',
     values: `${CHANGE_VALUES}, ms(ts)`
+  },
+  'rank-reached': {
+    id: 'title_id, leaderboard_id',
+    key: BOARD,
+    ms: LAST,
+    values: 'player_keys, goals, list(reached_at)'
   },
   'record-history': {
     id: 'title_id, leaderboard_id',
@@ -214,7 +220,9 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
 
 /** The projection that tells of changes of a table. */
 export function tellerOf(table: string): string {
-  return ['leaderboard-change', 'leaderboard-feed', 'record-history'].includes(table) ? 'leaderboard-entry' : table
+  return ['leaderboard-change', 'leaderboard-feed', 'rank-reached', 'record-history'].includes(table)
+    ? 'leaderboard-entry'
+    : table
 }
 
 /** What the read tables hold. */
@@ -451,6 +459,7 @@ function boardTables(log: MemoryLog): [string, ReadonlyMap<string, Row>][] {
     ],
     ['leaderboard-change', each((board) => changeRows(board, 'change'))],
     ['leaderboard-feed', each((board) => changeRows(board, 'feed'))],
+    ['rank-reached', each(reachedRow)],
     ['record-history', each(recordRow)]
   ]
 }
@@ -463,14 +472,24 @@ function historyRow(key: string, id: readonly string[], state: PlainState): Row 
   return row([...id, playerName, occurrence, ms, position], key, ms, values)
 }
 
-function entryRows({ key, id, standing, gone }: NamedBoard, isOfPlayer: boolean): Row[] {
+function entryRows({ key, id, states, standing, gone }: NamedBoard, isOfPlayer: boolean): Row[] {
   const one = (state: PlainState, rank: number, place: number) => {
     const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
     const name = nameKey(playerName)
+    const firstMs = states.find((each) => each.who === state.who && !each.isGone)?.ms ?? 0
     const shown = [isGone, rank, place, rating, timeMs]
     return isOfPlayer
-      ? row([name, ...id, playerName, occurrence], key, LAST_MS, [...shown, details, ms])
-      : row([...id, playerName, occurrence], key, LAST_MS, [name, ...shown, statedRank, order, step, details, ms])
+      ? row([name, ...id, playerName, occurrence], key, LAST_MS, [...shown, details, firstMs, ms])
+      : row([...id, playerName, occurrence], key, LAST_MS, [
+          name,
+          ...shown,
+          statedRank,
+          order,
+          step,
+          details,
+          firstMs,
+          ms
+        ])
   }
   return [
     ...standing.map(({ entry, rank }, place) => one(entry, rank, place)),
@@ -505,18 +524,29 @@ function changeRows({ key, id, changes }: NamedBoard, order: 'change' | 'feed'):
   })
 }
 
-function recordRow({ key, id, reigns }: NamedBoard): Row[] {
-  const who = reigns.map((reign) => JSON.parse(reign.who) as [string, number])
-  const list = (values: readonly (string | number | null)[]) =>
-    `[${values.map((value) => (typeof value === 'string' ? `'${value}'` : (value ?? 'NULL'))).join(',')}]`
+function reachedRow({ key, id, reached }: NamedBoard): Row[] {
   const values = [
-    list(who.map(([name]) => name)),
-    list(who.map(([, occurrence]) => occurrence)),
-    list(reigns.map(({ rating }) => rating)),
-    list(reigns.map(({ timeMs }) => timeMs)),
-    list(reigns.map(({ setAt }) => setAt)),
-    list(reigns.map(({ fromAt }) => fromAt)),
-    list(reigns.map(({ toAt }) => toAt))
+    listOf(reached.map(({ playerKey }) => playerKey)),
+    listOf(reached.map(({ goal }) => goal)),
+    listOf(reached.map(({ atMs }) => atMs))
   ]
   return [row(id, key, LAST_MS, values)]
+}
+
+function recordRow({ key, id, reigns }: NamedBoard): Row[] {
+  const who = reigns.map((reign) => JSON.parse(reign.who) as [string, number])
+  const values = [
+    listOf(who.map(([name]) => name)),
+    listOf(who.map(([, occurrence]) => occurrence)),
+    listOf(reigns.map(({ rating }) => rating)),
+    listOf(reigns.map(({ timeMs }) => timeMs)),
+    listOf(reigns.map(({ setAt }) => setAt)),
+    listOf(reigns.map(({ fromAt }) => fromAt)),
+    listOf(reigns.map(({ toAt }) => toAt))
+  ]
+  return [row(id, key, LAST_MS, values)]
+}
+
+function listOf(values: readonly (string | number | null)[]): string {
+  return `[${values.map((value) => (typeof value === 'string' ? `'${value}'` : (value ?? 'NULL'))).join(',')}]`
 }

@@ -91,15 +91,15 @@ export const achievements: readonly Achievement[] = [
 
   // Boards.
   network(17, 'on-the-board', 'On the Board', 'Stand on a leaderboard.', 5, boards(1)),
-  network(18, 'all-rounder', 'All-Rounder', 'Stand on 10 leaderboards.', 20, boards(10)),
-  network(19, 'everywhere', 'Everywhere at Once', 'Stand on 50 leaderboards.', 50, boards(50)),
+  network(18, 'all-rounder', 'All-Rounder', 'Have stood on 10 leaderboards.', 20, boards(10)),
+  network(19, 'everywhere', 'Everywhere at Once', 'Have stood on 50 leaderboards.', 50, boards(50)),
   network(20, 'top-hundred', 'Top Hundred', 'Stand among the first 100 of a board with more.', 5, ranked(100, 1, 101)),
   network(21, 'top-ten', 'Top Ten', 'Stand among the first 10 of a board with more.', 15, ranked(10, 1, 11)),
   network(22, 'podium', 'Podium', 'Stand among the first 3 of a board with 10 entries.', 25, ranked(3, 1, 10)),
   network(23, 'number-one', 'Number One', 'Lead a board with 10 entries.', 40, ranked(1, 1, 10)),
-  network(24, 'five-tens', 'Five Tens', 'Stand among the first 10 of 5 boards with more.', 40, ranked(10, 5, 11)),
-  network(25, 'dynasty', 'Dynasty', 'Lead 5 boards with 10 entries.', 80, ranked(1, 5, 10)),
-  network(26, 'globetrotter', 'Globetrotter', 'Stand on boards of 5 games.', 25, boardGames(5)),
+  network(24, 'five-tens', 'Five Tens', 'Have stood among the first 10 of 5 boards with more.', 40, ranked(10, 5, 11)),
+  network(25, 'dynasty', 'Dynasty', 'Have led 5 boards with 10 entries.', 80, ranked(1, 5, 10)),
+  network(26, 'globetrotter', 'Globetrotter', 'Have stood on boards of 5 games.', 25, boardGames(5)),
 
   // Records.
   network(27, 'record-holder', 'Record Holder', 'Hold the record of a board.', 25, recordsHeld(1)),
@@ -132,8 +132,16 @@ export const achievements: readonly Achievement[] = [
   title(41, 'battlefront-hour', 'Recruit', 'Play for an hour.', 5, BATTLEFRONT, playedGame(BATTLEFRONT, 1)),
   title(42, 'battlefront-day', 'Veteran', 'Play for 24 hours.', 40, BATTLEFRONT, playedGame(BATTLEFRONT, 24)),
   title(43, 'gotham-hour', 'Street Legal', 'Play for an hour.', 5, GOTHAM, playedGame(GOTHAM, 1)),
-  title(44, 'gotham-board', 'Kudos', 'Stand on one of its boards.', 10, GOTHAM, boardOf('4d53004b', 10_000)),
-  title(45, 'gotham-ten', 'Racing Line', 'Stand among the first 10 of a board.', 25, GOTHAM, boardOf('4d53004b', 10)),
+  title(44, 'gotham-board', 'Kudos', 'Stand on one of its boards.', 10, GOTHAM, boardOf('4d53004b')),
+  title(
+    45,
+    'gotham-ten',
+    'Racing Line',
+    'Stand among the first 10 of a board.',
+    25,
+    GOTHAM,
+    ranked(10, 1, 1, '4d53004b')
+  ),
   title(46, 'counter-strike-hour', 'Go Go Go', 'Play for an hour.', 5, COUNTER_STRIKE, playedGame(COUNTER_STRIKE, 1)),
   title(47, 'skies-hour', 'Cleared for Take-Off', 'Play for an hour.', 5, SKIES, playedGame(SKIES, 1)),
   title(48, 'mechs-hour', 'Powered Up', 'Play for an hour.', 5, MECHS, playedGame(MECHS, 1)),

@@ -1,11 +1,14 @@
+import { nameKey } from './name-key.js'
+import { type RankGoal, rankGoals } from './rank-goal.js'
+
 /*
  * facts   what the read tables know of users: a SELECT with at most one row `f` for each of `{users}` (Array(String), the
  *         user_keys that are looked at) and lists in it, oldest first. Instants are milliseconds since 1970
  * rule    facts, and an expression over a row of them: when it was reached, or NULL. Together one SELECT; rules about the
  *         same facts are asked together, because reading them is what costs
  *
- * What a day was is reached at the last sighting of the day; an entry at its last change; a rating when it was
- * given. Of n facts of a user the n-th oldest counts.
+ * What a day was is reached at the last sighting of the day; a place on a board when the user first stood there, whoever moved;
+ * a rating when it was given. Of n facts of a user the n-th oldest counts.
  */
 
 /** When an achievement is reached. */
@@ -19,7 +22,8 @@ function nth(n: number, instants: string): string {
 /**
  * Of the days on which the user was seen online: `seen`, when they ended. Of those on which the user played: `days` (their
  * numbers), `ends`, `played` (seconds) and `counts` (games). Of each game on each day, in no order: `play_games`,
- * `play_ends`, `play_seconds`. Of several rows of a day the highest position counts, and of those the one that was stored
+ * `play_ends`, `play_seconds`. A game is the key of its name, which no engine makes as we do: `{game_keys}` has those of the
+ * names in `{games}`, and of any other name the key is the name. Of several rows of a day the highest position counts, and of those the one that was stored
  * last: as FINAL has it, which takes twice as long; and lists of maps take twice as long as lists of numbers.
  */
 const DAYS = `
@@ -34,8 +38,9 @@ const DAYS = `
     groupArrayArray(s.seconds) AS play_seconds
   FROM (
     SELECT d.user_key AS user_key, toInt32(d.day) AS day, toUnixTimestamp64Milli(d.last_at) AS end,
-      d.online_sightings AS online, mapKeys(d.seconds) AS games, mapValues(d.seconds) AS seconds,
-      arraySum(mapValues(d.seconds)) AS played, length(mapKeys(d.seconds)) AS count
+      d.online_sightings AS online, mapValues(d.seconds) AS seconds,
+      arrayMap(game -> transform(game, {games: Array(String)}, {game_keys: Array(String)}, game), mapKeys(d.seconds)) AS games,
+      arraySum(mapValues(d.seconds)) AS played, arrayUniq(games) AS count
     FROM presence_day AS d WHERE d.user_key IN {users: Array(String)}
     ORDER BY d.user_key, d.day, d.position DESC, toUInt64(splitByChar('_', d._part)[2]) DESC
     LIMIT 1 BY d.user_key, d.day) AS s
@@ -50,7 +55,7 @@ export function played(hours: number): Rule {
 }
 
 export function playedGame(game: string, hours: number): Rule {
-  const ofGame = (list: string) => `arrayFilter((x, game) -> game = '${game}', ${list}, f.play_games)`
+  const ofGame = (list: string) => `arrayFilter((x, game) -> game = '${nameKey(game)}', ${list}, f.play_games)`
   const ends = ofGame('f.play_ends')
   const seconds = `arraySort((x, at) -> at, ${ofGame('f.play_seconds')}, ${ends})`
   return { facts: DAYS, reached: summed(`arraySort(${ends})`, seconds, hours * 3600) }
@@ -103,30 +108,25 @@ function firsts(list: string, what: string, instant: string): string {
 /** The user's names on boards that are known to be the user's. */
 const OWN_NAMES = 'SELECT k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}'
 
-const OWN_ENTRIES = `SELECT p.player_key AS player_key, p.title_id AS title_id, p.leaderboard_id AS leaderboard_id,
-    p.rank AS rank, p.ts AS ts
-  FROM player_entry AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND NOT p.is_gone AND p.rank >= 1`
-
-/** `boards`: where the user stands, of each board the best entry: instant, title, rank, entries of the board, how many are first. */
+/** `boards`: since when the user has stood on a board (goal 0) or had reached a goal on it: instant, title, goal; oldest first. */
 const BOARDS = `
-  SELECT o.user_key AS user_key, arraySort(groupArray(
-      (toUnixTimestamp64Milli(o.ts), o.title_id, o.rank, s.entries, s.firsts))) AS boards
+  SELECT b.user_key AS user_key, arraySort(groupArray((b.at, b.title_id, b.goal))) AS boards
   FROM (
-    SELECT u.user_key AS user_key, toString(e.title_id) AS title_id, e.leaderboard_id AS leaderboard_id,
-      min(e.rank) AS rank, argMin(e.ts, (e.rank, e.ts)) AS ts
-    FROM (${OWN_ENTRIES}) AS e
+    SELECT u.user_key AS user_key, r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.goal AS goal, min(r.at) AS at
+    FROM (
+      SELECT p.player_key AS player_key, toString(p.title_id) AS title_id, p.leaderboard_id AS leaderboard_id,
+        toUInt8(0) AS goal, toUnixTimestamp64Milli(p.first_at) AS at
+      FROM player_entry AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND p.first_at > toDateTime64(0, 3, 'UTC')
+      UNION ALL
+      SELECT g.1 AS player_key, toString(h.title_id) AS title_id, h.leaderboard_id AS leaderboard_id,
+        g.2 AS goal, toUnixTimestamp64Milli(g.3) AS at
+      FROM rank_reached AS h FINAL ARRAY JOIN arrayZip(h.player_keys, h.goals, h.reached_at) AS g
+      WHERE g.1 IN (${OWN_NAMES}) AND (h.title_id, h.leaderboard_id) IN (
+        SELECT p.title_id, p.leaderboard_id FROM player_entry AS p WHERE p.player_key IN (${OWN_NAMES}))) AS r
     JOIN (SELECT k.user_key, k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}) AS u
-      ON u.player_key = e.player_key
-    GROUP BY u.user_key, e.title_id, e.leaderboard_id) AS o
-  JOIN (
-    SELECT toString(l.title_id) AS title_id, l.leaderboard_id AS leaderboard_id, count() AS entries,
-      countIf(l.rank = 1) AS firsts
-    FROM leaderboard_entry AS l FINAL
-    WHERE NOT l.is_gone
-      AND (l.title_id, l.leaderboard_id) IN (SELECT b.title_id, b.leaderboard_id FROM (${OWN_ENTRIES}) AS b)
-    GROUP BY l.title_id, l.leaderboard_id) AS s
-    ON s.title_id = o.title_id AND s.leaderboard_id = o.leaderboard_id
-  GROUP BY o.user_key`
+      ON u.player_key = r.player_key
+    GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b
+  GROUP BY b.user_key`
 
 /** The instants of those of the user's boards `b` of which something is true. */
 function boardsWhere(condition: string): string {
@@ -134,30 +134,35 @@ function boardsWhere(condition: string): string {
 }
 
 export function boards(count: number): Rule {
-  return { facts: BOARDS, reached: nth(count, boardsWhere('true')) }
+  return { facts: BOARDS, reached: nth(count, boardsWhere('b.3 = 0')) }
 }
 
-export function boardOf(titleId: string, rank: number): Rule {
-  return { facts: BOARDS, reached: nth(1, boardsWhere(`b.2 = '${titleId}' AND b.3 <= ${rank}`)) }
+export function boardOf(titleId: string): Rule {
+  return { facts: BOARDS, reached: nth(1, boardsWhere(`b.2 = '${titleId}' AND b.3 = 0`)) }
 }
 
 export function boardGames(count: number): Rule {
-  return { facts: BOARDS, reached: nth(count, firsts('f.boards', 'x.2', 'x.1')) }
+  return { facts: BOARDS, reached: nth(count, firsts('arrayFilter(b -> b.3 = 0, f.boards)', 'x.2', 'x.1')) }
 }
 
-/** Standing on a rank or better on so many boards with so many entries. */
-export function ranked(rank: number, count: number, entries: number): Rule {
-  return { facts: BOARDS, reached: nth(count, boardsWhere(`b.3 <= ${rank} AND b.4 >= ${entries}`)) }
+/** Having stood on a rank or better on so many boards with so many entries, of one title where it is given. */
+export function ranked(rank: number, count: number, entries: number, titleId?: string): Rule {
+  const goal = goalOf((each) => each.rank === rank && each.entries === entries && each.isShared !== true)
+  const isOfTitle = titleId === undefined ? '' : ` AND b.2 = '${titleId}'`
+  return { facts: BOARDS, reached: nth(count, boardsWhere(`b.3 = ${goal}${isOfTitle}`)) }
 }
 
 export function sharedFirst(): Rule {
-  return { facts: BOARDS, reached: nth(1, boardsWhere('b.3 = 1 AND b.5 >= 2')) }
+  return { facts: BOARDS, reached: nth(1, boardsWhere(`b.3 = ${goalOf((each) => each.isShared === true)}`)) }
 }
 
-/**
- * `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. Those that
- * ended at the instant at which they began are none: of entries of one instant the best holds the record.
- */
+function goalOf(is: (goal: RankGoal) => boolean): number {
+  const goal = rankGoals.find(is)
+  if (goal === undefined) throw new Error('A rule asks for a place on a board that is none of rankGoals: add it there.')
+  return goal.id
+}
+
+/** `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. */
 const REIGNS = `
   SELECT u.user_key AS user_key, arraySort(groupArray((r.from_ms, r.title_id, r.leaderboard_id, r.to_ms))) AS reigns
   FROM (
@@ -165,7 +170,7 @@ const REIGNS = `
       toUnixTimestamp64Milli(g.2) AS from_ms,
       ifNull(toUnixTimestamp64Milli(g.3), {now_ms: Int64}) AS to_ms
     FROM record_history AS h FINAL
-    ARRAY JOIN arrayFilter(each -> each.3 IS NULL OR each.3 > each.2, arrayZip(h.players, h.from_at, h.to_at)) AS g
+    ARRAY JOIN arrayZip(h.players, h.from_at, h.to_at) AS g
     WHERE g.1 IN (SELECT n.player FROM player AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
   JOIN (SELECT n.player AS player, n.player_key AS player_key FROM player AS n FINAL
     WHERE n.player_key IN (${OWN_NAMES})) AS p ON p.player = r.player

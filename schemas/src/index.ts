@@ -91,6 +91,7 @@ export {
   SOCIAL_LINKS_MAX,
   SocialLink
 } from './profile.js'
+export { type RankGoal, rankGoals } from './rank-goal.js'
 export { RankedMeasures } from './ranked-measure.js'
 export {
   averageOf,

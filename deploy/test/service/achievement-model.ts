@@ -1,5 +1,6 @@
 import type { ClickHouse } from '@gamenet/engines'
 import { achievements, nameKey } from '@gamenet/schemas'
+import { type Stand, standsByPlayer } from './stand-model.js'
 
 /*
  * What users have achieved, computed plainly over the rows of the read tables, for everybody, with no regard to who was
@@ -14,13 +15,6 @@ type Day = {
   readonly at: number
   readonly isSeen: boolean
   readonly seconds: ReadonlyMap<string, number>
-}
-type Stand = {
-  readonly title: string
-  readonly rank: number
-  readonly at: number
-  readonly entries: number
-  readonly firsts: number
 }
 type Reign = { readonly board: string; readonly from: number; readonly to: number }
 type Facts = {
@@ -70,7 +64,7 @@ const hours =
   ({ days }) => {
     let played = 0
     for (const each of days) {
-      played += game === undefined ? total(each) : (each.seconds.get(game) ?? 0)
+      played += game === undefined ? total(each) : (each.seconds.get(nameKey(game)) ?? 0)
       if (each.seconds.size > 0 && played >= n * HOUR_S) return each.at
     }
     return undefined
@@ -87,7 +81,11 @@ const stands =
   (facts) =>
     nth(
       n,
-      facts.stands.filter(is).map(({ at }) => at)
+      first(
+        facts.stands.filter(is),
+        ({ board }) => board,
+        ({ at }) => at
+      )
     )
 const first = <Each>(list: readonly Each[], what: (each: Each) => string, at: (each: Each) => number): number[] => {
   const firsts = new Map<string, number>()
@@ -200,7 +198,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     const before = days.filter(({ day, seconds }) => day < each.day && seconds.size > 0).at(-1)
     return before !== undefined && each.day - before.day > 365
   }),
-  'shared-glory': stands(1, ({ rank, firsts }) => rank === 1 && firsts >= 2)
+  'shared-glory': stands(1, ({ rank, isShared }) => rank === 1 && isShared)
 }
 
 async function factsByUser(tables: ClickHouse, nowMs: number): Promise<Map<string, Facts>> {
@@ -235,7 +233,10 @@ async function factsByUser(tables: ClickHouse, nowMs: number): Promise<Map<strin
     named(row.user_key, nameKey(String(row.tag)))
   for (const row of await rows(`SELECT d.user_key, toUInt32(d.day) AS day, toUnixTimestamp64Milli(d.last_at) AS at,
       d.online_sightings AS online, d.seconds AS seconds FROM presence_day AS d FINAL ORDER BY d.day`)) {
-    const seconds = new Map(Object.entries(row.seconds as Record<string, number>))
+    const seconds = new Map<string, number>()
+    for (const [game, played] of Object.entries(row.seconds as Record<string, number>)) {
+      seconds.set(nameKey(game), (seconds.get(nameKey(game)) ?? 0) + played)
+    }
     of(row.user_key).days.push({ day: Number(row.day), at: Number(row.at), isSeen: Number(row.online) > 0, seconds })
   }
   for (const row of await rows(`SELECT r.user_key, r.rater_key, r.stars AS stars, r.comment AS comment,
@@ -245,43 +246,17 @@ async function factsByUser(tables: ClickHouse, nowMs: number): Promise<Map<strin
   }
   const byPlayer = await boardsByPlayer(tables, nowMs)
   for (const [userKey, names] of namesOf) {
-    const boards = new Map<string, Stand>()
     for (const name of names) {
       of(userKey).reigns.push(...(byPlayer.reigns.get(name) ?? []))
-      for (const { board, ...stand } of byPlayer.stands.get(name) ?? []) {
-        const best = boards.get(board)
-        if (best === undefined || stand.rank < best.rank || (stand.rank === best.rank && stand.at < best.at)) {
-          boards.set(board, stand)
-        }
-      }
+      of(userKey).stands.push(...(byPlayer.stands.get(name) ?? []))
     }
-    of(userKey).stands.push(...boards.values())
   }
   return users
 }
 
 async function boardsByPlayer(tables: ClickHouse, nowMs: number) {
-  const entries = await tables.readers.rows(
-    `SELECT l.title_id AS title, l.leaderboard_id AS id, l.player AS player, l.rank AS rank,
-       toUnixTimestamp64Milli(l.ts) AS at
-     FROM leaderboard_entry AS l FINAL WHERE NOT l.is_gone`,
-    {}
-  )
+  const stands = await standsByPlayer(tables)
   const boardOf = (row: Record<string, unknown>) => `${row.title}/${row.id}`
-  const stands = new Map<string, (Stand & { board: string })[]>()
-  for (const row of entries) {
-    const beside = entries.filter((each) => boardOf(each) === boardOf(row))
-    const key = nameKey(String(row.player))
-    const stand = {
-      board: boardOf(row),
-      title: String(row.title),
-      rank: Number(row.rank),
-      at: Number(row.at),
-      entries: beside.length,
-      firsts: beside.filter(({ rank }) => Number(rank) === 1).length
-    }
-    stands.set(key, [...(stands.get(key) ?? []), stand])
-  }
   const reigns = new Map<string, Reign[]>()
   for (const row of await tables.readers.rows(
     `SELECT h.title_id AS title, h.leaderboard_id AS id, g.1 AS player, toUnixTimestamp64Milli(g.2) AS from_ms,
@@ -290,7 +265,6 @@ async function boardsByPlayer(tables: ClickHouse, nowMs: number) {
     {}
   )) {
     const key = nameKey(String(row.player))
-    if (row.to_ms === row.from_ms) continue
     const reign = { board: boardOf(row), from: Number(row.from_ms), to: row.to_ms === null ? nowMs : Number(row.to_ms) }
     reigns.set(key, [...(reigns.get(key) ?? []), reign])
   }

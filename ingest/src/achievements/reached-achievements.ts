@@ -1,4 +1,11 @@
-import { type Achievement, type AchievementUnlocked, achievements, instantOf, ruleStatement } from '@gamenet/schemas'
+import {
+  type Achievement,
+  type AchievementUnlocked,
+  achievements,
+  instantOf,
+  nameKey,
+  ruleStatement
+} from '@gamenet/schemas'
 import type { Parameters, ReadTables } from '../read-tables.js'
 
 /** Users who are asked about at once. */
@@ -31,11 +38,12 @@ export async function newlyReached(
     { users }
   )
   const heldBy = new Map(held.map((row) => [String(row.user_key), new Set((row.ids as unknown[]).map(Number))]))
+  const games = await spelledGames(ask, users)
   const found: { userKey: string; achievementId: number; reachedMs: number }[] = []
   for (const rules of RULES_BY_FACTS) {
     const lacking = users.filter((userKey) => rules.some(({ id }) => heldBy.get(userKey)?.has(id) !== true))
     if (lacking.length === 0) continue
-    const askRules = (some: readonly string[]) => ask(ruleStatement(rules), { users: some, now_ms: nowMs })
+    const askRules = (some: readonly string[]) => ask(ruleStatement(rules), { users: some, now_ms: nowMs, ...games })
     for (const row of await inParts(askRules, lacking, signal)) {
       const userKey = String(row.user_key)
       for (const [id, ms] of row.reached as [unknown, unknown][]) {
@@ -74,6 +82,19 @@ async function inParts<Row>(
     const first = await inParts(ask, users.slice(0, middle), signal)
     return [...first, ...(await inParts(ask, users.slice(middle), signal))]
   }
+}
+
+/** The names of games that users played, as far as their keys are others, and the keys; never none, for the engine's sake. */
+async function spelledGames(
+  ask: (sql: string, parameters: Parameters) => Promise<Record<string, unknown>[]>,
+  users: readonly string[]
+): Promise<{ games: string[]; game_keys: string[] }> {
+  const rows = await ask(
+    'SELECT DISTINCT arrayJoin(mapKeys(d.seconds)) AS game FROM presence_day AS d WHERE d.user_key IN {users: Array(String)}',
+    { users }
+  )
+  const games = rows.map(({ game }) => String(game)).filter((game) => nameKey(game) !== game)
+  return { games: ['', ...games], game_keys: ['', ...games.map(nameKey)] }
 }
 
 /** How users spell their names: in their profile, else as they were seen last, else where they rate and are rated. */

@@ -1,4 +1,5 @@
-import { ranked } from '@gamenet/schemas'
+import { type RankGoal, ranked, rankGoals } from '@gamenet/schemas'
+import { BoardGoals, cutGoals, type Reached } from './board-goals.js'
 import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
@@ -15,7 +16,12 @@ export type FoldedBoard = {
   /** The changes of the window, and what is none any more. */
   readonly changes: readonly RankedChange[]
   readonly reigns: readonly Reign[]
+  /** When players first stood where goals ask for. */
+  readonly reached: readonly Reached[]
 }
+
+/** What is told of a board before the window. */
+export type ToldBefore = { readonly reigns: readonly Reign[]; readonly reached: readonly Reached[] }
 
 /**
  * Folds a board from `sinceMs` on: n events in n log n steps, whatever the board's size.
@@ -23,13 +29,19 @@ export type FoldedBoard = {
  * `entries` are all that are on the board just before, or are touched in the window. One that is touched comes with its whole
  * history, for where its changes were recorded depends on it; of another what decides in the window is enough.
  */
-export function foldBoard(entries: readonly Entry[], sinceMs: number, reignsBefore: readonly Reign[]): FoldedBoard {
+export function foldBoard(
+  entries: readonly Entry[],
+  sinceMs: number,
+  before: ToldBefore,
+  asked: readonly RankGoal[] = rankGoals
+): FoldedBoard {
   const window = entries
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
     .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
   const changes = entries.flatMap(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
-  const board = boardBefore(entries, current, window, cutAt(reignsBefore, sinceMs))
+  const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, asked)
+  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals })
   const follow = rankFollower(changes, (entry) => board.rankOf(entry))
 
   for (let n = 0; n < window.length; ) {
@@ -45,7 +57,8 @@ export function foldBoard(entries: readonly Entry[], sinceMs: number, reignsBefo
     standing: ranked(last.filter(({ isGone }) => !isGone)),
     gone: last.filter(({ isGone, entry }) => isGone && touched.has(entry)),
     changes: follow.changes,
-    reigns: board.records.reigns
+    reigns: board.records.reigns,
+    reached: goals.reached
   }
 }
 
@@ -54,13 +67,13 @@ function boardBefore(
   entries: readonly Entry[],
   current: (State | undefined)[],
   window: readonly State[],
-  reigns: readonly Reign[]
+  { reigns, goals }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals }
 ) {
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
   const hasMeasured = present.some(isMeasured)
-  const ranks = new BoardRanks(present)
-  for (const state of base) ranks.enter(state)
+  const ranks = new BoardRanks(present, goals.marks)
+  ranks.enterAll(base, (state) => goals.marksOf(state))
   const records = new BoardRecords(reigns, hasMeasured ? entries.flatMap(({ states }) => states) : [], hasMeasured)
   for (const { states, first } of entries) {
     for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
@@ -74,18 +87,15 @@ function boardBefore(
     const before = atOnce.map((state) => {
       const last = current[state.entry]
       if (last !== undefined && !last.isGone) ranks.leave(last)
-      if (!state.isGone) ranks.enter(state)
+      if (!state.isGone) ranks.enter(state, goals.marksOf(state))
       current[state.entry] = state
       return last
     })
-    for (const [n, state] of atOnce.entries()) {
-      records.take(state, before[n])
-      if (!ranks.hasRankedOnes) records.judgeMeasures(state.ms)
-    }
+    for (const [n, state] of atOnce.entries()) records.take(state, before[n])
     const at = atOnce[0]?.ms ?? 0
-    if (ranks.hasRankedOnes) {
-      records.judgeRanks(at, ranks, (reign) => shown(holderOf(reign)))
-    }
+    if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, (reign) => shown(holderOf(reign)))
+    else records.judgeMeasures(at)
+    goals.judge(at, ranks)
   }
   const rankOf = (entry: number): number | null => {
     const state = shown(entry)

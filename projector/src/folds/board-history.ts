@@ -29,6 +29,8 @@ export type Entry = {
   readonly playerKey: string
   /** By instant, then position. */
   readonly states: readonly State[]
+  /** When it first stood on the board; 0 when it never did. */
+  readonly firstMs: number
   /** Index of the first state in the window; the number of states when there is none. */
   readonly first: number
 }

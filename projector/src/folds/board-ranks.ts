@@ -21,10 +21,11 @@ export class BoardRanks {
   readonly #trees: Readonly<Record<Kind, RankTree>>
   readonly #byPlace: Readonly<Record<Kind, readonly State[]>>
   readonly #measures: RankTree | undefined
+  #entries = 0
   #rankedOnes = 0
 
-  /** `states`: all that will ever be on the board here. */
-  constructor(states: readonly State[]) {
+  /** `states`: all that will ever be on the board here; `marks`: how many different ones they may bear. */
+  constructor(states: readonly State[], marks = 0) {
     const kinds: Record<Kind, State[]> = { ordered: [], stated: [], measured: [] }
     for (const state of states) {
       const kind = kindOf(state)
@@ -44,9 +45,9 @@ export class BoardRanks {
       for (const [n, state] of all.entries()) this.#seat(state).place = n
     }
     this.#trees = {
-      ordered: new RankTree(this.#byPlace.ordered.length),
-      stated: new RankTree(this.#byPlace.stated.length),
-      measured: new RankTree(measured.length)
+      ordered: new RankTree(ordered.length, marks),
+      stated: new RankTree(stated.length, marks),
+      measured: new RankTree(measured.length, marks)
     }
     this.#measures = measured.length === 0 ? undefined : new RankTree(measures.length)
   }
@@ -56,17 +57,42 @@ export class BoardRanks {
     return this.#rankedOnes > 0
   }
 
-  enter(state: State): void {
+  /** How many entries are on the board. */
+  get entries(): number {
+    return this.#entries
+  }
+
+  /** All that are on the board at first, with the marks that each bears, bit by bit. */
+  enterAll(states: readonly State[], marksOf: (state: State) => number): void {
+    const seated = states.map((state) => ({ state, ...this.#seat(state) }))
+    for (const [kind, tree] of Object.entries(this.#trees)) {
+      const of = seated.filter((seat) => seat.kind === kind)
+      tree.takeAll(of.map(({ state, place }) => [place, stepOf(state), marksOf(state)]))
+    }
+    this.#measures?.takeAll(seated.map(({ measure }) => [measure, 1, 0]))
+    this.#entries += states.length
+    this.#rankedOnes += seated.filter(({ kind }) => kind !== 'measured').length
+  }
+
+  enter(state: State, marks = 0): void {
     const { kind, place, measure } = this.#seat(state)
-    this.#trees[kind].take(place, kind === 'ordered' ? (state.step ?? 0) : 0)
+    this.#trees[kind].take(place, stepOf(state), marks)
     this.#measures?.take(measure, 1)
+    this.#entries += 1
     if (kind !== 'measured') this.#rankedOnes += 1
+  }
+
+  /** Gives a state that is on the board other marks. */
+  mark(state: State, marks: number): void {
+    const { kind, place } = this.#seat(state)
+    this.#trees[kind].take(place, stepOf(state), marks)
   }
 
   leave(state: State): void {
     const { kind, place, measure } = this.#seat(state)
     this.#trees[kind].leave(place)
     this.#measures?.leave(measure)
+    this.#entries -= 1
     if (kind !== 'measured') this.#rankedOnes -= 1
   }
 
@@ -78,12 +104,12 @@ export class BoardRanks {
     return 1 + (this.#measures?.sumBefore(equal) ?? 0)
   }
 
-  /** The first, in display order, of the entries with the best rank. */
-  leader(): { readonly state: State; readonly rank: number } | undefined {
+  /** The first, in display order, of the entries with the best rank; of those that bear a mark where one is given. */
+  leader(mark?: number): { readonly state: State; readonly rank: number } | undefined {
     let leader: { state: State; rank: number } | undefined
     // In the order in which equal ranks are shown, but for stated against measured, which are shown by name.
     for (const kind of ['ordered', 'stated', 'measured'] as const) {
-      const first = this.#trees[kind].firstLeast()
+      const first = this.#trees[kind].firstLeast(mark)
       const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
       if (state === undefined) continue
       const rank = this.rankOf(state)
@@ -96,11 +122,27 @@ export class BoardRanks {
     return leader
   }
 
+  /** The entries with a rank that is the board's best. */
+  *leaders(rank: number): Generator<State> {
+    for (const kind of ['ordered', 'stated', 'measured'] as const) {
+      for (const place of this.#trees[kind].placesWithin(kind === 'ordered' ? rank : 0)) {
+        const state = this.#byPlace[kind][place]
+        if (state === undefined || this.rankOf(state) !== rank) break
+        yield state
+      }
+    }
+  }
+
   #seat(state: State): Seat {
     const seat = this.#seats.get(state)
     if (seat === undefined) throw new Error('A state came onto the board that was not announced.')
     return seat
   }
+}
+
+/** What a state adds to the running sum in the tree of its kind. */
+function stepOf({ order, step }: State): number {
+  return order === null ? 0 : (step ?? 0)
 }
 
 function kindOf({ order, statedRank }: State): Kind {

@@ -1,6 +1,7 @@
 import { boardKey } from '@gamenet/schemas'
 import type { AnswerRow, Fold, WriteRow } from '../folding/fold.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
+import type { Reached } from './board-goals.js'
 import type { Entry, Position, State } from './board-history.js'
 import type { Reign } from './board-records.js'
 
@@ -27,6 +28,7 @@ type BoardRow = {
   readonly occurrences: readonly number[]
   readonly player_keys: readonly string[]
   readonly states: readonly (readonly StateRow[])[]
+  readonly first_ms: readonly number[]
 }
 
 type RecordRow = {
@@ -38,6 +40,12 @@ type RecordRow = {
   readonly from_at: readonly number[]
   readonly to_at: readonly (number | null)[]
   readonly version: string
+}
+
+type GoalsRow = {
+  readonly player_keys: readonly string[]
+  readonly goals: readonly number[]
+  readonly reached_ms: readonly number[]
 }
 
 /** A change as it was told before: instant, position, where it was recorded, player. */
@@ -63,20 +71,25 @@ type Written = {
 }
 
 /** Boards from their earliest touched instant on → their entries, changes and reigns. */
-export const foldLeaderboardEntry: Fold = ({ entries = [], records = [], told = [] }, write) => {
+export const foldLeaderboardEntry: Fold = ({ entries = [], records = [], goals = [], told = [] }, write) => {
   const recordOf = byBoard(records)
+  const goalsOf = byBoard(goals)
   const toldOf = byBoard(told)
   for (const row of entries) {
     // The statement of the projection gives these columns.
     const board = row as BoardRow
     const record = recordOf(row) as RecordRow | undefined
     const known = entriesOf(board)
-    const folded = foldBoard(known, board.since_ms, record === undefined ? [] : reignsOf(record))
+    const folded = foldBoard(known, board.since_ms, {
+      reigns: record === undefined ? [] : reignsOf(record),
+      reached: reachedOf(goalsOf(row) as GoalsRow | undefined)
+    })
     const version = newestOf(known, BigInt(record?.version ?? 0))
     const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
     writeEntries(written, known, folded)
     writeUntold(written, folded.changes, board.since_ms, (toldOf(row)?.changes ?? []) as readonly ToldRow[])
     for (const change of folded.changes) writeChange(written, known, change)
+    writeReached(written, folded.reached)
     writeRecord(written, folded.reigns)
   }
 }
@@ -88,7 +101,7 @@ function byBoard(rows: readonly AnswerRow[]): (board: AnswerRow) => AnswerRow | 
   return (board) => found.get(keyOf(board))
 }
 
-function entriesOf({ players, occurrences, player_keys, states, since_ms }: BoardRow): Entry[] {
+function entriesOf({ players, occurrences, player_keys, states, first_ms, since_ms }: BoardRow): Entry[] {
   return players.map((playerName, entry) => {
     const occurrence = occurrences[entry] ?? 1
     const history = (states[entry] ?? []).map(
@@ -116,6 +129,7 @@ function entriesOf({ players, occurrences, player_keys, states, since_ms }: Boar
       occurrence,
       playerKey: player_keys[entry] ?? '',
       states: history,
+      firstMs: first_ms[entry] ?? 0,
       first: first < 0 ? history.length : first
     }
   })
@@ -131,6 +145,12 @@ function reignsOf({ players, occurrences, ratings, times_ms, set_at, from_at, to
     fromAt: from_at[n] ?? 0,
     toAt: to_at[n] ?? null
   }))
+}
+
+function reachedOf(row: GoalsRow | undefined): Reached[] {
+  if (row === undefined) return []
+  const { player_keys, goals, reached_ms } = row
+  return player_keys.map((playerKey, n) => ({ playerKey, goal: goals[n] ?? 0, atMs: reached_ms[n] ?? 0 }))
 }
 
 /** The newest position of the board's events; never lower than it once was. */
@@ -156,11 +176,12 @@ function writeEntries(
   const board = `["${titleId}",${leaderboardId},`
   const writeOne = (state: State, rank: number, place: number) => {
     const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
-    const key = JSON.stringify(entries[state.entry]?.playerKey ?? '')
+    const { playerKey = '', firstMs = 0 } = entries[state.entry] ?? {}
+    const key = JSON.stringify(playerKey)
     const shown = `${isGone},${rank},${place},${JSON.stringify(rating)},${timeMs},${statedRank},${order},${step}`
     write(
       'leaderboard_entry',
-      `${board}${JSON.stringify(playerName)},${occurrence},${key},${shown},${JSON.stringify(details)},${instant(ms)},${version}]`
+      `${board}${JSON.stringify(playerName)},${occurrence},${key},${shown},${JSON.stringify(details)},${instant(firstMs)},${instant(ms)},${version}]`
     )
   }
   for (const [place, { entry, rank }] of standing.entries()) writeOne(entry, rank, place)
@@ -223,6 +244,16 @@ function writeTold({ titleId, leaderboardId, version, write }: Written, told: To
   const line = `[${instant(ms)},"${titleId}",${leaderboardId},${places},${what}]`
   if (isInBoth) write('leaderboard_change', line)
   write('leaderboard_feed', line)
+}
+
+function writeReached({ titleId, leaderboardId, version, write }: Written, reached: readonly Reached[]): void {
+  const list = (value: (each: Reached) => string | number) => `[${reached.map(value).join(',')}]`
+  const values = [
+    list(({ playerKey }) => JSON.stringify(playerKey)),
+    list(({ goal }) => goal),
+    list(({ atMs }) => instant(atMs))
+  ]
+  write('rank_reached', `["${titleId}",${leaderboardId},${values.join(',')},${version}]`)
 }
 
 function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns: readonly Reign[]): void {

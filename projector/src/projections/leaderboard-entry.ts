@@ -13,8 +13,9 @@ const CHANGE_COLUMNS = [
 ]
 
 /**
- * The touched boards from the earliest touched instant on: entries with ranks, changes in both orders, and reigns. The
- * record is written last, for its version is where the next step learns how new the rows are that it replaces.
+ * The touched boards from the earliest touched instant on: entries with ranks, changes in both orders, who reached which
+ * goals when, and reigns. The record is written last, for its version is where the next step learns how new the rows are
+ * that it replaces.
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',
@@ -25,10 +26,11 @@ export const leaderboardEntry: Projection = {
   into: {
     leaderboard_entry: [
       ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'player_key', 'is_gone', 'rank', 'place', 'rating'],
-      ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'ts', 'version']
+      ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'first_at', 'ts', 'version']
     ],
     leaderboard_change: CHANGE_COLUMNS,
     leaderboard_feed: CHANGE_COLUMNS,
+    rank_reached: ['title_id', 'leaderboard_id', 'player_keys', 'goals', 'reached_at', 'version'],
     record_history: [
       ...['title_id', 'leaderboard_id', 'players', 'occurrences', 'ratings', 'times_ms', 'set_at', 'from_at', 'to_at'],
       'version'
@@ -45,10 +47,10 @@ export const leaderboardEntry: Projection = {
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
         groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,
-        groupArray(e.states) AS states
+        groupArray(e.states) AS states, groupArray(e.first_ms) AS first_ms
       FROM (
         SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
-          any(h.player_key) AS player_key,
+          any(h.player_key) AS player_key, toFloat64(toUnixTimestamp64Milli(minIf(h.ts, NOT h.is_gone))) AS first_ms,
           toFloat64({since_ms}[indexOf({keys}, (toString(h.title_id), h.leaderboard_id))]) AS since,
           arraySort(s -> (s.1, s.2, s.4), groupArray((
             toFloat64(toUnixTimestamp64Milli(h.ts)), h.epoch, h.partition, toFloat64(h.offset), h.is_gone, h.rating,
@@ -73,7 +75,12 @@ export const leaderboardEntry: Projection = {
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
       FROM record_history AS r FINAL
-      WHERE (r.title_id, r.leaderboard_id) IN {keys}`
+      WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
+    goals: `
+      SELECT g.title_id AS title_id, g.leaderboard_id AS leaderboard_id, g.player_keys AS player_keys, g.goals AS goals,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), g.reached_at) AS reached_ms
+      FROM rank_reached AS g FINAL
+      WHERE (g.title_id, g.leaderboard_id) IN {keys}`
   },
   readsWhenLate: {
     // What was told of the window before; an older epoch's events can move where a change was recorded.

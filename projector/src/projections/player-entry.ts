@@ -10,12 +10,12 @@ export const playerEntry: Projection = {
   into: 'player_entry',
   columns: [
     ...['player_key', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_gone', 'rank', 'place', 'rating'],
-    ...['time_ms', 'details', 'ts', 'version']
+    ...['time_ms', 'details', 'first_at', 'ts', 'version']
   ],
   after: leaderboardEntry.name,
   select: `
     SELECT l.player_key, l.title_id, l.leaderboard_id, l.player, l.occurrence, l.is_gone, l.rank, l.place, l.rating,
-      l.time_ms, l.details, l.ts, l.version
+      l.time_ms, l.details, l.first_at, l.ts, l.version
     FROM leaderboard_entry AS l FINAL
     WHERE (l.title_id, l.leaderboard_id) IN (
       SELECT DISTINCT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range})`,

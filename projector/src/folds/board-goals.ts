@@ -1,0 +1,84 @@
+import type { RankGoal } from '@gamenet/schemas'
+import type { Entry, State } from './board-history.js'
+import type { BoardRanks } from './board-ranks.js'
+
+/** When a player of a board first stood where a goal asks for. */
+export type Reached = { readonly playerKey: string; readonly goal: number; readonly atMs: number }
+
+/** What was reached before an instant. */
+export function cutGoals(reached: readonly Reached[], ms: number): Reached[] {
+  return reached.filter(({ atMs }) => atMs < ms)
+}
+
+/**
+ * Who reaches which goals when: judged once an instant, for whoever comes or leaves moves all others. An entry bears a mark
+ * for each goal that its player has still to reach, so that it costs nothing to look at those who have.
+ */
+export class BoardGoals {
+  readonly reached: Reached[]
+  /** Those that a board of so many entries may come to; the place in the list is the mark. */
+  readonly #goals: readonly RankGoal[]
+  readonly #entries: readonly Entry[]
+  readonly #lacking = new Map<string, number>()
+
+  constructor(before: readonly Reached[], entries: readonly Entry[], goals: readonly RankGoal[]) {
+    this.reached = [...before]
+    this.#goals = goals.filter((goal) => goal.entries <= entries.length)
+    this.#entries = entries
+    const markOf = new Map(this.#goals.map(({ id }, mark) => [id, mark]))
+    for (const { playerKey, goal } of before) {
+      const mark = markOf.get(goal)
+      if (mark !== undefined) this.#reach(playerKey, mark)
+    }
+  }
+
+  /** How many different marks there are. */
+  get marks(): number {
+    return this.#goals.length
+  }
+
+  /** The marks of an entry, bit by bit. */
+  marksOf(state: State): number {
+    return this.#lackedBy(this.#keyOf(state))
+  }
+
+  /** Judges the board as it stands after an instant. */
+  judge(atMs: number, ranks: BoardRanks): void {
+    const found: Reached[] = []
+    for (const [mark, goal] of this.#goals.entries()) {
+      if (ranks.entries < goal.entries) continue
+      for (let next = ranks.leader(mark); next !== undefined; next = ranks.leader(mark)) {
+        const { state, rank } = next
+        if (rank > goal.rank || (goal.isShared === true && !this.#isShared(state, rank, ranks))) break
+        const playerKey = this.#keyOf(state)
+        if (this.#reach(playerKey, mark)) found.push({ playerKey, goal: goal.id, atMs })
+        ranks.mark(state, this.#lackedBy(playerKey))
+      }
+    }
+    // In one order whatever the window, so that a board folded anew is the same row.
+    this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
+  }
+
+  /** Whether an entry has the board's best rank together with another player. */
+  #isShared(state: State, rank: number, ranks: BoardRanks): boolean {
+    if (ranks.leader()?.rank !== rank) return false
+    const playerKey = this.#keyOf(state)
+    for (const leader of ranks.leaders(rank)) if (this.#keyOf(leader) !== playerKey) return true
+    return false
+  }
+
+  /** Takes a mark from a player; false when it was taken before. */
+  #reach(playerKey: string, mark: number): boolean {
+    const lacking = this.#lackedBy(playerKey)
+    this.#lacking.set(playerKey, lacking & ~(1 << mark))
+    return (lacking >> mark) % 2 === 1
+  }
+
+  #lackedBy(playerKey: string): number {
+    return this.#lacking.get(playerKey) ?? 2 ** this.#goals.length - 1
+  }
+
+  #keyOf({ entry }: State): string {
+    return this.#entries[entry]?.playerKey ?? ''
+  }
+}

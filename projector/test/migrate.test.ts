@@ -57,15 +57,18 @@ test('migrations', async (t) => {
     )
   })
 
-  await t.test('boards get instants that their rows never had by being projected anew, and nothing else is', async (t) => {
-    const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
-    const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
-    await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
-    const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
-    for (const statement of migration?.statements ?? []) await tables.execute(statement)
-    t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
-    await tables.execute('TRUNCATE TABLE checkpoint')
-  })
+  await t.test(
+    'boards get instants that their rows never had by being projected anew, and nothing else is',
+    async (t) => {
+      const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
+      const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
+      await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
+      const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
+      for (const statement of migration?.statements ?? []) await tables.execute(statement)
+      t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
+      await tables.execute('TRUNCATE TABLE checkpoint')
+    }
+  )
 
   await t.test('an applied migration that was changed is refused by name; a changed comment is not', async (t) => {
     const migrations = await readMigrations()

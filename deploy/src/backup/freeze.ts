@@ -65,7 +65,7 @@ async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   const rows = await tables.rows(
     `SELECT t.name AS table, t.engine LIKE '%MergeTree' AS hasParts, t.data_paths AS paths, t.create_table_query AS made
      FROM system.tables AS t WHERE t.database = currentDatabase()
-     ORDER BY t.name != 'checkpoint', NOT (t.name IN ('forgotten', 'projection_definition') OR startsWith(t.name, 'rebuild')), t.name`
+     ORDER BY NOT startsWith(t.name, 'checkpoint'), t.name NOT IN ('forgotten', 'projection_definition') AND NOT startsWith(t.name, 'rebuild'), t.name`
   )
   return rows.map(({ table, hasParts, paths, made }) => ({
     table: String(table),

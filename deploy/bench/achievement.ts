@@ -68,7 +68,10 @@ async function completeRows({ tables: { rebuild } }: ProfileRows): Promise<void>
   await rebuild.execute(`
     INSERT INTO rank_reached (title_id, leaderboard_id, player_keys, goals, reached_at, version)
     SELECT p.title_id, p.leaderboard_id, groupArray(p.player_key), groupArray(p.goal), groupArray(p.first_at), 1
-    FROM (SELECT * FROM player_entry AS e ARRAY JOIN arrayFilter(g -> e.rank <= g.1, [${GOALS}]).2 AS goal) AS p
+    FROM (
+      SELECT e.player_key AS player_key, e.title_id AS title_id, e.leaderboard_id AS leaderboard_id,
+        e.first_at AS first_at, goal
+      FROM player_entry AS e ARRAY JOIN arrayFilter(g -> e.rank <= g.1, [${GOALS}]).2 AS goal) AS p
     GROUP BY p.title_id, p.leaderboard_id`)
   await rebuild.execute(
     'INSERT INTO player (player_key, player) SELECT DISTINCT p.player_key, p.player FROM player_entry AS p'

@@ -492,6 +492,19 @@ CREATE TABLE leaderboard_history
 ENGINE = ReplacingMergeTree(age)
 ORDER BY (title_id, leaderboard_id, player, occurrence, ts, content);
 
+CREATE TABLE log_gap
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `first` UInt64,
+    `next` UInt64,
+    `loaded_at` Nullable(DateTime64(3, 'UTC')),
+    `accepted_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(accepted_at)
+ORDER BY (topic, epoch, partition, first);
+
 CREATE TABLE match_latest
 (
     `title_id` LowCardinality(String),

@@ -67,9 +67,19 @@ const Environment = z.object({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .default(false),
+  KAFKA_SSL_CA_FILE: text().optional(),
+  KAFKA_SSL_CERT_FILE: text().optional(),
+  KAFKA_SSL_KEY_FILE: text().optional(),
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
   KAFKA_SASL_USERNAME: text().optional(),
   KAFKA_SASL_PASSWORD: text().optional(),
+  KAFKA_SASL_PASSWORD_FILE: text().optional(),
+  KAFKA_TOPIC_CONFIG: commaSeparated(
+    z.string().regex(/^[a-z][a-z.]*=[^\s=]+$/, 'expected name=value of a topic of Kafka, comma-separated')
+  )
+    .transform((settings) => Object.fromEntries(settings.map((setting) => setting.split('=') as [string, string])))
+    .optional(),
+  SPOOL_BYTES_MAX: wholeNumber(0, 2 ** 40).default(256 * 1024 * 1024),
   LOG_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   LOG_EPOCH: wholeNumber(1, 65535).default(1),
   CLICKHOUSE_URL: httpUrl().optional(),

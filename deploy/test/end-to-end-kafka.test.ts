@@ -1,5 +1,6 @@
 import {
   freePort,
+  type KafkaBroker,
   kafkaBrokerMissing,
   postgresPrograms,
   startClickHouseFront,
@@ -7,9 +8,10 @@ import {
   startPostgres
 } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
+import { z } from 'zod'
 import { provesTheWholeWay } from './service/end-to-end.js'
-import { type Environment, gamenetJson, startGamenet } from './service/gamenet.js'
-import { startUpstream } from './service/upstream.js'
+import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { startUpstream, type Upstream } from './service/upstream.js'
 
 const programs = postgresPrograms()
 const missing = (await kafkaBrokerMissing()) ?? (programs === undefined ? 'PostgreSQL is not installed' : undefined)
@@ -30,7 +32,7 @@ async function surroundings(t: Test) {
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
   }
-  return { upstream, environment }
+  return { upstream, kafka, environment }
 }
 
 test('one process on a real Kafka and chDB brings pages and files to answers', options, async (t) => {
@@ -43,16 +45,19 @@ test('one process on a real Kafka and chDB brings pages and files to answers', o
 })
 
 test(
-  'three processes on a real Kafka and ClickHouse over HTTP bring pages and files to answers',
+  'several processes on a real Kafka and ClickHouse over HTTP bring pages and files to answers, whatever is away',
   options,
   async (t) => {
     const directory = t.testdir()
-    const { upstream, environment } = await surroundings(t)
+    const { upstream, kafka, environment } = await surroundings(t)
     const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
     const postgres = await startPostgres(programs ?? '')
     t.teardown(() => postgres.stop())
-    const real = { ...environment, CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
+    const engines = { CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
+    const real = { ...environment, ...engines, DATA_DIR: `${directory}/data` }
+    const other = await startGamenet(real, 'projector')
+    t.teardown(() => other.kill())
     const projector = await startGamenet(real, 'projector')
     t.teardown(() => projector.kill())
     const ingest = await startGamenet(real, 'ingest')
@@ -81,6 +86,61 @@ test(
       200,
       'ClickHouse back: all is answered'
     )
-    for (const process of [api, ingest, projector]) t.equal(await process.stop(), 0)
+
+    await postgres.kill()
+    const reputation = await fetch(`${api.apiUrl}/api/profile/ann/reputation`)
+    t.equal(reputation.status, 503, 'PostgreSQL away: what only it knows cannot be told')
+    t.match(reputation.headers.get('retry-after'), /^[1-9]/)
+    await postgres.start()
+
+    await other.kill()
+    const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
+    for (const process of [api, later, projector]) t.equal(await process.stop(), 0)
   }
 )
+
+/** Kafka is away, and the ingest that scrapes meanwhile is killed: gives the one that took its place. */
+async function provesSpool(
+  t: Test,
+  world: { upstream: Upstream; kafka: KafkaBroker; ingest: Running; real: Environment; apiUrl: string }
+): Promise<Running> {
+  const { upstream, kafka, ingest, real, apiUrl } = world
+  const onlineCounts = async () =>
+    z
+      .array(z.object({ online_count: z.int() }))
+      .parse(await (await fetch(`${apiUrl}/api/network-stats/online-24h?resolution=raw`)).json())
+      .map(({ online_count }) => online_count)
+  const scrape = async (operatorUrl: string, online: number) => {
+    upstream.show({ registered: 21_345, online, titles: [] })
+    t.match(await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'network']), [
+      { source: 'network', outcome: 'succeeded' }
+    ])
+  }
+  await kafka.kill()
+  await scrape(ingest.operatorUrl, 101)
+  const status = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status'])
+  t.match(status.stdout, /\d+ messages wait for the log since .*, \d+ of \d+ bytes: /)
+  t.match(await (await fetch(`${ingest.operatorUrl}/metrics`)).text(), /^gamenet_spool_messages [1-9]/m)
+  await ingest.kill()
+  const later = await startGamenet(real, 'ingest')
+  t.teardown(() => later.kill())
+  await scrape(later.operatorUrl, 102)
+  t.same(
+    (await onlineCounts()).filter((online) => online > 100),
+    [],
+    'what waits is in no answer'
+  )
+  await kafka.restart()
+  const client = { OPERATOR_URL: later.operatorUrl }
+  for (;;) {
+    const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
+    if (spool.messages === 0) break
+  }
+  t.match(await gamenetJson(client, ['status', '--wait', '60']), { settled: { settled: true }, halts: [] })
+  t.same(
+    (await onlineCounts()).filter((online) => online > 100),
+    [101, 102],
+    'Kafka back: all that was seen meanwhile is there'
+  )
+  return later
+}

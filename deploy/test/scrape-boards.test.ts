@@ -363,6 +363,8 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       forget: refuse,
       imports: refuse,
       retractImport: refuse,
+      gaps: refuse,
+      acceptGap: refuse,
       forgettings: refuse,
       backup: refuse,
       rebuilds: rebuildOperations(undefined),

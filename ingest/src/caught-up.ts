@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { type PartitionExtent, projectionCheckpoint } from '@gamenet/schemas'
 import type { LogExtents } from './log.js'
 import type { ReadTables } from './read-tables.js'
 
@@ -10,10 +10,28 @@ const ASK_AGAIN_MS = 100
 
 /** Where the partitions of a topic end now. Those that hold nothing are left out. */
 export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
-  const extents = await log.extents(topic)
+  return headsIn(await log.extents(topic))
+}
+
+/** Where partitions end. Those that hold nothing are left out. */
+export function headsIn(extents: readonly PartitionExtent[]): Heads {
   return extents
     .filter(({ first, next }) => first < next)
     .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
+}
+
+/** The same, or undefined when the log could not be asked for `timeoutMs`: what is not known to be there is not waited for. */
+export async function headsIfKnown(
+  log: LogExtents,
+  topic: string,
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal }
+): Promise<Heads | undefined> {
+  const untilMs = performance.now() + options.timeoutMs
+  for (;;) {
+    const heads = await headsOf(log, topic).catch(() => undefined)
+    if (heads !== undefined || performance.now() >= untilMs) return heads
+    await delay(ASK_AGAIN_MS, undefined, { signal: options.signal })
+  }
 }
 
 /** The farther of two heads, partition by partition. */

@@ -1,3 +1,4 @@
+import { type LogHalt, topics } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** What the projector measures of itself. Bucket bounds in seconds, from a small step to a step over a whole backlog. */
@@ -5,9 +6,20 @@ export type Metrics = ReturnType<typeof projectorMetrics>
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 
-/** Registers the projector's metrics. `lag` gives what the log holds beyond the event tables, asked at each scrape. */
-export function projectorMetrics(registry: Registry, lag: () => Promise<ReadonlyMap<string, number>>) {
+/** What is asked of log and tables at each scrape: what the log holds beyond the event tables, and what it lacks. */
+export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly halts: readonly LogHalt[] }
+
+/** Registers the projector's metrics. */
+export function projectorMetrics(registry: Registry, standing: () => Promise<Standing>) {
   const registers = [registry]
+  // Several gauges ask at one scrape, and are answered together.
+  let asking: Promise<Standing> | undefined
+  const ask = (): Promise<Standing> => {
+    asking ??= standing().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
   return {
     loaderLag: new Gauge({
       name: 'gamenet_loader_lag_events',
@@ -15,8 +27,33 @@ export function projectorMetrics(registry: Registry, lag: () => Promise<Readonly
       labelNames: ['topic'],
       registers,
       async collect() {
-        for (const [topic, events] of await lag()) this.set({ topic }, events)
+        for (const [topic, events] of (await ask()).lag) this.set({ topic }, events)
       }
+    }),
+    haltedPartitions: new Gauge({
+      name: 'gamenet_loader_halted_partitions',
+      help: 'Alarm: partitions that stand still because the log does not have what is to be loaded next',
+      labelNames: ['topic'],
+      registers,
+      async collect() {
+        const { halts } = await ask()
+        for (const { name: topic } of topics) this.set({ topic }, halts.filter((halt) => halt.topic === topic).length)
+      }
+    }),
+    missingEvents: new Gauge({
+      name: 'gamenet_loader_missing_events',
+      help: 'Alarm: offsets that the retention of the log took before they were loaded',
+      labelNames: ['topic'],
+      registers,
+      async collect() {
+        const { halts } = await ask()
+        for (const { name: topic } of topics) this.set({ topic }, missingOf(halts, topic))
+      }
+    }),
+    replacedReaders: new Counter({
+      name: 'gamenet_loader_replaced_readers_total',
+      help: 'Consumers of the log that failed or stood still and were replaced by new ones',
+      registers
     }),
     loadedEvents: new Counter({
       name: 'gamenet_loaded_events_total',
@@ -62,4 +99,9 @@ export function projectorMetrics(registry: Registry, lag: () => Promise<Readonly
       registers
     })
   }
+}
+
+function missingOf(halts: readonly LogHalt[], topic: string): number {
+  const missing = halts.filter((halt) => halt.topic === topic).map(({ first, wanted }) => Math.max(0, first - wanted))
+  return missing.reduce((sum, events) => sum + events, 0)
 }

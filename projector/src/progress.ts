@@ -1,6 +1,7 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
 import { pause } from './backoff.js'
 import { Checkpoints } from './checkpoint.js'
+import { describedHalts, type Halt, haltsOf } from './halts.js'
 import type { LogReader } from './log.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'
@@ -19,12 +20,14 @@ export type TopicProgress = {
   readonly partitions: readonly {
     readonly epoch: number
     readonly partition: number
-    readonly head: number
+    /** Null while the log cannot be asked. */
+    readonly head: number | null
     readonly loaded: number
   }[]
 }
 
 const ASK_AGAIN_MS = 200
+const EXTENTS_MS = 2000
 
 /** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
 export async function readProgress(needs: ProgressNeeds): Promise<{
@@ -32,22 +35,56 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   /** Messages that could not be read, of each topic that has one. */
   readonly parked: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
+  readonly halts: readonly Halt[]
 }> {
-  const extents = await extentsOf(needs)
+  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const before = await Checkpoints.read(needs.tables)
+  const extents = await answeredExtents(needs.log)
   const checkpoints = await Checkpoints.read(needs.tables)
   return {
-    topics: extents.map(([topic, partitions]) => ({
-      topic,
-      partitions: partitions.map(({ epoch, partition, next }) => ({
-        epoch,
-        partition,
-        head: next,
-        loaded: checkpoints.next(loadCheckpoint(topic), epoch, partition)
-      }))
-    })),
+    topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
     parked: await parkedByTopic(needs.tables),
-    projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) }))
+    projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
+    halts: await describedHalts(needs.tables, haltsOf(flat([...extents]), before))
   }
+}
+
+/** Extents of every topic that can be asked in time; a log that is away must hold up nobody who asks how things stand. */
+export async function answeredExtents(
+  log: ProgressNeeds['log']
+): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
+  const extents = new Map<string, readonly PartitionExtent[]>()
+  let timer: NodeJS.Timeout | undefined
+  const asked = topics.map(async ({ name }) => {
+    extents.set(name, await log.extents(name))
+  })
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, EXTENTS_MS)
+  })
+  await Promise.race([Promise.allSettled(asked), late])
+  clearTimeout(timer)
+  return new Map(extents)
+}
+
+/** How far a topic is loaded, with the head of each partition where the log has answered. */
+export function topicProgress(
+  topic: string,
+  extents: readonly PartitionExtent[] | undefined,
+  checkpoints: Checkpoints
+): TopicProgress {
+  const name = loadCheckpoint(topic)
+  const heads = new Map<string, { epoch: number; partition: number; head: number | null }>()
+  for (const { epoch, partition } of checkpoints.of(name)) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: null })
+  }
+  for (const { epoch, partition, next } of extents ?? []) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: next })
+  }
+  const partitions = [...heads.values()].map((each) => ({
+    ...each,
+    loaded: checkpoints.next(name, each.epoch, each.partition)
+  }))
+  return { topic, partitions }
 }
 
 /** How many messages of each topic could not be read; topics without one are absent. */
@@ -67,12 +104,25 @@ export async function waitForProgress(
   signal: AbortSignal,
   targets?: readonly Target[]
 ): Promise<string[]> {
+  const halts = targets === undefined ? await readHalts(needs) : []
+  if (halts.length > 0) return halts.map(({ reason }) => reason)
   const wanted = targets ?? (await headsOf(needs))
   for (;;) {
     const behind = behindOf(wanted, await Checkpoints.read(needs.tables))
     if (behind.length === 0 || signal.aborted) return behind
     await pause(ASK_AGAIN_MS, signal)
   }
+}
+
+/** Partitions that stand still until an operator decides, of one topic or of all. */
+export async function readHalts(needs: ProgressNeeds, topic?: string): Promise<Halt[]> {
+  const checkpoints = await Checkpoints.read(needs.tables)
+  const extents = await extentsOf(needs)
+  const halts = haltsOf(flat(extents), checkpoints)
+  return await describedHalts(
+    needs.tables,
+    halts.filter((halt) => topic === undefined || halt.topic === topic)
+  )
 }
 
 async function headsOf(needs: ProgressNeeds): Promise<Target[]> {
@@ -84,6 +134,10 @@ async function headsOf(needs: ProgressNeeds): Promise<Target[]> {
 
 async function extentsOf({ log }: ProgressNeeds): Promise<[string, readonly PartitionExtent[]][]> {
   return Promise.all(topics.map(async ({ name }) => [name, await log.extents(name)]))
+}
+
+function flat(extents: readonly [string, readonly PartitionExtent[]][]): (PartitionExtent & { topic: string })[] {
+  return extents.flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
 }
 
 function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {

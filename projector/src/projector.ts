@@ -3,19 +3,20 @@ import { Registry } from 'prom-client'
 import { type Backoff, reasonOf } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { type Folding, foldInThread } from './folding/folding.js'
+import { describedHalts, type Halt, haltsOf } from './halts.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
-import { type Metrics, projectorMetrics } from './metrics.js'
+import { type Metrics, projectorMetrics, type Standing } from './metrics.js'
 import { OWN_PASSES, type Passes } from './passes.js'
-import { parkedByTopic } from './progress.js'
+import { answeredExtents, parkedByTopic, topicProgress } from './progress.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
 import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
 import { RebuildOperations } from './rebuilding/rebuilds.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { ServingDefinitions } from './serving-definitions.js'
-import { headsOf, shorterThanLoaded, type Target, waitUntilSettled } from './settled.js'
+import { headsOf, type Target, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
 export type ProjectorOptions = {
@@ -75,6 +76,8 @@ export type ProjectionStatus = ProjectionState & {
 export type ProjectorStatus = {
   readonly topics: readonly TopicStatus[]
   readonly projections: readonly ProjectionStatus[]
+  /** Partitions that stand still until an operator decides; the others go on. */
+  readonly halts: readonly Halt[]
   /** Why loading stands still at the moment, else null. */
   readonly loaderTrouble: string | null
 }
@@ -101,7 +104,6 @@ export type Projector = {
   readonly rebuilds: Rebuilds & Retractions
 }
 
-const EXTENTS_MS = 2000
 const STANDSTILL_MS = 30_000
 
 /** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
@@ -110,9 +112,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const parked = new Map<string, number>()
-  const metrics = projectorMetrics(options.registry, async () =>
-    lagByTopic(await askExtents(loader), runner.checkpoints)
-  )
+  const metrics = projectorMetrics(options.registry, () => standingOf(loader, () => runner.checkpoints))
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
   const { isShared = false, passes = OWN_PASSES, projections: own = projections } = options
@@ -204,9 +204,9 @@ type Seen = {
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   const { tables, loader, runner, serving, parked, countParked, loaderTrouble } = seen
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
-  const [extents] = await Promise.all([askExtents(loader), countParked().catch(() => undefined)])
+  const [extents] = await Promise.all([answeredExtents(loader), countParked().catch(() => undefined)])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
-  const asked = [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
+  const halts = await describedHalts(tables, haltsOf(flat(extents), before))
   return {
     topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
     projections: projections.map((each) => ({
@@ -216,7 +216,8 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       isOutdated: serving.isOutdated(each.name),
       lag: lagOf(each, checkpoints)
     })),
-    loaderTrouble: loaderTrouble() ?? shorterThanLoaded(asked, before)
+    halts,
+    loaderTrouble: loaderTrouble() ?? halts[0]?.reason ?? null
   }
 }
 
@@ -236,7 +237,7 @@ function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group
     topics: [topic],
     startReading: () => options.startReading({ topic: topic.name, group }),
     sealKeys: options.sealKeys,
-    metrics: projectorMetrics(new Registry(), async () => new Map()),
+    metrics: projectorMetrics(new Registry(), async () => ({ lag: new Map(), halts: [] })),
     logger: options.logger,
     onStored: () => {}
   })
@@ -254,19 +255,15 @@ function known(projection: string): string {
   throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
 }
 
-/** Extents of every topic that can be asked in time; a log that is away must not hold up status or metrics. */
-async function askExtents(loader: Loader): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
-  const extents = new Map<string, readonly PartitionExtent[]>()
-  let timer: NodeJS.Timeout | undefined
-  const asked = topics.map(async ({ name }) => {
-    extents.set(name, await loader.extents(name))
-  })
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, EXTENTS_MS)
-  })
-  await Promise.race([Promise.allSettled(asked), late])
-  clearTimeout(timer)
-  return new Map(extents)
+async function standingOf(loader: Loader, checkpoints: () => Checkpoints): Promise<Standing> {
+  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const before = checkpoints()
+  const extents = await answeredExtents(loader)
+  return { lag: lagByTopic(extents, checkpoints()), halts: haltsOf(flat(extents), before) }
+}
+
+function flat(extents: ReadonlyMap<string, readonly PartitionExtent[]>): (PartitionExtent & { topic: string })[] {
+  return [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
 }
 
 function lagByTopic(
@@ -289,17 +286,6 @@ function topicStatus(
   checkpoints: Checkpoints,
   parked: number
 ): TopicStatus {
-  const name = loadCheckpoint(topic)
-  const heads = new Map<string, { epoch: number; partition: number; head: number | null }>()
-  for (const { epoch, partition } of checkpoints.of(name)) {
-    heads.set(`${epoch}/${partition}`, { epoch, partition, head: null })
-  }
-  for (const { epoch, partition, next } of extents ?? []) {
-    heads.set(`${epoch}/${partition}`, { epoch, partition, head: next })
-  }
-  const partitions = [...heads.values()].map((each) => ({
-    ...each,
-    loaded: checkpoints.next(name, each.epoch, each.partition)
-  }))
-  return { topic, partitions, lag: extents === undefined ? null : lagIn(topic, extents, checkpoints), parked }
+  const lag = extents === undefined ? null : lagIn(topic, extents, checkpoints)
+  return { ...topicProgress(topic, extents, checkpoints), lag, parked }
 }

@@ -1,6 +1,7 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
+import { loadCheckpoint, projectionCheckpoint, topics } from '@gamenet/schemas'
 import { pause, reasonOf } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
+import { describedHalts, haltsOf } from './halts.js'
 import type { Loader } from './loader/loader.js'
 import { projections } from './projections.js'
 import type { ProjectionRunner } from './run-projections.js'
@@ -24,32 +25,16 @@ const ASK_AGAIN_MS = 100
 
 /**
  * The end of every partition of the log now. A log that cannot be asked is asked again until `standstillMs`; one that
- * is shorter than what was loaded is refused.
+ * does not have what is to be loaded next is refused.
  */
 export async function headsOf(watch: Watch, tables: Tables): Promise<Target[]> {
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
   const loaded = await Checkpoints.read(tables)
   const extents = await askUntilStandstill(watch)
-  const short = shorterThanLoaded(extents, loaded)
-  if (short !== null) throw new Error(`${short}.`)
+  const halts = await describedHalts(tables, haltsOf(extents, loaded))
+  if (halts.length > 0) throw new Error(`${halts.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
   return extents.filter(({ first, next }) => first < next)
-}
-
-/** A sentence when a partition of the log ends before what was loaded of it: new events would stand at old positions. */
-export function shorterThanLoaded(
-  extents: readonly (PartitionExtent & { readonly topic: string })[],
-  checkpoints: Checkpoints
-): string | null {
-  for (const { topic, epoch, partition, next } of extents) {
-    const loaded = checkpoints.next(loadCheckpoint(topic), epoch, partition)
-    if (loaded <= next) continue
-    return (
-      `${topic}, epoch ${epoch}, partition ${partition} was loaded to ${loaded}, and the log ends at ${next}: ` +
-      'the log was made anew or restored from an older state, and its epoch must be raised'
-    )
-  }
-  return null
 }
 
 async function askUntilStandstill({ loader, standstillMs, signal }: Watch) {

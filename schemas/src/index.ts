@@ -64,7 +64,16 @@ export {
   type Standing
 } from './leaderboard-rank.js'
 export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
-export type { LogBatch, LogMessage, LogPosition, LogRecord, PartitionExtent } from './log-record.js'
+export {
+  haltOf,
+  haltReason,
+  type LogBatch,
+  type LogHalt,
+  type LogMessage,
+  type LogPosition,
+  type LogRecord,
+  type PartitionExtent
+} from './log-record.js'
 export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'
 export { nameKey } from './name-key.js'
 export {

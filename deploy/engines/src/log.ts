@@ -4,4 +4,6 @@
  */
 export type { LogHead } from './log/copy-log.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
+export { LogUnreachable } from './log/kafka-client.js'
 export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'
+export { openSpool, type Spool, type SpoolState } from './log/spool.js'

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { type KafkaLog, type KafkaLogOptions, openKafkaLog } from '@gamenet/engines/log'
+import { readFile } from 'node:fs/promises'
+import { connect, createServer, type Socket } from 'node:net'
+import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
-import kafkajs from 'kafkajs'
+import type { LogHalt } from '@gamenet/schemas'
+import kafkajs, { type Admin } from 'kafkajs'
 import { after, type Test, test } from 'tap'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
 
@@ -15,7 +18,7 @@ if (missing !== undefined) {
     else t.pass(`SKIPPED, NOTHING OF KAFKA WAS TESTED: ${missing}`, { skip: missing })
   })
 } else {
-  const broker = await startKafkaBroker()
+  const broker = await startKafkaBroker({ secured: true, proxied: true })
   after(() => broker.stop())
 
   testLog({
@@ -58,6 +61,59 @@ if (missing !== undefined) {
     return log
   }
 
+  const withAdmin = async <Answer>(use: (admin: Admin) => Promise<Answer>): Promise<Answer> => {
+    const admin = new kafkajs.Kafka({ brokers: [broker.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
+    await admin.connect()
+    try {
+      return await use(admin)
+    } finally {
+      await admin.disconnect()
+    }
+  }
+  /** As retention does. */
+  const trimTo = (topic: string, offset: string) =>
+    withAdmin(async (admin) => {
+      await admin.fetchTopicOffsets(topic)
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset }] })
+    })
+
+  /** Reads in the background; `until` resolves when what was read so far is enough. */
+  const follow = (log: KafkaLog, topics: readonly string[], startAt: (topic: string) => number = () => 0) => {
+    const values: string[] = []
+    const halts: LogHalt[] = []
+    const stop = new AbortController()
+    let look: () => void = () => {}
+    const reading = log.consume({
+      topics,
+      startAt: async (topic) => startAt(topic),
+      deliver: async ({ records }) => {
+        values.push(...records.map((record) => asAppended(record).value))
+        look()
+      },
+      onHalt: (halt) => {
+        halts.push(halt)
+        look()
+      },
+      signal: stop.signal
+    })
+    return {
+      values,
+      halts,
+      async until(isEnough: () => boolean): Promise<void> {
+        while (!isEnough()) {
+          const changed = new Promise<void>((resolve) => {
+            look = resolve
+          })
+          await Promise.race([changed, reading])
+        }
+      },
+      async stop(): Promise<void> {
+        stop.abort()
+        await reading
+      }
+    }
+  }
+
   void test('an append to a topic that was not made is refused with a sentence', async (t) => {
     await t.rejects(
       openLog(t).append('nothing', messages(1)),
@@ -70,17 +126,157 @@ if (missing !== undefined) {
     const log = openLog(t, { topicPrefix })
     await log.ensureTopics(['thing'])
     await log.append('thing', messages(10))
-    const admin = new kafkajs.Kafka({ brokers: [broker.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
-    await admin.connect()
-    await admin.fetchTopicOffsets(`${topicPrefix}thing`)
-    await admin.deleteTopicRecords({ topic: `${topicPrefix}thing`, partitions: [{ partition: 0, offset: '6' }] })
-    await admin.disconnect()
+    await trimTo(`${topicPrefix}thing`, '6')
     t.same(await log.extents('thing'), [{ epoch: 1, partition: 0, first: 6, next: 10 }])
     await t.rejects(
       readAll(log, 'thing', 1, () => 2),
       /offsets 2 to 5 of thing, epoch 1, partition 0 are no longer in Kafka/
     )
     t.same([...(await readAll(log, 'thing', 4)).values()].flat().map(asAppended), messages(4, 6))
+  })
+
+  void test('a retention that passed the reading halts its topic alone, until the reading may begin elsewhere', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const log = openLog(t, { topicPrefix })
+    await log.ensureTopics(['lost', 'kept'])
+    await log.append('lost', messages(10))
+    await log.append('kept', messages(3))
+    await trimTo(`${topicPrefix}lost`, '6')
+    let start = 2
+    const reader = follow(log, ['lost', 'kept'], (topic) => (topic === 'lost' ? start : 0))
+    await reader.until(() => reader.halts.length > 0 && reader.values.length === 3)
+    t.same(reader.halts, [{ topic: 'lost', epoch: 1, partition: 0, first: 6, next: 10, wanted: 2 }])
+    await log.append('kept', messages(1, 3))
+    await reader.until(() => reader.values.length === 4)
+    start = 6
+    await reader.until(() => reader.values.length === 8)
+    await reader.stop()
+    t.same(reader.halts.length, 1, 'it is told once')
+    t.same(
+      reader.values.slice(4),
+      messages(4, 6).map(({ value }) => value)
+    )
+  })
+
+  void test('a topic that is made anew under a reading halts, and is read from its begin in the next epoch', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const log = openLog(t, { topicPrefix, stalledMs: 600, metadataMs: 500 })
+    await log.ensureTopics(['thing'])
+    await log.append('thing', messages(10))
+    const reader = follow(log, ['thing'])
+    await reader.until(() => reader.values.length === 10)
+    await withAdmin((admin) => admin.deleteTopics({ topics: [`${topicPrefix}thing`] }))
+    const next = openLog(t, { topicPrefix, epoch: 2 })
+    await next.ensureTopics(['thing'])
+    await next.append('thing', messages(3, 100))
+    await reader.until(() => reader.halts.length > 0)
+    await reader.stop()
+    t.match(reader.halts, [{ first: 0, next: 3, wanted: 10 }])
+    t.equal(reader.values.length, 10, 'nothing of the new one is taken for a continuation')
+    const anew = follow(next, ['thing'])
+    await anew.until(() => anew.values.length === 3)
+    await anew.stop()
+  })
+
+  void test('partitions that are added are read without a restart', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const log = openLog(t, { topicPrefix, metadataMs: 500 })
+    await log.ensureTopics(['thing'])
+    await log.append('thing', messages(20))
+    const reader = follow(log, ['thing'])
+    await reader.until(() => reader.values.length === 20)
+    await withAdmin((admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic: `${topicPrefix}thing`, count: 4 }] })
+    )
+    const adding = openLog(t, { topicPrefix })
+    await adding.append('thing', messages(40, 20))
+    await reader.until(() => reader.values.length === 60)
+    await reader.stop()
+    t.equal(new Set(reader.values).size, 60)
+    t.ok((await adding.extents('thing')).filter(({ next }) => next > 0).length > 1)
+  })
+
+  void test('a consumer that stands still without a word is replaced, and nothing is read twice', async (t) => {
+    const { proxied } = broker
+    if (proxied === undefined) throw new Error('there is no listener to go through')
+    const proxy = await startFreezer(proxied)
+    t.teardown(() => proxy.close())
+    const topicPrefix = `${randomUUID()}.`
+    const writer = openLog(t, { topicPrefix })
+    await writer.ensureTopics(['thing'])
+    const crashes: string[] = []
+    const log = openLog(t, {
+      topicPrefix,
+      brokers: [`127.0.0.1:${proxied.through}`],
+      stalledMs: 1500,
+      sessionMs: 1500,
+      onCrash: ({ message }) => crashes.push(message)
+    })
+    await writer.append('thing', messages(5))
+    const reader = follow(log, ['thing'], () => reader.values.length)
+    await reader.until(() => reader.values.length === 5)
+    t.ok(proxy.freezeFetches() > 0, 'connections hang that were asked for records')
+    await writer.append('thing', messages(5, 5))
+    await reader.until(() => reader.values.length === 10)
+    await reader.stop()
+    t.match(crashes, [/^thing, partition 0 stood still at offset 5 of 10 for 1500 ms$/])
+    t.same(
+      reader.values,
+      messages(10).map(({ value }) => value)
+    )
+  })
+
+  void test('a member that is killed leaves its partitions to another within its session', async (t) => {
+    const shared = { topicPrefix: `${randomUUID()}.`, groupId: randomUUID(), sessionMs: 1500 }
+    const log = openLog(t, shared)
+    await log.ensureTopics(['thing'])
+    await log.append('thing', messages(5))
+    const options = {
+      ...shared,
+      brokers: [broker.address],
+      clientId: 'c',
+      epoch: 1,
+      partitions: 1,
+      replicationFactor: 1
+    }
+    const program = `
+      import { openKafkaLog } from ${JSON.stringify(new URL('../src/log.js', import.meta.url).href)}
+      const log = openKafkaLog(${JSON.stringify(options)})
+      await log.consume({ topics: ['thing'], startAt: async () => 0, signal: new AbortController().signal,
+        deliver: async () => { console.log('read'); await new Promise(() => {}) } })`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit']
+    })
+    await once(child.stdout, 'data')
+    const reader = follow(log, ['thing'])
+    child.kill('SIGKILL')
+    await reader.until(() => reader.values.length === 5)
+    await reader.stop()
+    t.equal(reader.values.length, 5)
+  })
+
+  void test('a broker that asks for TLS and a password is spoken to, and a wrong password is told without it', async (t) => {
+    const { secured } = broker
+    if (secured === undefined) throw new Error('there is no secured listener')
+    const ssl = { ca: await readFile(secured.caFile, 'utf8') }
+    const { username, password } = secured
+    for (const sasl of [
+      { mechanism: 'plain', username, password },
+      { mechanism: 'scram-sha-512', username, password }
+    ] as const) {
+      const log = openLog(t, { brokers: [secured.address], ssl, sasl })
+      await log.ensureTopics(['thing'])
+      await log.append('thing', messages(2))
+      t.equal((await readAll(log, 'thing', 2)).get(0)?.length, 2, sasl.mechanism)
+    }
+    const wrong = openLog(t, {
+      brokers: [secured.address],
+      ssl,
+      sasl: { mechanism: 'plain', username, password: 'not-the-word' }
+    })
+    const refusal = await wrong.ensureTopics(['thing']).catch((error: Error) => error)
+    t.match(refusal, { message: /cannot be reached: .*(Authentication|password)/i })
+    t.notMatch(String(refusal), /not-the-word/)
   })
 
   void test('two members of a group share the partitions, and one takes over what the other leaves', async (t) => {
@@ -152,7 +348,7 @@ if (missing !== undefined) {
     let isRestarted: Promise<void> | undefined
     const reading = log.consume({
       topics: ['thing'],
-      startAt: async () => 0,
+      startAt: async () => read.length,
       deliver: async ({ records }) => {
         read.push(...records.map((record) => asAppended(record).value))
         if (read.length === 50) isRestarted ??= broker.restart().then(() => log.append('thing', messages(50, 50)))
@@ -170,6 +366,54 @@ if (missing !== undefined) {
 
   void test('a broker that cannot be reached is told with its address', async (t) => {
     const away = openLog(t, { brokers: ['127.0.0.1:1'] })
-    await t.rejects(away.append('thing', messages(1)), /Kafka at 127\.0\.0\.1:1 did not take an append to thing/)
+    const refusal = await away.append('thing', messages(1)).catch((error: unknown) => error)
+    t.type(refusal, LogUnreachable, 'so that it may wait')
+    t.match(refusal, { message: /Kafka at 127\.0\.0\.1:1 did not take an append to thing/ })
   })
+}
+
+/** Stands between clients and a broker; connections that were asked for records can be made to hang for ever. */
+async function startFreezer({ address, through }: { address: string; through: number }) {
+  const FETCH = 1
+  const fetching = new Set<() => void>()
+  const sockets = new Set<Socket>()
+  const [host, port] = address.split(':')
+  const server = createServer((client) => {
+    const upstream = connect(Number(port), host)
+    let isFrozen = false
+    const freeze = (): void => {
+      isFrozen = true
+    }
+    client.on('data', (request) => {
+      if (isFrozen) return
+      if (request.length >= 6 && request.readInt16BE(4) === FETCH) fetching.add(freeze)
+      upstream.write(request)
+    })
+    upstream.on('data', (answer) => {
+      if (!isFrozen) client.write(answer)
+    })
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client]
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => other.destroy())
+      socket.on('close', () => {
+        fetching.delete(freeze)
+        other.destroy()
+      })
+    }
+  })
+  server.listen(through, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    freezeFetches() {
+      for (const freeze of fetching) freeze()
+      return fetching.size
+    },
+    close() {
+      for (const socket of sockets) socket.destroy()
+      server.close()
+    }
+  }
 }

@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { addBackup } from './backup.js'
 import { addForget } from './forget.js'
+import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
 import { addRebuild } from './rebuild.js'
@@ -40,6 +41,7 @@ export async function runProgram(options: {
     addScrape,
     addImport,
     addForget,
+    addGap,
     addRebuild,
     addBackup,
     addRestore,

@@ -70,11 +70,23 @@ function linesOf(status: Status): string[] {
     ...Object.entries(status.parked).map(
       ([topic, messages]) => `${messages} messages of ${topic} could not be read and are parked`
     ),
-    ...(status.trouble === null ? [] : ['', `Loading stands still: ${status.trouble}`]),
+    ...status.halts.map(({ topic, reason }) => `Loading of ${topic} stands still: ${reason}`),
+    ...spoolLines(status.spool),
+    ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
+      ? []
+      : ['', `Loading stands still: ${status.trouble}`]),
     ...status.background.map(
       (work) =>
         `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`
     )
+  ]
+}
+
+function spoolLines(spool: Status['spool']): string[] {
+  if (spool === null || spool.messages === 0) return []
+  const why = spool.reason === null ? '' : `: ${spool.reason}`
+  return [
+    `${spool.messages} messages wait for the log since ${spool.oldestAt}, ${spool.bytes} of ${spool.bytesMax} bytes${why}`
   ]
 }
 

@@ -21,6 +21,38 @@ export const SourceStatus = z.object({
     .nullable()
 })
 
+/** A partition that stands still, since the log does not have what is to be loaded next. */
+export const HaltStatus = z.object({
+  topic: z.string(),
+  epoch: z.int(),
+  partition: z.int(),
+  /** The first offset that is not loaded. */
+  loaded: z.int(),
+  /** The oldest offset that the log has. */
+  first: z.int(),
+  head: z.int(),
+  /** When the last event before it was loaded. */
+  loadedAt: Instant.nullable(),
+  reason: z.string()
+})
+export type HaltStatus = z.infer<typeof HaltStatus>
+
+export const Gaps = z.object({
+  open: z.array(HaltStatus),
+  /** Offsets `first` to below `next`, which are missing for good. */
+  accepted: z.array(
+    z.object({
+      topic: z.string(),
+      epoch: z.int(),
+      partition: z.int(),
+      first: z.int(),
+      next: z.int(),
+      acceptedAt: Instant
+    })
+  )
+})
+export type Gaps = z.infer<typeof Gaps>
+
 export const Status = z.object({
   version: z.string(),
   startedAt: Instant,
@@ -42,6 +74,18 @@ export const Status = z.object({
   ),
   /** Those that are under way or have tables left; none where another process projects. */
   rebuilds: z.array(RebuildStatus),
+  /** Partitions that stand still until an operator decides; the others go on. */
+  halts: z.array(HaltStatus),
+  /** What waits on the disk of this process for a log that is away; null in processes without a spool. */
+  spool: z
+    .object({
+      bytes: z.int(),
+      bytesMax: z.int(),
+      messages: z.int(),
+      oldestAt: Instant.nullable(),
+      reason: z.string().nullable()
+    })
+    .nullable(),
   /** Why loading stands still, or null. */
   trouble: z.string().nullable(),
   /** Work that goes on in the background, such as the demo's history. */
@@ -216,6 +260,10 @@ export type Operations = {
   readonly rebuilds: Rebuilds
   /** Who was forgotten, as hashes. */
   forgettings(): Promise<Forgetting[]>
+  /** Partitions that stand still, and gaps of the log that were accepted. */
+  gaps(): Promise<Gaps>
+  /** Goes on behind what the log has lost of a topic. Throws a `UsageError` for no topic, a `FailureError` for no gap. */
+  acceptGap(topic: string): Promise<HaltStatus[]>
   /** Brings the engines to the newest schema; the names of the migrations that were applied. */
   migrate(): Promise<string[]>
 }

@@ -103,6 +103,11 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
       )
     )
   })
+  app.get('/gaps', () => operations.gaps())
+  app.post('/gaps/:topic/accept', (request) => {
+    const { topic } = z.object({ topic: z.string() }).parse(request.params)
+    return operations.acceptGap(topic)
+  })
   app.get('/imports', () => operations.imports())
   app.post('/imports/:importId/retract', (request, reply) => {
     const { importId } = z.object({ importId: z.string() }).parse(request.params)

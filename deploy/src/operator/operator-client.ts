@@ -8,6 +8,8 @@ import {
   ForgetProgress,
   ForgetReport,
   Forgetting,
+  Gaps,
+  HaltStatus,
   ImportProgress,
   ImportReport,
   ImportRun,
@@ -56,6 +58,8 @@ export function operatorClient(operatorUrl: string): Operations {
         onProgress,
         'retraction'
       ),
+    gaps: () => ask(Gaps, 'GET', '/gaps'),
+    acceptGap: (topic) => ask(z.array(HaltStatus), 'POST', `/gaps/${encodeURIComponent(topic)}/accept`),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
     forget: (username, { anyway }, onProgress) => {
       const path = `/forget?anyway=${anyway}`

@@ -12,10 +12,10 @@ import { endLeases } from '@gamenet/ingest'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
-import { type KafkaSasl, type LogChoice, type OpenLog, openLog } from './log.js'
+import { type LogChoice, type OpenLog, openLog } from './log.js'
+import { logChoiceOf } from './log-choice.js'
 import { Parts } from './parts.js'
-
-const DAY_MS = 86_400_000
+import { isSpoolKnown } from './spool.js'
 
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */
 export type Engines = {
@@ -83,8 +83,9 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
-    const logChoice = choiceOf(config, part('log'))
-    const log = opened(await openLog(logChoice, role))
+    const logChoice = await logChoiceOf(config, part('log'))
+    const onAway = (await isSpoolKnown(config, role)) ? options.warn : undefined
+    const log = opened(await openLog(logChoice, role, { onAway }))
     const clickhouse = opened(
       config.CLICKHOUSE_URL === undefined
         ? await openChdb({ path: part('tables'), warn: options.warn, threadPoolSize: options.threadPoolSize })
@@ -135,30 +136,4 @@ function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
     })
     return done
   }
-}
-
-function choiceOf(config: Config, path: string): LogChoice {
-  const epoch = config.LOG_EPOCH
-  const retentionMs = config.LOG_RETENTION_DAYS === undefined ? undefined : config.LOG_RETENTION_DAYS * DAY_MS
-  if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch, retentionMs }
-  return {
-    engine: 'kafka',
-    brokers: config.KAFKA_BROKERS,
-    topicPrefix: config.KAFKA_TOPIC_PREFIX,
-    partitions: config.KAFKA_PARTITIONS,
-    replicationFactor: config.KAFKA_REPLICATION,
-    ssl: config.KAFKA_SSL,
-    sasl: saslOf(config),
-    epoch,
-    retentionMs
-  }
-}
-
-function saslOf(config: Config): KafkaSasl | undefined {
-  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
-  if (mechanism === undefined) return undefined
-  if (username === undefined || password === undefined) {
-    throw new UsageError('KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD.')
-  }
-  return { mechanism, username, password }
 }

@@ -20,6 +20,8 @@ export function readiness(
         ? []
         : [['writes', engines.postgres.check()] satisfies [string, Promise<unknown>]])
     ]
+    // The first fault answers; one that comes later must not end the process.
+    for (const [, check] of checks) check.catch(() => undefined)
     for (const [role, check] of checks) {
       const name = `${role} (${engines.names[role]})`
       const fault = await faultOf(check)

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { runLoaderWorker } from '@gamenet/projector'
+import { type FromReader, runLoaderWorker } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
 
@@ -10,16 +10,20 @@ export type LoaderWorkerData = {
 }
 
 /** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. */
-if (parentPort === null) throw new Error('This file runs as the worker thread of a loader only')
+const port = parentPort
+if (port === null) throw new Error('This file runs as the worker thread of a loader only')
 const { choice, only } = workerData as LoaderWorkerData
-const reader = await openLog(choice, 'loader', only?.group)
+const reader = await openLog(choice, 'loader', {
+  group: only?.group,
+  onReplaced: (reason) => port.postMessage({ kind: 'replaced', reason } satisfies FromReader)
+})
 try {
   await runLoaderWorker({
-    port: parentPort,
+    port,
     reader,
     topics: topics.filter(({ name }) => only === undefined || name === only.topic)
   })
 } finally {
   await reader.close()
-  parentPort.close()
+  port.close()
 }

@@ -1,4 +1,5 @@
-import { type EmbeddedLog, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type EmbeddedLog, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
@@ -17,10 +18,12 @@ export type LogChoice =
       readonly topicPrefix: string
       readonly partitions: number
       readonly replicationFactor: number
-      readonly ssl?: boolean
+      /** PEM texts; true: what the machine trusts. */
+      readonly ssl?: true | { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined
       readonly sasl?: KafkaSasl | undefined
       readonly epoch: number
-      readonly retentionMs?: number | undefined
+      /** Settings of topics that are made. */
+      readonly topicConfig?: Readonly<Record<string, string>>
     }
 
 type Credentials = { readonly username: string; readonly password: string }
@@ -40,18 +43,28 @@ export type OpenLog = Log &
 /** The consumer group of all projectors of one installation. */
 const LOADER_GROUP = 'gamenet-loader'
 
-/**
- * Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected; `group` is
- * for who shares its partitions with no projector.
- */
-export async function openLog(choice: LogChoice, role: string, group?: string): Promise<OpenLog> {
+/** Who may start without Kafka waits for it no longer than this. */
+const AWAY_MS = 5000
+
+export type OpenLogOptions = {
+  /** For who shares its partitions with no projector. */
+  readonly group?: string | undefined
+  /** Told when what reads the log failed or stood still and is replaced. */
+  readonly onReplaced?: (reason: string) => void
+  /** Told that Kafka is away at the start, which is then no failure: the topics are made before the first append. */
+  readonly onAway?: ((reason: string) => void) | undefined
+}
+
+/** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
+export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
+  const { group } = options
   if (choice.engine === 'lmdb') {
     const { path, epoch, retentionMs } = choice
     const log = openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
     return { ...log, files: log }
   }
-  const { brokers, topicPrefix, partitions, replicationFactor, ssl, sasl, epoch, retentionMs } = choice
-  const log = await openKafkaLog({
+  const { brokers, topicPrefix, partitions, replicationFactor, ssl, sasl, epoch, topicConfig } = choice
+  const log = openKafkaLog({
     brokers: [...brokers],
     clientId: `gamenet-${role}`,
     groupId: group === undefined ? LOADER_GROUP : `${LOADER_GROUP}-${group}`,
@@ -59,10 +72,39 @@ export async function openLog(choice: LogChoice, role: string, group?: string): 
     partitions,
     replicationFactor,
     epoch,
-    ...(ssl === true ? { ssl } : {}),
+    onCrash: (error) => options.onReplaced?.(error.message),
+    ...(ssl === undefined ? {} : { ssl }),
     ...(sasl === undefined ? {} : { sasl }),
-    ...(retentionMs === undefined ? {} : { configEntries: { 'retention.ms': String(retentionMs) } })
+    ...(topicConfig === undefined ? {} : { configEntries: topicConfig })
   })
-  await log.ensureTopics(topics.map((topic) => topic.name))
-  return log
+  let making: Promise<void> | undefined
+  const makeTopics = (): Promise<void> => {
+    making ??= log.ensureTopics(topics.map((topic) => topic.name)).catch((error: unknown) => {
+      making = undefined
+      throw error
+    })
+    return making
+  }
+  const { onAway } = options
+  try {
+    await (onAway === undefined ? makeTopics() : Promise.race([makeTopics(), tooLate(brokers)]))
+  } catch (error) {
+    if (onAway === undefined || !(error instanceof LogUnreachable)) {
+      await log.close()
+      throw error
+    }
+    onAway(error.message)
+  }
+  return {
+    ...log,
+    async append(topic, messages) {
+      await makeTopics()
+      await log.append(topic, messages)
+    }
+  }
+}
+
+async function tooLate(brokers: readonly string[]): Promise<never> {
+  await delay(AWAY_MS, undefined, { ref: false })
+  throw new LogUnreachable(`Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
 }

@@ -36,8 +36,10 @@ import { backupOperation } from './backup-operation.js'
 import type { Demo } from './demo.js'
 import type { Engines } from './engines.js'
 import { keepLedger } from './forget-again.js'
+import { gapOperations, haltStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
+import type { SpoolingLog } from './spooling-log.js'
 import { VERSION } from './version.js'
 
 type Needs = {
@@ -48,6 +50,7 @@ type Needs = {
   readonly ingest: Ingest | undefined
   readonly people: People
   readonly demo: Demo | undefined
+  readonly spooling: SpoolingLog | undefined
   /** Called when the tables were changed by other than projections. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
@@ -115,6 +118,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
       retractImport: (importId, onProgress) =>
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
       rebuilds: rebuildOperations(needs.projector),
+      ...gapOperations(needs.engines, trackedWithLog),
       migrate: async () => [
         ...applied.splice(0),
         ...(await migrate(needs.engines.clickhouse.control)),
@@ -126,6 +130,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
       retractions: () => tracked(finishRetractions(retracting(all)))
     },
     stop: async () => {
+      needs.spooling?.hasten()
       stopping.abort(
         new FailureError('The service is stopping; ask again when it is back: an import goes on where it stopped.')
       )
@@ -229,7 +234,7 @@ async function settled(
 async function progressOf({
   engines,
   projector
-}: Needs): Promise<Pick<Status, 'topics' | 'parked' | 'projections' | 'trouble'>> {
+}: Needs): Promise<Pick<Status, 'topics' | 'parked' | 'projections' | 'halts' | 'trouble'>> {
   if (projector === undefined) {
     const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
     return {
@@ -241,6 +246,7 @@ async function progressOf({
         lagEvents: lag,
         reason: null
       })),
+      halts: progress.halts.map(haltStatus),
       trouble: null
     }
   }
@@ -256,6 +262,7 @@ async function progressOf({
       lagEvents: lag,
       reason
     })),
+    halts: status.halts.map(haltStatus),
     trouble: status.loaderTrouble
   }
 }
@@ -276,6 +283,7 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
       lastRun: runs.get(source) ?? null
     })),
     ...progress,
+    spool: needs.spooling?.status() ?? null,
     rebuilds,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
   }

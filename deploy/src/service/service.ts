@@ -21,6 +21,8 @@ import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
 import { sharedPasses } from './passes.js'
 import { type CutOff, serviceOperations } from './service-operations.js'
+import { openSpoolingLog } from './spool.js'
+import type { SpoolingLog } from './spooling-log.js'
 import { VERSION } from './version.js'
 
 /** What a process does. `offline`: nothing by itself; its operations are asked and it ends. */
@@ -84,11 +86,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   )
   addEngineMetrics(registry, engines)
   const applied = await prepareTables(engines, role, logger)
-  const dataVersions = new DataVersions({
-    tables: engines.clickhouse.control,
-    onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
-  })
-  parts.add(dataVersions, () => dataVersions.stop())
+  const dataVersions = openVersions(engines, logger, parts)
   const shared = { config, engines, registry, logger, parts }
   const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
   parts.add(exchanges, () => exchanges.stop())
@@ -99,7 +97,8 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
       : undefined
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
-  const ingest = hasIngest(role) ? makeIngest({ ...shared, people, demo, exchanges }) : undefined
+  const spooling = await openSpoolingLog({ ...shared, role })
+  const ingest = hasIngest(role) ? makeIngest({ ...shared, people, demo, exchanges, spooling }) : undefined
   const { operations, cutOff, stop } = serviceOperations({
     engines,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
@@ -107,6 +106,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     ingest,
     people,
     demo,
+    spooling,
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })
@@ -143,6 +143,14 @@ async function prepareTables(engines: Engines, role: Role, logger: Logger): Prom
   const applied = await migrate(engines.clickhouse.control)
   await forgetAgain(engines, role, logger)
   return applied
+}
+
+function openVersions({ clickhouse }: Engines, logger: Logger, parts: Parts): DataVersions {
+  const dataVersions = new DataVersions({
+    tables: clickhouse.control,
+    onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
+  })
+  return parts.add(dataVersions, () => dataVersions.stop())
 }
 
 function requireRealEngines(config: Config, role: Role): void {
@@ -263,10 +271,16 @@ function makeIngest({
   people,
   demo,
   exchanges,
-  parts
-}: Needs & { people: People; demo: Demo | undefined; exchanges: ServiceExchanges }): Ingest {
+  parts,
+  spooling
+}: Needs & {
+  people: People
+  demo: Demo | undefined
+  exchanges: ServiceExchanges
+  spooling: SpoolingLog | undefined
+}): Ingest {
   const ingest = createIngest({
-    log: engines.log,
+    log: spooling ?? engines.log,
     tables: engines.clickhouse.readers,
     writes: () => engines.writes(),
     people,

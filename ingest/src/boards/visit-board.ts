@@ -60,6 +60,8 @@ export type VisitBatch = {
   readonly reached: Reached
   /** Where the log's partitions ended when the turns had been taken. */
   readonly headsWhenTaken: Heads
+  /** The oldest that the log has. */
+  readonly oldestEpoch: number
   /** By {@link boardKey}. */
   readonly states: ReadonlyMap<string, BoardState>
   /** The boards of each title, by id: as the tables had them, and then as they were published. */
@@ -90,7 +92,7 @@ export async function visitBoard(
   batch: VisitBatch,
   signal: AbortSignal
 ): Promise<Visit> {
-  const needed = turn.wasUnclean ? batch.headsWhenTaken : turn.appended
+  const needed = neededFor(turn, batch)
   if (!(turn.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
     await needs.turns.end(turn, { ...kept(turn), restS: BEHIND_REST_S })
     return { outcome: 'behind', fault: `${pathOf(turn)}: what was published of it before cannot be read yet` }
@@ -125,6 +127,15 @@ export async function visitBoard(
     throw error
   })
   return await publishNews(needs, reader, turn, batch, news)
+}
+
+/**
+ * What the tables must have before a board is compared with them. Positions of an epoch that the log does not have any
+ * more are never reached: what stood there is gone, or stands in the epoch that took its place.
+ */
+export function neededFor(turn: Turn, batch: Pick<VisitBatch, 'headsWhenTaken' | 'oldestEpoch'>): Heads {
+  const isOfThePast = turn.appended.some(({ epoch }) => epoch < batch.oldestEpoch)
+  return turn.wasUnclean || isOfThePast ? batch.headsWhenTaken : turn.appended
 }
 
 type ChangedPage = Extract<FetchedPage, { changed: true }>

@@ -3,8 +3,8 @@ import type { BoardMetrics } from '../boards/board-metrics.js'
 import type { BoardTurns, Turn } from '../boards/board-turns.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
-import { type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
-import { farther, headsOf, untilCaughtUp } from '../caught-up.js'
+import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
+import { farther, headsIn, headsOf, untilCaughtUp } from '../caught-up.js'
 import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
 /** Visits of one run at most: few enough to tell soon how they went, enough that what is asked for all costs little. */
@@ -160,8 +160,13 @@ async function visitSome(
 /** All that visits need to know of what was published before, asked once for all. */
 async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSignal): Promise<VisitBatch> {
   const { tables, log } = needs
-  const headsWhenTaken = await headsOf(log, leaderboardEntryTopic.name)
-  const heads = farther(turns.map(({ wasUnclean, appended }) => (wasUnclean ? headsWhenTaken : appended)))
+  const extents = await log.extents(leaderboardEntryTopic.name)
+  const taken = {
+    headsWhenTaken: headsIn(extents),
+    oldestEpoch: Math.min(...extents.map(({ epoch }) => epoch))
+  }
+  // A topic that was never written has no epoch, and nothing of it was ever appended.
+  const heads = farther(turns.map((turn) => neededFor(turn, taken)))
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const reached = await untilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
   const listHeads = await headsOf(log, leaderboardTopic.name)
@@ -171,7 +176,7 @@ async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSi
   )
   return {
     reached,
-    headsWhenTaken,
+    ...taken,
     states: await boardStates(tables, boards, signal),
     lists: await knownLists(tables, [...new Set(turns.map(({ titleId }) => titleId))], signal),
     areListsKnown: reachedLists.has(listHeads),

@@ -1,5 +1,5 @@
 import { type MatchesListed, matchListTopic, titleCountTopic } from '@gamenet/schemas'
-import { headsOf, untilCaughtUp } from '../caught-up.js'
+import { headsIfKnown, untilCaughtUp } from '../caught-up.js'
 import type { LogExtents } from '../log.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish.js'
@@ -69,8 +69,9 @@ async function lively(
   { tables, log }: { tables: ReadTables; log: LogExtents },
   signal: AbortSignal
 ): Promise<string[]> {
-  const want = { projection: 'title-latest', heads: await headsOf(log, titleCountTopic.name) }
-  await untilCaughtUp(tables, want, { timeoutMs: CAUGHT_UP_MS, signal })
+  const options = { timeoutMs: CAUGHT_UP_MS, signal }
+  const heads = await headsIfKnown(log, titleCountTopic.name, options)
+  if (heads !== undefined) await untilCaughtUp(tables, { projection: 'title-latest', heads }, options)
   const rows = await tables.rows(
     `SELECT c.title_id AS titleId
      FROM title_latest AS c FINAL

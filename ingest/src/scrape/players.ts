@@ -1,5 +1,5 @@
 import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
-import { headsOf, untilCaughtUp } from '../caught-up.js'
+import { headsIfKnown, untilCaughtUp } from '../caught-up.js'
 import type { LogExtents } from '../log.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { ShownPlayer } from '../pages/players-page.js'
@@ -52,15 +52,19 @@ async function offlineInTables(
   { tables, log }: PlayersNeeds,
   signal: AbortSignal
 ): Promise<{ offline: ReadonlySet<string>; isNewest: boolean }> {
-  const heads = await headsOf(log, presenceTopic.name)
-  const want = { projection: 'presence-latest', heads }
-  const reached = await untilCaughtUp(tables, want, { timeoutMs: CAUGHT_UP_MS, signal })
+  const options = { timeoutMs: CAUGHT_UP_MS, signal }
+  const heads = await headsIfKnown(log, presenceTopic.name, options)
+  const want = { projection: 'presence-latest', heads: heads ?? [] }
+  const reached = await untilCaughtUp(tables, want, options)
   const rows = await tables.rows(
     `SELECT l.user_key AS userKey FROM presence_latest AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
     {},
     { signal }
   )
-  return { offline: new Set(rows.map(({ userKey }) => String(userKey))), isNewest: reached.has(heads) }
+  return {
+    offline: new Set(rows.map(({ userKey }) => String(userKey))),
+    isNewest: heads !== undefined && reached.has(heads)
+  }
 }
 
 /** Who is known to be offline while the tables are behind: by the last page, else by what the tables have. */

@@ -2,6 +2,7 @@ import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schem
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
 import { eventTables } from '../event-tables.js'
+import { haltSentence } from '../halts.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
 import type { Tables } from '../tables.js'
@@ -138,7 +139,7 @@ class Session {
   constructor(
     port: LoaderPort,
     storing: Storing,
-    { logger }: LoaderOptions,
+    { logger, metrics }: LoaderOptions,
     signal: AbortSignal,
     onTrouble: (reason: string | null) => void
   ) {
@@ -155,7 +156,12 @@ class Session {
       else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
       else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
-      else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
+      else if (message.kind === 'halted')
+        logger.error({ reason: haltSentence(message.halt) }, 'a partition stands still')
+      else if (message.kind === 'replaced') {
+        metrics.replacedReaders.inc()
+        logger.warn(message, 'what read the log is replaced')
+      } else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
       else this.#stopped()
     })
   }

@@ -1,4 +1,4 @@
-import type { PartitionExtent } from '@gamenet/schemas'
+import type { LogHalt, PartitionExtent } from '@gamenet/schemas'
 import type { Progress } from '../checkpoint.js'
 
 /*
@@ -35,6 +35,10 @@ export type FromReader =
   | { readonly kind: 'extents-failed'; readonly id: number; readonly reason: string }
   /** Reading failed and will be tried again; null: it goes on. */
   | { readonly kind: 'trouble'; readonly reason: string | null }
+  /** A partition stands still until an operator decides. */
+  | { readonly kind: 'halted'; readonly halt: LogHalt }
+  /** What read the log failed or stood still, and was replaced. */
+  | { readonly kind: 'replaced'; readonly reason: string }
   /** The log did not take a commit. Harmless: our own checkpoints decide. */
   | { readonly kind: 'commit-failed'; readonly topic: string; readonly reason: string }
   | { readonly kind: 'stopped' }

@@ -1,4 +1,4 @@
-import type { LogBatch, Topic } from '@gamenet/schemas'
+import type { LogBatch, LogHalt, Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { eventTables } from '../event-tables.js'
 import type { LogReader } from '../log.js'
@@ -70,6 +70,8 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
   const startAt = async (topic: string, epoch: number, partition: number) =>
     (await questions.ask((id) => ({ kind: 'start-at', id, topic, epoch, partition }))).next
 
+  const onHalt = (halt: LogHalt) => post({ kind: 'halted', halt })
+
   for (let failures = 0; !stop.signal.aborted; ) {
     const deliver = async (batch: LogBatch) => {
       if (failures > 0) post({ kind: 'trouble', reason: null })
@@ -77,7 +79,8 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
       await outbox.deliver(batch)
     }
     try {
-      await reader.consume({ topics: topics.map((topic) => topic.name), startAt, deliver, signal: stop.signal })
+      const names = topics.map((topic) => topic.name)
+      await reader.consume({ topics: names, startAt, deliver, onHalt, signal: stop.signal })
       if (!stop.signal.aborted) throw new Error('reading the log ended by itself')
     } catch (error) {
       if (stop.signal.aborted) break

@@ -1,7 +1,16 @@
 import { closeSync, mkdirSync, openSync, readSync, realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
+import { setTimeout as delay } from 'node:timers/promises'
+import {
+  haltOf,
+  haltReason,
+  type LogBatch,
+  type LogHalt,
+  type LogMessage,
+  type LogRecord,
+  type PartitionExtent
+} from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
 import { copyLog, headsOf, type LogHead } from './copy-log.js'
@@ -26,6 +35,8 @@ const READ_RECORDS = 4096
 /** A delivery at most: 512 records are 0.3 MB, of which nothing is left when the garbage collector comes by. */
 const DELIVERY_RECORDS = 512
 const TRIM_BATCHES_MAX = 1000
+/** How often it is asked whether a halted partition may go on. */
+const HALT_ASK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
@@ -60,12 +71,14 @@ export type EmbeddedLog = {
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
    * Delivers what the topics hold from `startAt` on, and then what is appended, until `signal` aborts. A start of 0
-   * means the oldest that is held; any other start that is no longer, or not yet, held rejects.
+   * means the oldest that is held; at any other start that is no longer, or not yet, held the partition halts: `onHalt`
+   * is told, and `startAt` asked again until it names one that is held; without `onHalt` it rejects.
    */
   consume(options: {
     readonly topics: readonly string[]
     startAt(topic: string, epoch: number, partition: number): Promise<number>
     deliver(batch: LogBatch): Promise<void>
+    readonly onHalt?: ((halt: LogHalt) => void) | undefined
     readonly signal: AbortSignal
   }): Promise<void>
   /** Does nothing: this log keeps no lag figures of its own. */
@@ -528,13 +541,17 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
   const { topic, epoch, partition, isClosed } = place
   const { signal } = request
   if (signal.aborted) return
-  let next = await firstOffset(store, place, await request.startAt(topic, epoch, partition))
-  let ahead: Promise<Reading> | undefined
+  let next = await firstOffset(store, place, request)
+  let ahead: Promise<Reading | 'trimmed'> | undefined
   while (!signal.aborted) {
     const heard = store.channel.heard()
     const reading = await (ahead ?? readFrom(store, place, next))
     ahead = undefined
     if (signal.aborted) return
+    if (reading === 'trimmed') {
+      next = await firstOffset(store, place, request)
+      continue
+    }
     if (reading.batches.length === 0) {
       if (isClosed) return
       await store.channel.wait(heard, signal)
@@ -571,25 +588,27 @@ function* deliveriesOf({ batches, skipped }: Reading): Generator<LogRecord[]> {
   if (records.length > 0) yield records
 }
 
-async function firstOffset(store: Store, place: PartitionPlace, wanted: number): Promise<number> {
+/** Where reading begins. Where the log does not have what is wanted, it waits until something else is. */
+async function firstOffset(store: Store, place: PartitionPlace, request: ConsumeRequest): Promise<number> {
   const { topic, epoch, partition } = place
-  store.batches.resetReadTxn()
-  const { first, next } = extentOf(store, topic, epoch, partition)
-  const name = `${topic}, epoch ${epoch}, partition ${partition}`
-  if (wanted > next) {
-    throw new Error(
-      `${name} of the log at ${store.path} ends before offset ${next}, wanted was ${wanted}: ` +
-        'the log is older than what was read from it; raise the epoch'
-    )
+  const { startAt, onHalt, signal } = request
+  for (let haltedAt: number | undefined; ; ) {
+    const wanted = await startAt(topic, epoch, partition)
+    if (signal.aborted) return wanted
+    store.batches.resetReadTxn()
+    const extent = extentOf(store, topic, epoch, partition)
+    const halt = haltOf(topic, extent, wanted)
+    if (halt === undefined) return Math.max(wanted, extent.first)
+    if (onHalt === undefined) throw new Error(haltReason(halt, `the log at ${store.path}`))
+    if (haltedAt !== wanted) onHalt(halt)
+    haltedAt = wanted
+    await delay(HALT_ASK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+    if (signal.aborted) return wanted
   }
-  if (wanted === 0 || wanted >= first) return Math.max(wanted, first)
-  throw new Error(
-    `offsets ${wanted} to ${first - 1} of ${name} are no longer in the log at ${store.path}: its retention passed them`
-  )
 }
 
 /** The records from an offset on, some thousand at most; none at the head. */
-async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading> {
+async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading | 'trimmed'> {
   const { topic, epoch, partition } = place
   store.batches.resetReadTxn()
   const found = batchAtOrBefore(store, topic, epoch, partition, offset)
@@ -604,11 +623,8 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
     if (end - from >= READ_RECORDS) break
   }
   if (batches.length === 0) {
-    const { first, next } = extentOf(store, topic, epoch, partition)
-    if (offset >= next) return { batches: [], skipped: 0, next: offset }
-    throw new Error(
-      `offsets ${offset} to ${first - 1} of ${topic}, partition ${partition}, were deleted before they were read`
-    )
+    const { next } = extentOf(store, topic, epoch, partition)
+    return offset >= next ? { batches: [], skipped: 0, next: offset } : 'trimmed'
   }
   const unpacked = await Promise.all(batches.map(({ first, bytes }) => unpackBatch(bytes, first)))
   return { batches: unpacked, skipped: offset - from, next: end }

@@ -17,6 +17,10 @@ const OUTPUT_CHARACTERS_MAX = 20_000
 export type KafkaBroker = {
   /** `host:port`, for `brokers`. */
   readonly address: string
+  /** A listener with TLS and passwords, where it was asked for. */
+  readonly secured: SecuredListener | undefined
+  /** A listener whose clients are sent on to `through`, where a test may listen, where it was asked for. */
+  readonly proxied: { readonly address: string; readonly through: number } | undefined
   /** Ends it as a crash of the machine would: SIGKILL. */
   kill(): Promise<void>
   /** Lets it stand still, or go on. */
@@ -25,6 +29,15 @@ export type KafkaBroker = {
   restart(): Promise<void>
   /** Ends it and deletes its data, unless it was given a directory for them. */
   stop(): Promise<void>
+}
+
+export type SecuredListener = {
+  readonly address: string
+  /** Its own certificate, PEM. */
+  readonly caFile: string
+  /** For the mechanisms `plain` and `scram-sha-512`. */
+  readonly username: string
+  readonly password: string
 }
 
 /** Why no Kafka can be started here; undefined when it can. */
@@ -40,12 +53,17 @@ export async function kafkaBrokerMissing(): Promise<string | undefined> {
  * Starts a broker with its own data and free ports, or with those of a directory that it was given before. The first start on
  * a machine fetches its jars, 54 MB.
  */
-export async function startKafkaBroker(options: { readonly directory?: string } = {}): Promise<KafkaBroker> {
+export async function startKafkaBroker(
+  options: { readonly directory?: string; readonly secured?: boolean; readonly proxied?: boolean } = {}
+): Promise<KafkaBroker> {
   const jars = await kafkaJars()
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gamenet-kafka-')))
   const config = join(directory, 'server.properties')
+  const secured = options.secured === true ? await securedListener(directory) : undefined
+  const proxied =
+    options.proxied === true ? { address: `127.0.0.1:${await freePort()}`, through: await freePort() } : undefined
   const classPath = join(jars, '*')
-  const port = (await portOf(config)) ?? (await format(directory, config, classPath))
+  const port = (await portOf(config)) ?? (await format({ directory, config, classPath, secured, proxied }))
   let child = await startServer(classPath, config)
   const killAtExit = (): void => {
     child.kill('SIGKILL')
@@ -60,6 +78,8 @@ export async function startKafkaBroker(options: { readonly directory?: string } 
   }
   return {
     address: `127.0.0.1:${port}`,
+    secured,
+    proxied,
     kill,
     signal: (signal) => void child.kill(signal),
     async restart() {
@@ -81,13 +101,21 @@ async function portOf(config: string): Promise<number | undefined> {
   return port === undefined ? undefined : Number(port)
 }
 
+type Unformatted = Pick<KafkaBroker, 'secured' | 'proxied'> & {
+  readonly directory: string
+  readonly config: string
+  readonly classPath: string
+}
+
 /** Makes the directory of a broker; the port that it will listen at. */
-async function format(directory: string, config: string, classPath: string): Promise<number> {
+async function format({ directory, config, classPath, secured, proxied }: Unformatted): Promise<number> {
   const [port, controllerPort] = await Promise.all([freePort(), freePort()])
   await mkdir(directory, { recursive: true })
-  await writeFile(config, properties(directory, port, controllerPort))
+  await writeFile(config, properties({ directory, port, controllerPort, secured, proxied }))
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
-  await run('java', ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config])
+  const scram = secured === undefined ? [] : ['--add-scram', `SCRAM-SHA-512=[name=${USERNAME},password=${PASSWORD}]`]
+  const command = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config, ...scram]
+  await run('java', ['-cp', classPath, ...command])
   return port
 }
 
@@ -114,12 +142,45 @@ async function kafkaJars(): Promise<string> {
   return jars
 }
 
-function properties(directory: string, port: number, controllerPort: number): string {
+const USERNAME = 'gamenet'
+const PASSWORD = 'a-password-of-tests'
+
+async function securedListener(directory: string): Promise<SecuredListener> {
+  const caFile = join(directory, 'broker.pem')
+  const store = ['-keystore', keyStore(directory), '-storetype', 'PKCS12', '-storepass', PASSWORD, '-alias', 'broker']
+  const name = ['-dname', 'CN=127.0.0.1', '-ext', 'san=ip:127.0.0.1']
+  await run('keytool', ['-genkeypair', '-keyalg', 'EC', '-validity', '3650', ...name, ...store])
+  await run('keytool', ['-exportcert', '-rfc', '-file', caFile, ...store])
+  return { address: `127.0.0.1:${await freePort()}`, caFile, username: USERNAME, password: PASSWORD }
+}
+
+function keyStore(directory: string): string {
+  return join(directory, 'broker.p12')
+}
+
+type Listeners = Pick<KafkaBroker, 'secured' | 'proxied'> & {
+  readonly directory: string
+  readonly port: number
+  readonly controllerPort: number
+}
+
+function properties({ directory, port, controllerPort, secured, proxied }: Listeners): string {
+  const listeners = [`PLAINTEXT://127.0.0.1:${port}`]
+  const advertised = [...listeners]
+  if (secured !== undefined) {
+    listeners.push(`SECURED://${secured.address}`)
+    advertised.push(`SECURED://${secured.address}`)
+  }
+  if (proxied !== undefined) {
+    listeners.push(`PROXIED://${proxied.address}`)
+    advertised.push(`PROXIED://127.0.0.1:${proxied.through}`)
+  }
   return `process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:${controllerPort}
-listeners=PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}
-advertised.listeners=PLAINTEXT://127.0.0.1:${port}
+listeners=${listeners.join()},CONTROLLER://127.0.0.1:${controllerPort}
+advertised.listeners=${advertised.join()}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,SECURED:SASL_SSL
 controller.listener.names=CONTROLLER
 log.dirs=${join(directory, 'data')}
 auto.create.topics.enable=false
@@ -128,8 +189,21 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
 log.retention.check.interval.ms=1000
 log.segment.delete.delay.ms=0
+${secured === undefined ? '' : securedProperties(directory)}`
+}
+
+function securedProperties(directory: string): string {
+  const login = 'org.apache.kafka.common.security'
+  return `ssl.keystore.location=${keyStore(directory)}
+ssl.keystore.type=PKCS12
+ssl.keystore.password=${PASSWORD}
+ssl.key.password=${PASSWORD}
+listener.name.secured.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.secured.plain.sasl.jaas.config=${login}.plain.PlainLoginModule required user_${USERNAME}="${PASSWORD}";
+listener.name.secured.scram-sha-512.sasl.jaas.config=${login}.scram.ScramLoginModule required;
 `
 }
 

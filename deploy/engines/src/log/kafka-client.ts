@@ -19,6 +19,33 @@ export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | '
   })
 }
 
+/** A log that cannot be reached, or that does not answer, as against one that refuses what it is asked. */
+export class LogUnreachable extends Error {}
+
+/** What kafkajs would try again, if it had not given up: brokers that are away, starting, or without enough replicas. */
+export function isUnreachable(error: unknown): boolean {
+  let innermost = error
+  while (innermost instanceof Error && innermost.cause instanceof Error) {
+    if (innermost instanceof LogUnreachable) return true
+    innermost = innermost.cause
+  }
+  if (innermost instanceof LogUnreachable) return true
+  return innermost instanceof Error && 'retriable' in innermost && innermost.retriable === true
+}
+
+/** The answer, or a rejection when there is none in time: kafkajs can lose a request, and wait for ever. */
+export async function answeredWithin<Answer>(ms: number, what: string, asked: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LogUnreachable(`${what} did not answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([asked, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 /** The innermost cause in a sentence: the outer errors of kafkajs only say that it gave up. */
 export function kafkaReason(error: unknown): string {
   let innermost = error

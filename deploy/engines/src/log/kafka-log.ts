@@ -1,15 +1,30 @@
-import type { LogBatch, LogMessage, PartitionExtent } from '@gamenet/schemas'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { LogBatch, LogHalt, LogMessage, PartitionExtent } from '@gamenet/schemas'
 import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs'
-import { kafkaClient, kafkaErrorType, kafkaReason } from './kafka-client.js'
-import { type KafkaReader, openKafkaReader, positionNumber } from './kafka-reader.js'
+import {
+  answeredWithin,
+  isUnreachable,
+  kafkaClient,
+  kafkaErrorType,
+  kafkaReason,
+  LogUnreachable
+} from './kafka-client.js'
+import { type KafkaReader, metadataMs, openKafkaReader, positionNumber } from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
 /** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+/** A topic that was made is looked for so often, so long after another. */
+const APPEAR_ASKED_MAX = 20
+const APPEAR_ASK_MS = 250
 const WAITING_APPENDS_MAX = 10_000
 /** How much is sent at once, before compression; a single append may be larger. */
 const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
 const SEND_MESSAGES_MAX = 20_000
+/** Longer than all that kafkajs tries by itself; what takes longer has been lost. */
+const ANSWER_MS = 60_000
+/** So long appends under way may take when the log is closed, and then the connection. */
+const CLOSE_MS = 3000
 
 export type KafkaLogOptions = {
   /** `host:port` of brokers to begin with. */
@@ -30,6 +45,12 @@ export type KafkaLogOptions = {
   readonly configEntries?: Readonly<Record<string, string>>
   /** Told when the consumer failed or stood still and is built anew. */
   readonly onCrash?: (error: Error) => void
+  /** After so long without a sign of life a member's partitions are given to the others, 15 s unless given. */
+  readonly sessionMs?: number
+  /** A partition that has more to read and delivered nothing for so long gets a new consumer, 30 s unless given. */
+  readonly stalledMs?: number
+  /** How soon partitions that were added are seen, 30 s unless given. */
+  readonly metadataMs?: number
 }
 
 /** A log in a Kafka cluster. */
@@ -39,19 +60,22 @@ export type KafkaLog = {
   /**
    * Resolves when all in-sync replicas have the messages. Calls keep their order; those that wait at the same time
    * are sent together. Gives up after about 20 seconds of retries; some of the messages may have been written then.
+   * Rejects with a `LogUnreachable` when trying again later may help.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
   /** Extents of all partitions; none for a topic that does not exist. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
    * Delivers the partitions that the group gives to this process, from `startAt` on, whatever the group has committed.
-   * A start of 0 means the oldest that is held; any other that is no longer, or not yet, held rejects. A consumer that
-   * crashes or stands still is built anew. Topics that are missing are made.
+   * A start of 0 means the oldest that is held; at any other that is no longer, or not yet, held the partition halts:
+   * `onHalt` is told, and `startAt` asked again until it names one that is held; without `onHalt` it rejects. A consumer
+   * that crashes or stands still is built anew. Topics that are missing are made.
    */
   consume(options: {
     readonly topics: readonly string[]
     startAt(topic: string, epoch: number, partition: number): Promise<number>
     deliver(batch: LogBatch): Promise<void>
+    readonly onHalt?: ((halt: LogHalt) => void) | undefined
     readonly signal: AbortSignal
   }): Promise<void>
   /** Commits for the group, upward only. Never rejects for what Kafka answers: the next commit makes up for it. */
@@ -112,8 +136,7 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
       if (closing.signal.aborted) return
       closing.abort()
       await Promise.allSettled(readers.values())
-      await appender.close()
-      await admin.close()
+      await Promise.all([appender.close(), admin.close()])
     }
   }
 }
@@ -136,21 +159,40 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       await admin.disconnect().catch(() => {
         // It never was connected.
       })
-      throw new Error(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
+      throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
+        cause: error
+      })
     }
     return admin
   }
   const use = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
-    connected ??= connect().catch((error: unknown) => {
-      connected = undefined
-      throw error
-    })
-    return await ask(await connected)
+    connected ??= connect()
+    const used = connected
+    try {
+      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, used.then(ask))
+    } catch (error) {
+      if (!isUnreachable(error)) throw error
+      // Whatever became of it, the next question gets a connection of its own.
+      if (connected === used) connected = undefined
+      void used.then((admin) => admin.disconnect()).catch(() => undefined)
+      if (error instanceof LogUnreachable) throw error
+      throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
+        cause: error
+      })
+    }
   }
   /** kafkajs asks for 14 seconds again and again for the offsets of a topic that does not exist. */
   const exists = async (topic: string): Promise<boolean> => {
     if (!known.has(topic)) for (const name of await use((admin) => admin.listTopics())) known.add(name)
     return known.has(topic)
+  }
+  const appear = async (wanted: readonly string[]): Promise<boolean> => {
+    for (let asked = 0; asked < APPEAR_ASKED_MAX; asked += 1) {
+      await delay(APPEAR_ASK_MS)
+      const present = new Set(await use((admin) => admin.listTopics()))
+      if (wanted.every((topic) => present.has(topic))) return true
+    }
+    return false
   }
   return {
     exists,
@@ -174,7 +216,11 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
           })
         )
       } catch (error) {
-        throw new Error(`the topics ${missing.join(', ')} cannot be made: ${createReason(error)}`, { cause: error })
+        // Right after it has made a topic, a broker may not know it yet.
+        const isNotYetKnown = kafkaErrorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION'
+        if (isNotYetKnown && (await appear(missing))) return
+        const Failure = isUnreachable(error) ? LogUnreachable : Error
+        throw new Failure(`the topics ${missing.join(', ')} cannot be made: ${createReason(error)}`, { cause: error })
       }
     },
     async offsets(topic) {
@@ -186,12 +232,13 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
           .sort((a, b) => a.partition - b.partition)
       } catch (error) {
         known.delete(topic)
-        throw new Error(`the extents of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
+        const Failure = isUnreachable(error) ? LogUnreachable : Error
+        throw new Failure(`the extents of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
       }
     },
     async close() {
-      const admin = await connected?.catch(() => undefined)
-      await admin?.disconnect()
+      const ended = connected?.then((admin) => admin.disconnect())
+      if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
     }
   }
 }
@@ -211,7 +258,8 @@ type WaitingAppend = {
 type Appender = { append(topic: string, messages: readonly LogMessage[]): Promise<void>; close(): Promise<void> }
 
 /** One request at a time, so that calls keep their order whatever kafkajs retries. */
-function openAppender(kafka: Kafka, admin: TopicAdmin, { brokers, topicPrefix = '' }: KafkaLogOptions): Appender {
+function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions): Appender {
+  const { brokers, topicPrefix = '' } = options
   const waiting: WaitingAppend[] = []
   let sending: Promise<void> | undefined
   let producer: Producer | undefined
@@ -222,10 +270,11 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, { brokers, topicPrefix = 
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
+      metadataMaxAge: metadataMs(options),
       createPartitioner: kafkajs.Partitioners.DefaultPartitioner
     })
-    await fresh.connect()
     producer = fresh
+    await fresh.connect()
     return fresh
   }
   /** Those of the group whose topic exists; the others are told so, and hold nobody up. */
@@ -237,18 +286,21 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, { brokers, topicPrefix = 
     }
     return kept
   }
+  const send = async (group: readonly WaitingAppend[]): Promise<void> => {
+    const sender = await connected()
+    await sender.sendBatch({
+      acks: -1,
+      compression: kafkajs.CompressionTypes.GZIP,
+      topicMessages: topicMessages(group, topicPrefix)
+    })
+  }
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
       const group = nextGroup(waiting)
       try {
         const present = await sendable(group)
         if (present.length === 0) continue
-        const sender = await connected()
-        await sender.sendBatch({
-          acks: -1,
-          compression: kafkajs.CompressionTypes.GZIP,
-          topicMessages: topicMessages(present, topicPrefix)
-        })
+        await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, send(present))
         for (const append of present) append.resolve()
       } catch (error) {
         // A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one.
@@ -280,8 +332,13 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, { brokers, topicPrefix = 
       })
     },
     async close() {
-      while (sending !== undefined) await sending
-      await producer?.disconnect()
+      const sent = async (): Promise<void> => {
+        while (sending !== undefined) await sending
+      }
+      await answeredWithin(CLOSE_MS, 'Kafka', sent()).catch(() => undefined)
+      for (const { reject } of waiting.splice(0)) reject(new LogUnreachable('the log was closed before Kafka answered'))
+      const ended = producer?.disconnect()
+      if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
     }
   }
 }
@@ -319,7 +376,9 @@ function appendFailure(error: unknown, topic: string, brokers: readonly string[]
     type === 'MESSAGE_TOO_LARGE'
       ? ` (raise max.message.bytes of the topic; topics made by this program allow ${MESSAGE_BYTES_MAX})`
       : ''
-  return new Error(`Kafka at ${brokers.join(',')} did not take an append to ${topic}: ${kafkaReason(error)}${wayOut}`, {
-    cause: error
-  })
+  const Failure = isUnreachable(error) ? LogUnreachable : Error
+  return new Failure(
+    `Kafka at ${brokers.join(',')} did not take an append to ${topic}: ${kafkaReason(error)}${wayOut}`,
+    { cause: error }
+  )
 }

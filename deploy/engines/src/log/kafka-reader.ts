@@ -1,18 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LogRecord, PartitionExtent } from '@gamenet/schemas'
+import { haltOf, haltReason, type LogHalt, type LogRecord, type PartitionExtent } from '@gamenet/schemas'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
-import { kafkaReason } from './kafka-client.js'
+import { answeredWithin } from './kafka-client.js'
 import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
 
-const SESSION_MS = 30_000
+/** A member that was killed keeps its partitions for so long. */
+const SESSION_MS = 15_000
+const REBALANCE_MS = 60_000
 const HEARTBEAT_MS = 3000
 /** How long a fetch waits at the head; also how long an abort or a paused start takes at most. */
 const FETCH_WAIT_MS = 250
+const METADATA_MS = 30_000
 const FETCH_BYTES_PER_PARTITION = 2 * 1024 * 1024
 const PARTITIONS_AT_ONCE = 16
-const WATCH_MS = 10_000
+const WATCHES_IN_STALLED = 3
 /** A partition that has records to read and none delivered for so long stands still; kafkajs does not notice. */
 const STALLED_MS = 30_000
+/** Joining takes as long as the slowest member takes to hear of it. */
+const JOINED_MS = REBALANCE_MS + STALLED_MS
+const EXTENTS_MS = 10_000
+const LEAVE_MS = 5000
+/** How often it is asked whether a halted partition may go on. */
+const HALT_ASK_MS = 2000
 const RESTART_MS_MAX = 30_000
 const OFFSETS_END = 2 ** 48
 
@@ -43,6 +52,8 @@ type Holding = {
   committed: number
   progressAtMs: number
   isDelivering: boolean
+  /** The offset at which it was told to stand. */
+  haltedAt: number | undefined
 }
 
 /** Thrown to end a reading for a reason that a new consumer would meet again. */
@@ -52,7 +63,7 @@ class ReadingEnded extends Error {
   }
 }
 
-/** Starts to read. Consumers of kafkajs come and go; what was delivered is kept in mind over all of them. */
+/** Starts to read. Consumers of kafkajs come and go, and each asks anew where its partitions begin. */
 export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): KafkaReader {
   let session: Session | undefined
   const read = async (): Promise<void> => {
@@ -86,21 +97,28 @@ class Session {
   readonly #request: ConsumeRequest
   readonly #consumer: Consumer
   readonly #prefix: string
+  readonly #heartbeatMs: number
   #holdings = new Map<string, Holding>()
   /** Deliveries and starts under way, one at a time for a partition, also over rebalances. */
   readonly #busy = new Map<string, Promise<void>>()
   #end: (error?: unknown) => void = () => {}
   #isEnding = false
+  #isWatching = false
+  /** Since when the group is being joined; undefined while this process is a member. */
+  #joiningSinceMs: number | undefined = Date.now()
 
   constructor(needs: ReaderNeeds, request: ConsumeRequest) {
     this.#needs = needs
     this.#request = request
     this.#prefix = needs.options.topicPrefix ?? ''
+    const { sessionMs = SESSION_MS } = needs.options
+    this.#heartbeatMs = Math.min(HEARTBEAT_MS, sessionMs / 3)
     this.#consumer = needs.kafka.consumer({
       groupId: needs.options.groupId,
-      sessionTimeout: SESSION_MS,
-      rebalanceTimeout: 60_000,
-      heartbeatInterval: HEARTBEAT_MS,
+      sessionTimeout: sessionMs,
+      rebalanceTimeout: REBALANCE_MS,
+      heartbeatInterval: this.#heartbeatMs,
+      metadataMaxAge: metadataMs(needs.options),
       maxWaitTimeInMs: FETCH_WAIT_MS,
       maxBytesPerPartition: FETCH_BYTES_PER_PARTITION,
       allowAutoTopicCreation: false,
@@ -122,11 +140,8 @@ class Session {
     })
     const onAbort = (): void => this.#end()
     signal.addEventListener('abort', onAbort)
-    const watch = setInterval(() => void this.#watch(), WATCH_MS).unref()
-    try {
-      if (signal.aborted) return
-      this.#consumer.on('consumer.crash', ({ payload }) => this.#end(payload.error))
-      this.#consumer.on('consumer.group_join', ({ payload }) => this.#assigned(payload.memberAssignment))
+    const watch = setInterval(() => void this.#watch(), this.#stalledMs / WATCHES_IN_STALLED).unref()
+    const started = async (): Promise<void> => {
       await this.#consumer.connect()
       await this.#consumer.subscribe({ topics: topics.map((topic) => this.#prefix + topic), fromBeginning: true })
       await this.#consumer.run({
@@ -135,14 +150,23 @@ class Session {
         partitionsConsumedConcurrently: PARTITIONS_AT_ONCE,
         eachBatch: (payload) => this.#take(payload)
       })
+    }
+    try {
+      if (signal.aborted) return
+      this.#consumer.on('consumer.crash', ({ payload }) => this.#end(payload.error))
+      this.#consumer.on('consumer.rebalancing', () => {
+        this.#joiningSinceMs ??= Date.now()
+      })
+      this.#consumer.on('consumer.group_join', ({ payload }) => this.#assigned(payload.memberAssignment))
+      await Promise.race([ended, started()])
       await ended
     } finally {
       this.#isEnding = true
       clearInterval(watch)
       signal.removeEventListener('abort', onAbort)
       await Promise.allSettled(this.#busy.values())
-      await this.#consumer.disconnect().catch(() => {
-        // A crashed consumer has disconnected itself.
+      await answeredWithin(LEAVE_MS, 'the consumer', this.#consumer.disconnect()).catch(() => {
+        // A crashed consumer has disconnected itself; one that hangs is left to itself, and delivers nothing any more.
       })
     }
   }
@@ -162,6 +186,7 @@ class Session {
   #assigned(assignment: Readonly<Record<string, number[]>>): void {
     const before = this.#holdings
     this.#holdings = new Map()
+    this.#joiningSinceMs = undefined
     for (const [name, partitions] of Object.entries(assignment)) {
       const topic = name.slice(this.#prefix.length)
       for (const partition of partitions) {
@@ -181,7 +206,11 @@ class Session {
       const wanted = await this.#request
         .startAt(topic, this.#needs.options.epoch, partition)
         .catch((error: unknown) => Promise.reject(new ReadingEnded(error)))
-      holding.next = await this.#heldStart(topic, partition, wanted)
+      const extent = await this.#extent(topic, partition)
+      const halt = haltOf(topic, extent, wanted)
+      if (halt !== undefined) return this.#halt(holding, halt)
+      holding.next = Math.max(wanted, extent.first)
+      holding.haltedAt = undefined
     }
     if (!this.#holds(holding)) return
     holding.progressAtMs = Date.now()
@@ -189,21 +218,25 @@ class Session {
     this.#consumer.resume([{ topic: this.#prefix + topic, partitions: [partition] }])
   }
 
-  async #heldStart(topic: string, partition: number, wanted: number): Promise<number> {
-    const extents = await this.#needs.extents(topic)
+  /** Stands until the checkpoint, or the log, is another one; the other partitions go on. */
+  #halt(holding: Holding, halt: LogHalt): void {
+    const { onHalt } = this.#request
+    if (onHalt === undefined) throw new ReadingEnded(new Error(haltReason(halt, 'Kafka')))
+    const { topic, partition } = holding
+    holding.next = undefined
+    if (this.#holds(holding)) this.#consumer.pause([{ topic: this.#prefix + topic, partitions: [partition] }])
+    if (holding.haltedAt !== halt.wanted) onHalt(halt)
+    holding.haltedAt = halt.wanted
+    setTimeout(() => {
+      if (this.#holds(holding)) void this.#inTurn(nameOf(topic, partition), () => this.#start(holding))
+    }, HALT_ASK_MS).unref()
+  }
+
+  async #extent(topic: string, partition: number): Promise<PartitionExtent> {
+    const extents = await answeredWithin(EXTENTS_MS, 'Kafka', this.#needs.extents(topic))
     const extent = extents.find((held) => held.partition === partition)
-    const name = `${topic}, epoch ${this.#needs.options.epoch}, partition ${partition}`
-    if (extent === undefined) throw new Error(`${name} is not in Kafka`)
-    if (wanted > extent.next) {
-      throw new ReadingEnded(
-        new Error(
-          `${name} in Kafka ends before offset ${extent.next}, wanted was ${wanted}: ` +
-            'the topic is older than what was read from it; raise the epoch'
-        )
-      )
-    }
-    if (wanted === 0 || wanted >= extent.first) return Math.max(wanted, extent.first)
-    throw new ReadingEnded(lost(name, wanted, extent.first))
+    if (extent !== undefined) return extent
+    throw new Error(`${topic}, epoch ${this.#needs.options.epoch}, partition ${partition} is not in Kafka`)
   }
 
   /** One batch of one partition, as kafkajs hands it over. Rejects only with errors of kafkajs, which it understands. */
@@ -215,7 +248,7 @@ class Session {
       heartbeat().catch((error: unknown) => {
         beatFailure = error
       })
-    }, HEARTBEAT_MS)
+    }, this.#heartbeatMs)
     try {
       await this.#inTurn(key, async () => {
         const holding = this.#holdings.get(key)
@@ -230,19 +263,25 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
-  /** False when the batch does not begin where the reading stands: then the consumer is sent there. */
+  /** False when the batch is not where the reading stands: then the consumer is sent there, or the partition halts. */
   async #deliver(holding: Holding, messages: readonly KafkaMessage[]): Promise<boolean> {
     const { topic, partition } = holding
     const next = holding.next ?? 0
     const records = messages.map(recordOf).filter(({ offset }) => offset >= next)
     const [first] = records
-    if (first === undefined) return true
-    if (first.offset > next) {
-      if (holding.sought !== next) {
+    if (first?.offset !== next) {
+      if (first !== undefined && holding.sought !== next) {
         this.#seek(holding, next)
         return false
       }
-      await this.#refuseGap(holding, next, first.offset)
+      // Gaps are made by transactions and by compaction, but also by a retention that overtook the reading; and older
+      // records come after a rebalance, but also out of a topic that was made anew.
+      const halt = haltOf(topic, await this.#extent(topic, partition), next)
+      if (halt !== undefined) {
+        this.#halt(holding, halt)
+        return false
+      }
+      if (first === undefined) return true
     }
     holding.isDelivering = true
     try {
@@ -255,14 +294,6 @@ class Session {
     holding.next = (records.at(-1)?.offset ?? next) + 1
     holding.progressAtMs = Date.now()
     return true
-  }
-
-  /** Gaps are made by transactions and by compaction, but also by a retention that overtook the reading. */
-  async #refuseGap({ topic, partition }: Holding, next: number, found: number): Promise<void> {
-    const extent = (await this.#needs.extents(topic)).find((held) => held.partition === partition)
-    if (extent === undefined || extent.first <= next) return
-    const name = `${topic}, epoch ${this.#needs.options.epoch}, partition ${partition}`
-    throw new ReadingEnded(lost(name, next, Math.min(found, extent.first)))
   }
 
   #seek(holding: Holding, offset: number): void {
@@ -282,24 +313,44 @@ class Session {
     if (this.#busy.get(key) === turn) this.#busy.delete(key)
   }
 
-  /** Ends the session when a partition stands still although it has more to read. */
+  get #stalledMs(): number {
+    return this.#needs.options.stalledMs ?? STALLED_MS
+  }
+
+  /** Ends the session when the group is not joined, or when a partition stands still although it has more to read. */
   async #watch(): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
     try {
-      for (const holding of this.#holdings.values()) {
-        if (holding.isDelivering || holding.next === undefined) continue
-        if (Date.now() - holding.progressAtMs < STALLED_MS) continue
-        const extent = (await this.#needs.extents(holding.topic)).find((held) => held.partition === holding.partition)
-        if (extent === undefined || extent.next <= (holding.next ?? 0)) holding.progressAtMs = Date.now()
-        else if (!holding.isDelivering && Date.now() - holding.progressAtMs >= STALLED_MS) {
-          const name = `${holding.topic}, partition ${holding.partition}`
-          this.#end(new Error(`${name} stood still at offset ${holding.next} of ${extent.next} for ${STALLED_MS} ms`))
-        }
-      }
-    } catch (error) {
+      if (this.#joiningSinceMs !== undefined && Date.now() - this.#joiningSinceMs >= JOINED_MS)
+        this.#end(new Error(`the group ${this.#needs.options.groupId} was not joined within ${JOINED_MS} ms`))
+      for (const holding of this.#holdings.values()) await this.#watchOne(holding)
+    } catch {
       // Kafka is away, and the consumer will notice that on its own.
-      void kafkaReason(error)
+    } finally {
+      this.#isWatching = false
     }
   }
+
+  async #watchOne(holding: Holding): Promise<void> {
+    const { topic, partition, next } = holding
+    const isQuiet = (): boolean =>
+      !holding.isDelivering && holding.next !== undefined && Date.now() - holding.progressAtMs >= this.#stalledMs
+    if (next === undefined || !isQuiet()) return
+    const extent = await this.#extent(topic, partition)
+    if (!this.#holds(holding) || holding.next !== next || !isQuiet()) return
+    if (extent.next === next) holding.progressAtMs = Date.now()
+    else if (extent.next < next) this.#halt(holding, { topic, ...extent, wanted: next })
+    else {
+      const stood = `stood still at offset ${next} of ${extent.next} for ${this.#stalledMs} ms`
+      this.#end(new Error(`${topic}, partition ${partition} ${stood}`))
+    }
+  }
+}
+
+/** New partitions are seen when the metadata is this old. */
+export function metadataMs({ metadataMs = METADATA_MS }: KafkaLogOptions): number {
+  return metadataMs
 }
 
 function fresh(topic: string, partition: number): Holding {
@@ -310,16 +361,13 @@ function fresh(topic: string, partition: number): Holding {
     sought: undefined,
     committed: 0,
     progressAtMs: Date.now(),
-    isDelivering: false
+    isDelivering: false,
+    haltedAt: undefined
   }
 }
 
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`
-}
-
-function lost(name: string, wanted: number, first: number): Error {
-  return new Error(`offsets ${wanted} to ${first - 1} of ${name} are no longer in Kafka: its retention passed them`)
 }
 
 /** An offset of Kafka, a decimal text, as a number. Throws beyond 2^48, which positions cannot hold. */

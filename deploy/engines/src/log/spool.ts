@@ -1,0 +1,142 @@
+import { mkdirSync } from 'node:fs'
+import type { LogMessage } from '@gamenet/schemas'
+import { open } from 'lmdb'
+import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
+
+/*
+ * What waits for a log that is away, in one LMDB file: a queue of parcels. Key: its number; value: the topic's length and
+ * name, then a packed batch. The file keeps the size that it once had: LMDB uses freed pages again.
+ */
+
+const PARCEL_MESSAGES_MAX = 8192
+
+export type SpoolOptions = {
+  /** Directory; made when it is missing. It belongs to one process. */
+  readonly path: string
+  /** Bytes that may wait, packed and compressed. */
+  readonly bytesMax: number
+  /** Milliseconds since 1970. */
+  readonly now?: () => number
+}
+
+/** Messages of one topic that were put together. */
+export type Parcel = { readonly number: number; readonly topic: string; readonly messages: readonly LogMessage[] }
+
+export type SpoolState = {
+  readonly parcels: number
+  readonly messages: number
+  readonly bytes: number
+  readonly bytesMax: number
+  /** When the oldest was put in; null when nothing waits. */
+  readonly oldestAtMs: number | null
+}
+
+/** A bounded queue on the disk. What was put in outlives a crash, and leaves in the same order. */
+export type Spool = {
+  /** Resolves when all messages are on the disk, flushed. Rejects with a sentence, and takes none, when it is full. */
+  put(topic: string, messages: readonly LogMessage[]): Promise<void>
+  oldest(): Promise<Parcel | undefined>
+  /** Forgets the oldest parcel. */
+  remove(parcel: Parcel): Promise<void>
+  state(): SpoolState
+  close(): Promise<void>
+}
+
+export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spool {
+  mkdirSync(path, { recursive: true })
+  const root = open<Buffer, number>({
+    path,
+    noSubdir: false,
+    overlappingSync: false,
+    eventTurnBatching: false,
+    encoding: 'binary'
+  })
+  const held = { parcels: 0, messages: 0, bytes: 0 }
+  let next = 0
+  const count = (value: Buffer, sign: 1 | -1): void => {
+    held.parcels += sign
+    held.messages += sign * frameOf(batchOf(value)).records
+    held.bytes += sign * value.length
+  }
+  for (const { key, value } of root.getRange()) {
+    count(value, 1)
+    next = key + 1
+  }
+  const first = (): { key: number; value: Buffer } | undefined => {
+    for (const entry of root.getRange({ limit: 1 })) return entry
+    return undefined
+  }
+  return {
+    async put(topic, messages) {
+      const values: Buffer[] = []
+      for (let from = 0; from < messages.length; from += PARCEL_MESSAGES_MAX) {
+        const batch = await packBatch(messages.slice(from, from + PARCEL_MESSAGES_MAX))
+        stampBatch(batch, { appendedAtMs: now(), bytesBefore: 0 })
+        values.push(packedParcel(topic, batch))
+      }
+      const bytes = values.reduce((sum, value) => sum + value.length, 0)
+      if (held.bytes + bytes > bytesMax) {
+        throw new Error(
+          `the spool at ${path} is full: ${held.bytes} of ${bytesMax} bytes wait in it, and these are ${bytes}; ` +
+            'bring the log back, or raise SPOOL_BYTES_MAX'
+        )
+      }
+      // Numbered and counted before the commit, so that puts at the same time neither share a place nor pass the limit.
+      const numbered = values.map((value) => ({ key: next++, value }))
+      for (const value of values) count(value, 1)
+      try {
+        await root.transaction(() => {
+          for (const { key, value } of numbered) void root.put(key, value)
+        })
+      } catch (error) {
+        for (const value of values) count(value, -1)
+        throw new Error(`nothing was written to the spool at ${path}: ${reasonOf(error)}`, { cause: error })
+      }
+    },
+    async oldest() {
+      const entry = first()
+      if (entry === undefined) return undefined
+      const stored = await unpackBatch(batchOf(entry.value), 0)
+      const messages = stored
+        .slice(0, stored.count)
+        .map(({ key, headers, value }) => ({ key: key ?? '', headers, value: String(value) }))
+      return { number: entry.key, topic: topicOf(entry.value), messages }
+    },
+    async remove({ number }) {
+      const value = root.get(number)
+      if (value === undefined) return
+      await root.remove(number)
+      count(value, -1)
+    },
+    state() {
+      const oldest = held.parcels === 0 ? undefined : first()
+      const oldestAtMs = oldest === undefined ? null : frameOf(batchOf(oldest.value)).appendedAtMs
+      return { ...held, bytesMax, oldestAtMs }
+    },
+    close: () => root.close()
+  }
+}
+
+function packedParcel(topic: string, batch: Buffer): Buffer {
+  const name = Buffer.from(topic)
+  return Buffer.concat([Buffer.from([name.length]), name, batch])
+}
+
+function topicOf(value: Buffer): string {
+  return value.toString('utf8', 1, 1 + nameBytes(value))
+}
+
+function batchOf(value: Buffer): Buffer {
+  return value.subarray(1 + nameBytes(value))
+}
+
+function nameBytes(value: Buffer): number {
+  const bytes = value[0]
+  if (bytes === undefined || value.length < 1 + bytes + FRAME_BYTES)
+    throw new Error('the spool holds a parcel that is cut off')
+  return bytes
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

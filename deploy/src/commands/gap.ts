@@ -1,0 +1,40 @@
+import type { Command } from 'commander'
+import { UsageError } from '../config.js'
+import type { Gaps, HaltStatus } from '../operator/operations.js'
+import { withOperations } from './reach.js'
+import { addCommand, print, type Terminal } from './terminal.js'
+
+export function addGap(program: Command, terminal: Terminal): void {
+  addCommand(program, 'gap', 'what the log lost before it was loaded: gap list, gap accept <topic>')
+    .argument('<action>', 'list, or accept: go on without it, for good')
+    .argument('[topic]', 'whose gap is accepted')
+    .action(async (action: string, topic: string | undefined, options: { json?: boolean }) => {
+      if (action === 'list' && topic === undefined) {
+        const gaps = await withOperations(terminal, (operations) => operations.gaps())
+        return print(terminal, options.json, gaps, linesOf(gaps))
+      }
+      if (action !== 'accept' || topic === undefined)
+        throw new UsageError(`gap takes list, or accept and a topic; got ${[action, topic ?? []].flat().join(' ')}.`)
+      const accepted = await withOperations(terminal, (operations) => operations.acceptGap(topic))
+      print(terminal, options.json, accepted, acceptedLines(topic, accepted))
+    })
+}
+
+function linesOf({ open, accepted }: Gaps): string[] {
+  if (open.length + accepted.length === 0) return ['The log has all that is to be loaded.']
+  return [
+    ...open.map(({ reason }) => `Stands still: ${reason}`),
+    ...accepted.map(
+      ({ topic, epoch, partition, first, next, acceptedAt }) =>
+        `Accepted at ${acceptedAt}: offsets ${first} to ${next - 1} of ${topic}, epoch ${epoch}, partition ${partition} are missing`
+    )
+  ]
+}
+
+function acceptedLines(topic: string, accepted: readonly HaltStatus[]): string[] {
+  if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was done.`]
+  return accepted.map(
+    ({ epoch, partition, loaded, first }) =>
+      `Loading of ${topic}, epoch ${epoch}, partition ${partition} goes on at ${first}; offsets ${loaded} to ${first - 1} stay missing.`
+  )
+}

@@ -1,0 +1,218 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { LogUnreachable, type Spool, type SpoolState } from '@gamenet/engines/log'
+import type { Log } from '@gamenet/ingest'
+import {
+  instantOf,
+  type LogMessage,
+  matchListTopic,
+  networkCountTopic,
+  type PartitionExtent,
+  presenceTopic,
+  scrapeTopic,
+  titleCountTopic,
+  titleTopic
+} from '@gamenet/schemas'
+import type { Logger } from 'pino'
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+/**
+ * What upstream showed at an instant and will not show again. Boards are not among them: a board is compared with what
+ * its last visit appended, and that must be in the tables; they show their changes later as well. Nor are ratings and
+ * profiles, which wait in the outbox, unlocks, which are evaluated again, and imports, which are resumed.
+ */
+export const SPOOLED_TOPICS: ReadonlySet<string> = new Set(
+  [networkCountTopic, titleCountTopic, titleTopic, matchListTopic, presenceTopic, scrapeTopic].map(({ name }) => name)
+)
+
+const RETRY = { firstMs: 500, mostMs: 5000 }
+/** Longer than an append takes under load. The log goes on trying what it was given; what then comes twice has one id. */
+const PATIENCE_MS = 10_000
+/** Long enough for a log that answers; one that is away keeps no service from ending. */
+const LAST_APPEND_MS = 1000
+
+type ExtentsLog = Log & { extents(topic: string): Promise<readonly PartitionExtent[]> }
+
+/** How a spool stands, for status. */
+export type SpoolStatus = {
+  readonly bytes: number
+  readonly bytesMax: number
+  readonly messages: number
+  readonly oldestAt: string | null
+  /** Why messages wait, or null when none do. */
+  readonly reason: string | null
+}
+
+export type SpoolingLog = ExtentsLog & {
+  status(): SpoolStatus
+  /** The service is about to end: what the log does not answer within a second is spooled. */
+  hasten(): void
+  /** Ends draining; what is left is drained by the next process that opens the spool. */
+  close(): Promise<void>
+}
+
+export type SpoolingNeeds = {
+  readonly log: ExtentsLog
+  readonly spool: Spool
+  readonly registry: Registry
+  readonly logger: Pick<Logger, 'info' | 'warn'>
+  /** How long draining pauses after a failure; for tests. */
+  readonly retry?: { readonly firstMs: number; readonly mostMs: number }
+}
+
+/**
+ * A log whose appends to {@link SPOOLED_TOPICS} wait on the disk while the log cannot be reached, and go to it in their
+ * order, before any newer one, when it is back: at least once, with the same ids. They are answered when they are on the
+ * disk. While any wait, nobody knows where these topics end, and `extents` rejects for them.
+ */
+export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: SpoolingNeeds): SpoolingLog {
+  const closing = new AbortController()
+  /** Aborts when the log is no longer waited for. */
+  const cut = new AbortController()
+  const metrics = spoolMetrics(registry, spool)
+  let tail: Promise<unknown> = Promise.resolve()
+  let draining: Promise<void> | undefined
+  let reason: string | null = null
+  let lastAppend: NodeJS.Timeout | undefined
+
+  const drainAll = async (): Promise<void> => {
+    for (let failures = 0; !closing.signal.aborted; ) {
+      const parcel = await spool.oldest()
+      if (parcel === undefined) break
+      try {
+        await unlessCut(log.append(parcel.topic, parcel.messages), cut.signal)
+        await spool.remove(parcel)
+        metrics.drained.inc(parcel.messages.length)
+        failures = 0
+      } catch (error) {
+        reason = reasonOf(error)
+        const pauseMs = Math.min(retry.firstMs * 2 ** failures, retry.mostMs)
+        failures += 1
+        await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined)
+      }
+    }
+    if (closing.signal.aborted) return
+    reason = null
+    logger.warn('the log is back: all that waited in the spool is in it')
+  }
+  const startDraining = (): void => {
+    if (closing.signal.aborted) return
+    draining ??= drainAll()
+      .catch((error: unknown) => {
+        reason = reasonOf(error)
+      })
+      .finally(() => {
+        draining = undefined
+      })
+  }
+  const appendInTurn = async (topic: string, messages: readonly LogMessage[]): Promise<void> => {
+    if (spool.state().parcels === 0) {
+      try {
+        return await unlessCut(
+          log.append(topic, messages),
+          AbortSignal.any([cut.signal, AbortSignal.timeout(PATIENCE_MS)])
+        )
+      } catch (error) {
+        if (!(error instanceof LogUnreachable)) throw error
+        reason = error.message
+        logger.warn({ reason }, 'the log is away: what is scraped waits in the spool')
+      }
+    }
+    try {
+      await spool.put(topic, messages)
+    } catch (error) {
+      metrics.refused.inc(messages.length)
+      throw error
+    }
+    metrics.spooled.inc({ topic }, messages.length)
+    startDraining()
+  }
+  if (spool.state().parcels > 0) startDraining()
+  return {
+    append(topic, messages) {
+      if (!SPOOLED_TOPICS.has(topic)) return log.append(topic, messages)
+      const turn = tail.then(() => appendInTurn(topic, messages))
+      tail = turn.catch(() => undefined)
+      return turn
+    },
+    async extents(topic) {
+      const { messages } = spool.state()
+      if (SPOOLED_TOPICS.has(topic) && messages > 0)
+        throw new LogUnreachable(`${messages} messages wait in the spool, where ${topic} ends is not known until then`)
+      return await log.extents(topic)
+    },
+    status: () => statusOf(spool, reason),
+    hasten() {
+      closing.abort()
+      lastAppend ??= setTimeout(() => cut.abort(), LAST_APPEND_MS)
+    },
+    async close() {
+      closing.abort()
+      cut.abort()
+      clearTimeout(lastAppend)
+      await tail
+      await draining
+      await spool.close()
+    }
+  }
+}
+
+function statusOf(spool: Spool, reason: string | null): SpoolStatus {
+  const { bytes, bytesMax, messages, oldestAtMs } = spool.state()
+  const oldestAt = oldestAtMs === null ? null : instantOf(oldestAtMs)
+  return { bytes, bytesMax, messages, oldestAt, reason: messages === 0 ? null : reason }
+}
+
+/** The work's outcome, or a rejection as soon as nobody waits for it any more. */
+function unlessCut(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const cutOff = () => reject(new LogUnreachable('the log has not answered in time'))
+    if (signal.aborted) cutOff()
+    signal.addEventListener('abort', cutOff, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', cutOff))
+  })
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function spoolMetrics(registry: Registry, spool: Spool) {
+  const registers = [registry]
+  const gauge = (name: string, help: string, value: (state: SpoolState) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(value(spool.state()))
+      }
+    })
+  gauge(
+    'gamenet_spool_messages',
+    'Alarm: messages that wait on the disk for a log that is away',
+    (state) => state.messages
+  )
+  gauge('gamenet_spool_bytes', 'Bytes that wait in the spool', (state) => state.bytes)
+  gauge('gamenet_spool_bytes_max', 'SPOOL_BYTES_MAX', (state) => state.bytesMax)
+  gauge('gamenet_spool_oldest_seconds', 'How long the oldest message waits; 0 when none does', ({ oldestAtMs }) =>
+    oldestAtMs === null ? 0 : Math.max(0, (Date.now() - oldestAtMs) / 1000)
+  )
+  return {
+    spooled: new Counter({
+      name: 'gamenet_spooled_messages_total',
+      help: 'Messages that went into the spool',
+      labelNames: ['topic'],
+      registers
+    }),
+    drained: new Counter({
+      name: 'gamenet_spool_drained_messages_total',
+      help: 'Messages that went out of the spool into the log',
+      registers
+    }),
+    refused: new Counter({
+      name: 'gamenet_spool_refused_messages_total',
+      help: 'Alarm: messages that are lost, since the spool was full or could not be written',
+      registers
+    })
+  }
+}

@@ -146,7 +146,9 @@ async function importDifferences({ facts, tables }: Needs): Promise<string[]> {
     byTitle.delete(titleId)
     const times = (row?.times ?? []) as number[]
     const wanted = times.map((time) => online[(time - IMPORT_FROM_S) / 3600])
-    found.push(...equal(`imported file ${file}`, row?.online ?? [], facts.imported.has(file) ? online : wanted))
+    const rows = (row?.online ?? []) as number[]
+    const isImported = facts.imported.has(file)
+    found.push(...equal(`imported file ${file}`, ...firstDifference(rows, isImported ? online : wanted)))
   }
   for (const titleId of byTitle.keys()) found.push(`title_count has ${titleId}, which no file holds`)
   return found

@@ -31,6 +31,7 @@ type Needs = {
 type Row = Record<string, unknown>
 
 const IMPORTS_BEFORE = '2020-01-01'
+const TEXTS_TOLD = 5
 
 export async function differencesFromShown(needs: Needs): Promise<string[]> {
   const { tables } = needs
@@ -93,7 +94,9 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
   for (const [ms, rows] of titles) {
     const shown = rows.map((row) => JSON.stringify([row.titleId, row.online, row.sessions, row.players]))
     const clock = rows.find((row) => row.titleId === titleIds[0])
-    const step = stepOf.get(ms) ?? (clock === undefined ? undefined : Number(clock.online))
+    // Two processes that look in the same second may publish in turns, and the later word of each counts.
+    const steps = [stepOf.get(ms), clock === undefined ? undefined : Number(clock.online)]
+    const step = (canBePartial ? steps.reverse() : steps).find((each) => each !== undefined)
     const isWhole = stepOf.has(ms) || !canBePartial
     if (step === undefined && isWhole) found.push(`title_count at ${ms} lacks ${titleIds[0]}`)
     const wanted = step === undefined ? shown : titlesOf(step)
@@ -319,8 +322,10 @@ export async function differencesFromWritten(
     found.push(...equal(`${what} in ClickHouse`, ...firstDifference(inOrder(shown), inOrder(kept))))
     for (const { key, text } of kept) {
       const texts = possible.get(`${what} ${key}`) ?? []
-      if (!texts.includes(text ?? ''))
-        found.push(`${what} of ${key}: found ${text}, expected one of ${texts.join(', ')}`)
+      // Whoever rates is made known, with a profile of defaults, before any edit of theirs.
+      const isUnedited = what === 'profile' && text === '' && !acknowledged.has(`${what} ${key}`)
+      if (!isUnedited && !texts.includes(text ?? ''))
+        found.push(`${what} of ${key}: found ${text}, expected one of ${texts.slice(-TEXTS_TOLD).join(', ')}`)
       acknowledged.delete(`${what} ${key}`)
     }
   }

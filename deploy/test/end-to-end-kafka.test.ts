@@ -56,8 +56,6 @@ test(
     t.teardown(() => postgres.stop())
     const engines = { CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
     const real = { ...environment, ...engines, DATA_DIR: `${directory}/data` }
-    const other = await startGamenet(real, 'projector')
-    t.teardown(() => other.kill())
     const projector = await startGamenet(real, 'projector')
     t.teardown(() => projector.kill())
     const ingest = await startGamenet(real, 'ingest')
@@ -93,6 +91,11 @@ test(
     t.match(reputation.headers.get('retry-after'), /^[1-9]/)
     await postgres.start()
 
+    const other = await startGamenet(real, 'projector')
+    t.teardown(() => other.kill())
+    t.match(await gamenetJson({ OPERATOR_URL: other.operatorUrl }, ['status', '--wait', '60']), {
+      settled: { settled: true }
+    })
     await other.kill()
     const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
     for (const process of [api, later, projector]) t.equal(await process.stop(), 0)

@@ -373,6 +373,27 @@ CREATE TABLE import_run
 ENGINE = ReplacingMergeTree(position)
 ORDER BY import_id;
 
+CREATE TABLE late_batch
+(
+    `id` String,
+    `topic` LowCardinality(String),
+    `positions` Array(Tuple(
+        UInt16,
+        UInt16,
+        UInt64)),
+    `stored_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY id;
+
+CREATE TABLE late_batch_taken
+(
+    `id` String,
+    `taker` LowCardinality(String)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (id, taker);
+
 CREATE TABLE leaderboard
 (
     `title_id` LowCardinality(String),
@@ -591,6 +612,18 @@ CREATE TABLE network_count_hour
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (metric, hour);
 
+CREATE TABLE parked_decision
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `decision` LowCardinality(String),
+    `decided_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(decided_at)
+ORDER BY (topic, epoch, partition, offset);
+
 CREATE TABLE parked_message
 (
     `topic` LowCardinality(String),
@@ -605,6 +638,31 @@ CREATE TABLE parked_message
 )
 ENGINE = ReplacingMergeTree(parked_at)
 ORDER BY (topic, epoch, partition, offset);
+
+CREATE VIEW default.parked_state
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `reason` String,
+    `parked_at` DateTime64(3, 'UTC'),
+    `bytes` Int64,
+    `state` String
+)
+AS SELECT
+    p.topic AS topic,
+    p.epoch AS epoch,
+    p.partition AS partition,
+    p.offset AS offset,
+    p.reason AS reason,
+    p.parked_at AS parked_at,
+    (intDiv(length(p.value), 4) * 3) - length(extract(p.value, '=*$')) AS bytes,
+    multiIf(d.decision = 'dropped', 'dropped', (d.decision = 'retried') AND (d.decided_at >= p.parked_at), 'retried', 'parked') AS state
+FROM default.parked_message AS p
+FINAL
+LEFT JOIN default.parked_decision AS d
+FINAL ON (d.topic = p.topic) AND (d.epoch = p.epoch) AND (d.partition = p.partition) AND (d.offset = p.offset);
 
 CREATE TABLE player
 (

@@ -2,7 +2,15 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createIngest, createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldBeside, migrate, type Projector, readBeside } from '@gamenet/projector'
+import {
+  createProjector,
+  foldBeside,
+  lateReader,
+  migrate,
+  type Projector,
+  readBeside,
+  storeLateBatch
+} from '@gamenet/projector'
 import {
   achievements,
   type ImportAdvanced,
@@ -471,6 +479,34 @@ test('a record that is held for a month is seen though nothing happens', async (
     const at = (await unlocked(world)).get(`${nameKey('Ann1')}/${kept}`)
     t.equal(at, isReached ? START_MS + 31 * DAY_MS + 60_000 : undefined)
   }
+})
+
+test('users whom only events behind the evaluated ones touch are asked about, once', async (t) => {
+  const world = await openWorld(t)
+  const { control } = world.tables
+  t.match(await evaluateOnce(world.needs('one')), { outcome: 'done', users: 0 }, 'the day')
+  await tell(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
+  await world.projector.settled()
+  const positions = (await control.rows('SELECT e.epoch, e.partition, e.offset FROM event_presence AS e FINAL')).map(
+    ({ epoch, partition, offset }) => ({ epoch: Number(epoch), partition: Number(partition), offset: Number(offset) })
+  )
+  // As if all of it had come into the tables behind the evaluation.
+  for (const { epoch, partition } of positions) {
+    await world.writes.query(
+      `INSERT INTO achievement_evaluation VALUES ('presence', $1, $2, $3) ON CONFLICT DO NOTHING`,
+      [epoch, partition, Math.max(...positions.map(({ offset }) => offset)) + 1]
+    )
+  }
+  const late = lateReader(control, 'achievements')
+  const needs = { ...world.needs('one'), late }
+  t.same(await evaluateOnce(needs), { outcome: 'idle' })
+  await storeLateBatch(control, 'batch', 'presence', positions)
+  world.projector.wakeForLate()
+  while ((await late.untaken(['presence'])).length === 0);
+  t.match(await evaluateOnce(needs), { outcome: 'done', users: 1 })
+  await world.projector.settled()
+  t.equal((await unlocked(world)).size, 3)
+  t.same(await evaluateOnce(needs), { outcome: 'idle' })
 })
 
 test('a running ingest evaluates by itself, tells how much, and ends when it is stopped', async (t) => {

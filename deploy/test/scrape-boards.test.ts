@@ -368,6 +368,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       forgettings: refuse,
       backup: refuse,
       rebuilds: rebuildOperations(undefined),
+      parked: { list: refuse, show: refuse, retry: refuse, drop: refuse },
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },
     registry: new Registry(),

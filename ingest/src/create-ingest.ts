@@ -58,7 +58,7 @@ export type IngestOptions = {
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
   /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
-  readonly achievements?: { readonly pollMs?: number; readonly apart?: EvaluatorOptions['apart'] }
+  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'apart' | 'late'>
   /** Who asks, and where to complain: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */

@@ -1,3 +1,4 @@
+import type { Topic } from '@gamenet/schemas'
 import type { EventTable } from './event-table.js'
 import { achievementUnlockEvents } from './event-tables/achievement-unlock.js'
 import { importRetractionEvents } from './event-tables/import-retraction.js'
@@ -29,3 +30,11 @@ export const eventTables: readonly EventTable[] = [
   importRunEvents,
   importRetractionEvents
 ]
+
+/** The event tables of these topics, each with the schema of the given topic, which judges what comes into it. */
+export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
+  return topics.flatMap((topic) => {
+    const table = eventTables.find((each) => each.topic.name === topic.name)
+    return table === undefined ? [] : [{ ...table, topic }]
+  })
+}

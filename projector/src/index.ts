@@ -8,11 +8,14 @@
  * step          one projection over one range: rows → data_change → checkpoint
  * pass          one step of every projection that is behind
  * parked        a message that could not be read, kept with its reason
+ * late event    one that came into its event table behind the checkpoints of projections, as a retried message does
  */
 export { type Backoff, pause } from './backoff.js'
 export type { Progress } from './checkpoint.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './halts.js'
+export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './late-batches.js'
+export { type LateReader, lateReader } from './late-reader.js'
 export type { ReadingSide } from './loader/loader.js'
 export type { FromReader, LoaderPort } from './loader/message.js'
 export { readBeside } from './loader/read-beside.js'
@@ -21,6 +24,19 @@ export { SEAL_KEYS_KEPT_MS, type SealKeys } from './loader/seal-keys.js'
 export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export { type Migration, migrate, readMigrations } from './migrate.js'
+export {
+  dropAllParked,
+  dropParked,
+  listParked,
+  notTaken,
+  type ParkedMessage,
+  type ParkedPosition,
+  parkedAt,
+  type RetryNeeds,
+  type RetryReport,
+  readParked,
+  retryParked
+} from './parked.js'
 export type { Passes } from './passes.js'
 export { readHalts, readProgress, waitForProgress } from './progress.js'
 export type { Projection } from './projection.js'

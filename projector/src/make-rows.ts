@@ -10,7 +10,7 @@ export type Making = { readonly tables: Tables; readonly folding: Folding; reado
 /** What rows are made of. */
 export type Made = {
   readonly range: Range
-  /** True when it holds events of an older epoch than what was taken before. */
+  /** True when it holds events that come behind later ones: of an older epoch than what was taken before, or late ones. */
   readonly isLate: boolean
   /** Of a fold, the keys that are taken; all of the range unless given. */
   readonly slice?: KeySlice
@@ -22,7 +22,7 @@ export async function makeRows(making: Making, projection: Projection, made: Mad
     await runFold(making, projection, made)
     return
   }
-  const { sql, parameters } = stepStatement(projection, made.range)
+  const { sql, parameters } = stepStatement(projection, made.range, made.isLate)
   await making.tables.execute(sql, parameters)
 }
 

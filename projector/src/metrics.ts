@@ -9,17 +9,16 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 12
 /** What is asked of log and tables at each scrape: what the log holds beyond the event tables, and what it lacks. */
 export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly halts: readonly LogHalt[] }
 
+type Asked = {
+  readonly standing: () => Promise<Standing>
+  /** Messages that wait for a decision, by topic. */
+  readonly parked: () => Promise<ReadonlyMap<string, number>>
+}
+
 /** Registers the projector's metrics. */
-export function projectorMetrics(registry: Registry, standing: () => Promise<Standing>) {
+export function projectorMetrics(registry: Registry, asked: Asked) {
   const registers = [registry]
-  // Several gauges ask at one scrape, and are answered together.
-  let asking: Promise<Standing> | undefined
-  const ask = (): Promise<Standing> => {
-    asking ??= standing().finally(() => {
-      asking = undefined
-    })
-    return asking
-  }
+  const ask = joined(asked.standing)
   return {
     loaderLag: new Gauge({
       name: 'gamenet_loader_lag_events',
@@ -71,7 +70,10 @@ export function projectorMetrics(registry: Registry, standing: () => Promise<Sta
       name: 'gamenet_parked_messages',
       help: 'Messages that could not be read and wait for a decision',
       labelNames: ['topic'],
-      registers
+      registers,
+      async collect() {
+        for (const [topic, messages] of await asked.parked()) this.set({ topic }, messages)
+      }
     }),
     insertSeconds: new Histogram({
       name: 'gamenet_insert_seconds',
@@ -104,4 +106,15 @@ export function projectorMetrics(registry: Registry, standing: () => Promise<Sta
 function missingOf(halts: readonly LogHalt[], topic: string): number {
   const missing = halts.filter((halt) => halt.topic === topic).map(({ first, wanted }) => Math.max(0, first - wanted))
   return missing.reduce((sum, events) => sum + events, 0)
+}
+
+/** Several gauges ask at one scrape, and are answered together. */
+function joined<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let asking: Promise<Answer> | undefined
+  return () => {
+    asking ??= ask().finally(() => {
+      asking = undefined
+    })
+    return asking
+  }
 }

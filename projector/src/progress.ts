@@ -3,6 +3,8 @@ import { pause } from './backoff.js'
 import { Checkpoints } from './checkpoint.js'
 import { describedHalts, type Halt, haltsOf } from './halts.js'
 import type { LogReader } from './log.js'
+import { noLongerThan } from './no-longer-than.js'
+import { parkedByTopic } from './parked.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'
 import type { Target } from './settled.js'
@@ -32,7 +34,7 @@ const EXTENTS_MS = 2000
 /** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
 export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly topics: readonly TopicProgress[]
-  /** Messages that could not be read, of each topic that has one. */
+  /** Messages that could not be read and wait for a decision, of each topic that has one. */
   readonly parked: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
   readonly halts: readonly Halt[]
@@ -54,15 +56,10 @@ export async function answeredExtents(
   log: ProgressNeeds['log']
 ): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
   const extents = new Map<string, readonly PartitionExtent[]>()
-  let timer: NodeJS.Timeout | undefined
   const asked = topics.map(async ({ name }) => {
     extents.set(name, await log.extents(name))
   })
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, EXTENTS_MS)
-  })
-  await Promise.race([Promise.allSettled(asked), late])
-  clearTimeout(timer)
+  await noLongerThan(EXTENTS_MS, Promise.allSettled(asked))
   return new Map(extents)
 }
 
@@ -85,14 +82,6 @@ export function topicProgress(
     loaded: checkpoints.next(name, each.epoch, each.partition)
   }))
   return { topic, partitions }
-}
-
-/** How many messages of each topic could not be read; topics without one are absent. */
-export async function parkedByTopic(tables: Tables): Promise<Map<string, number>> {
-  const rows = await tables.rows(
-    'SELECT p.topic AS topic, uniqExact(p.epoch, p.partition, p.offset) AS messages FROM parked_message AS p GROUP BY p.topic'
-  )
-  return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
 }
 
 /**

@@ -50,6 +50,11 @@ export type SqlProjection = Common & {
   readonly columns: readonly string[]
   /** The rows that events `e` of the range make. `{range}` stands for the condition on `e`. */
   readonly select: string
+  /**
+   * In place of `select` when the range holds events that come behind later ones: where these can lower the version that
+   * `select` makes, so that what is stored would win. It gives at least the version that is stored.
+   */
+  readonly selectWhenLate?: string
 }
 
 /**
@@ -74,7 +79,7 @@ export type FoldProjection = Common & {
   readonly readsApart?: Readonly<Record<string, string>>
   /** What is read for a chunk: a name for the fold, a statement. */
   readonly reads: Readonly<Record<string, string>>
-  /** Read too when the range holds events of an older epoch than was loaded already, which may undo what was stored. */
+  /** Read too when the range holds events that come behind later ones, which may undo what was stored. */
   readonly readsWhenLate?: Readonly<Record<string, string>>
 }
 
@@ -89,10 +94,12 @@ export const TOUCHED_KEYS_MAX = 50
 /** A statement with the values bound to it. */
 export type Statement = { readonly sql: string; readonly parameters: Parameters }
 
-/** Makes the projection's rows of a range. */
-export function stepStatement({ into, columns, select }: SqlProjection, range: Range): Statement {
+/** Makes the projection's rows of a range. `isLate`: it holds events that come behind later ones. */
+export function stepStatement(projection: SqlProjection, range: Range, isLate = false): Statement {
+  const { into, columns, select, selectWhenLate = select } = projection
   const { sql, parameters } = conditionOf(range)
-  return { sql: `INSERT INTO ${into} (${columns.join(', ')}) ${select.replaceAll('{range}', sql)}`, parameters }
+  const rows = (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
+  return { sql: `INSERT INTO ${into} (${columns.join(', ')}) ${rows}`, parameters }
 }
 
 /**

@@ -1,15 +1,16 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { type Backoff, reasonOf } from './backoff.js'
+import type { Backoff } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { type Folding, foldInThread } from './folding/folding.js'
 import { describedHalts, type Halt, haltsOf } from './halts.js'
 import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
-import { type Metrics, projectorMetrics, type Standing } from './metrics.js'
+import { projectorMetrics, type Standing } from './metrics.js'
+import { parkedCounter } from './parked-count.js'
 import { OWN_PASSES, type Passes } from './passes.js'
-import { answeredExtents, parkedByTopic, topicProgress } from './progress.js'
+import { answeredExtents, topicProgress } from './progress.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
 import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
@@ -91,6 +92,8 @@ export type Projector = {
   /** Holds one projection, others go on. Not remembered over a restart. */
   pause(projection: string): void
   resume(projection: string): void
+  /** Events were stored behind the checkpoints, by {@link retryParked} or another: they are projected at once. */
+  wakeForLate(): void
   /**
    * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
    * with what stands still when nothing moved for `standstillMs` (30,000), with `signal`'s reason, or at `stop`.
@@ -111,14 +114,16 @@ export function createProjector(options: ProjectorOptions): Projector {
   const { tables, logger } = options
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
-  const parked = new Map<string, number>()
-  const metrics = projectorMetrics(options.registry, () => standingOf(loader, () => runner.checkpoints))
+  const countParked = parkedCounter(tables.projections, logger)
+  const metrics = projectorMetrics(options.registry, {
+    standing: () => standingOf(loader, () => runner.checkpoints),
+    parked: countParked
+  })
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
   const { isShared = false, passes = OWN_PASSES, projections: own = projections } = options
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
-  const countParked = () => countParkedInto(parked, tables.projections, metrics)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
     serving: () => serving.current(),
@@ -156,11 +161,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     sealKeys: options.sealKeys,
     metrics,
     logger,
-    onStored: (batch) => {
-      runner.wake()
-      if (batch.parked > 0)
-        countParked().catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'count of parked messages'))
-    },
+    onStored: () => runner.wake(),
     ...backoff
   })
   const loaderTrouble = () => troubleOf(loader)
@@ -179,7 +180,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     },
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
-    status: () => statusOf({ tables: tables.projections, loader, runner, serving, parked, countParked, loaderTrouble }),
+    wakeForLate: () => runner.wakeForLate(),
+    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countParked, loaderTrouble }),
     settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
       const ending = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
@@ -195,16 +197,15 @@ type Seen = {
   readonly loader: Loader
   readonly runner: ProjectionRunner
   readonly serving: ServingDefinitions
-  /** Messages that were not read, by topic, as they were counted last. */
-  readonly parked: ReadonlyMap<string, number>
-  readonly countParked: () => Promise<void>
+  /** Messages that could not be read, by topic. */
+  readonly countParked: () => Promise<ReadonlyMap<string, number>>
   readonly loaderTrouble: () => string | null
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { tables, loader, runner, serving, parked, countParked, loaderTrouble } = seen
+  const { tables, loader, runner, serving, countParked, loaderTrouble } = seen
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
-  const [extents] = await Promise.all([answeredExtents(loader), countParked().catch(() => undefined)])
+  const [extents, parked] = await Promise.all([answeredExtents(loader), countParked()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
   const halts = await describedHalts(tables, haltsOf(flat(extents), before))
   return {
@@ -221,15 +222,6 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   }
 }
 
-async function countParkedInto(parked: Map<string, number>, tables: Tables, metrics: Metrics): Promise<void> {
-  const counted = await parkedByTopic(tables)
-  for (const { name: topic } of topics) {
-    const messages = counted.get(topic) ?? 0
-    parked.set(topic, messages)
-    metrics.parkedMessages.set({ topic }, messages)
-  }
-}
-
 /** A loader of one topic, beside the live one; what it loads is counted by nobody. */
 function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group: string): Loader {
   return createLoader({
@@ -237,7 +229,10 @@ function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group
     topics: [topic],
     startReading: () => options.startReading({ topic: topic.name, group }),
     sealKeys: options.sealKeys,
-    metrics: projectorMetrics(new Registry(), async () => ({ lag: new Map(), halts: [] })),
+    metrics: projectorMetrics(new Registry(), {
+      standing: async () => ({ lag: new Map(), halts: [] }),
+      parked: async () => new Map()
+    }),
     logger: options.logger,
     onStored: () => {}
   })

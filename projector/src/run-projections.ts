@@ -2,6 +2,7 @@ import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from './backoff.js'
 import { Checkpoints, storeCheckpoints } from './checkpoint.js'
 import type { Folding } from './folding/folding.js'
+import { LateBatches, readLateRange } from './late-batches.js'
 import type { Logger } from './logger.js'
 import { isLateIn, makeRows } from './make-rows.js'
 import type { Metrics } from './metrics.js'
@@ -16,6 +17,8 @@ const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
 const FLUSH_EVENTS = 50_000
 /** Checkpoints are read this often without being woken: another process may have loaded. */
 const POLL_MS = 1000
+/** Late batches are looked for this often without being told: another process may have stored one. */
+const LATE_LOOK_MS = 10_000
 /**
  * Least time between two passes while a backlog is loaded, at least four times what the last pass took: fewer, larger steps
  * leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
@@ -55,8 +58,13 @@ type Touched = {
   readonly events: number
   readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
 }
-/** A step whose rows are stored and whose change is not known yet. */
-type Step = { readonly projection: Projection; readonly range: Range; readonly touched: Touched }
+/** A step whose rows are stored and whose change is not known yet: over the next range, or over a batch of late events. */
+type Step = {
+  readonly projection: Projection
+  readonly range: Range
+  readonly touched: Touched
+  readonly lateBatch?: string
+}
 
 /**
  * Runs projections over what was loaded. Order per step: rows → `data_change` → checkpoint. A crash between two of them
@@ -80,10 +88,13 @@ export class ProjectionRunner {
   #isInPass = false
   /** Work for which no pass may run. */
   #between: (() => Promise<void>)[] = []
+  readonly #late: LateBatches
+  #lateLookedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#passes = options.passes ?? OWN_PASSES
+    this.#late = new LateBatches(options.tables)
   }
 
   start(): void {
@@ -124,6 +135,12 @@ export class ProjectionRunner {
   wake(): void {
     this.#isWoken = true
     this.#wake()
+  }
+
+  /** A batch of late events was stored. */
+  wakeForLate(): void {
+    this.#lateLookedAt = Number.NEGATIVE_INFINITY
+    this.wake()
   }
 
   pause(projection: string): void {
@@ -245,9 +262,40 @@ export class ProjectionRunner {
       hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
     await this.#flush(staged, check)
+    const hasMoreLate = await this.#takeLate(projections, check)
     this.#checkpoints = checkpoints
     for (const each of projections) this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
-    return hasMore
+    return hasMore || hasMoreLate
+  }
+
+  /** Takes the next late batch of every projection that has one; true when there may be more. */
+  async #takeLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
+    const { tables } = this.#options
+    if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
+      // Set before, for it may be told of another batch while it looks; where looking fails, the next pass looks again.
+      this.#lateLookedAt = performance.now()
+      await this.#late.look(projections).catch((error: unknown) => {
+        this.#lateLookedAt = Number.NEGATIVE_INFINITY
+        throw error
+      })
+    }
+    const touched = new Map<string, Promise<Touched>>()
+    const ranges = new Map<string, Range>()
+    const made = new Map<string, string>()
+    const staged: Step[] = []
+    for (const projection of projections) {
+      if (this.#stop.signal.aborted) return false
+      const lateBatch = this.#late.next(projection, made)
+      if (lateBatch === undefined || !this.#isDue(projection.name)) continue
+      const range = ranges.get(lateBatch) ?? (await readLateRange(tables, lateBatch))
+      ranges.set(lateBatch, range)
+      const step = await this.#stepOver(projection, { range, isLate: true }, touched)
+      if (step === undefined) continue
+      made.set(projection.name, lateBatch)
+      staged.push({ ...step, lateBatch })
+    }
+    await this.#flush(staged, check)
+    return staged.length > 0
   }
 
   /** Stores the rows of one projection's next range. Undefined when there is nothing to do, or it failed. */
@@ -256,31 +304,43 @@ export class ProjectionRunner {
     checkpoints: Checkpoints,
     cache: Map<string, Promise<Touched>>
   ): Promise<Step | undefined> {
-    const { name } = projection
-    const failure = this.#failures.get(name)
-    if (this.#paused.has(name) || (failure !== undefined && performance.now() < failure.retryAt)) return undefined
-    const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[projection.form ?? 'sql'])
+    const { name, form = 'sql' } = projection
+    if (!this.#isDue(name)) return undefined
+    const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[form])
     if (range.length === 0) return undefined
+    const isLate = isLateIn(range, checkpoints.of(loadCheckpoint(projection.from.name)))
+    const step = await this.#stepOver(projection, { range, isLate }, cache)
+    if (step !== undefined) {
+      for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
+    }
+    return step
+  }
+
+  /** False while a projection is paused, or waits after a failure. */
+  #isDue(projection: string): boolean {
+    const failure = this.#failures.get(projection)
+    return !this.#paused.has(projection) && (failure === undefined || performance.now() >= failure.retryAt)
+  }
+
+  /** Makes and stores the rows of a range. Undefined when it failed. */
+  async #stepOver(
+    projection: Projection,
+    { range, isLate }: { readonly range: Range; readonly isLate: boolean },
+    cache: Map<string, Promise<Touched>>
+  ): Promise<Step | undefined> {
+    const { tables, folding, metrics } = this.#options
     try {
       const touched = await this.#touched(projection, range, cache)
       if (touched.events > 0) {
-        const done = this.#options.metrics.projectionStepSeconds.startTimer({ projection: name })
-        await this.#make(projection, range, checkpoints)
+        const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
+        await makeRows({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
         done()
       }
-      for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
       return { projection, range, touched }
     } catch (error) {
-      this.#fail(name, error)
+      this.#fail(projection.name, error)
       return undefined
     }
-  }
-
-  /** Makes and stores the rows of a range. */
-  async #make(projection: Projection, range: Range, checkpoints: Checkpoints): Promise<void> {
-    const { tables, folding } = this.#options
-    const isLate = isLateIn(range, checkpoints.of(loadCheckpoint(projection.from.name)))
-    await makeRows({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
   }
 
   async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
@@ -301,12 +361,19 @@ export class ProjectionRunner {
         const version = this.#nextVersion()
         await this.#tell(changes.flatMap((step) => changesOf(version, step)))
       }
-      const reached = steps.flatMap(({ projection, range }) =>
-        range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
-      )
       // Rows that went into tables which another process has exchanged meanwhile are made once more.
       await check()
-      await storeCheckpoints(tables, reached)
+      const reached = steps
+        .filter(({ lateBatch }) => lateBatch === undefined)
+        .flatMap(({ projection, range }) =>
+          range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
+        )
+      if (reached.length > 0) await storeCheckpoints(tables, reached)
+      await this.#late.store(
+        steps.flatMap(({ projection, lateBatch }) =>
+          lateBatch === undefined ? [] : [{ projection: projection.name, id: lateBatch }]
+        )
+      )
     } catch (error) {
       for (const { projection } of steps) this.#fail(projection.name, error)
       throw error

@@ -17,8 +17,9 @@ import {
   titleTopic
 } from '@gamenet/schemas'
 import fc from 'fast-check'
+import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
-import type { ReadModel } from './fold.js'
+import { ANY_KEY, type ReadModel, tellerOf } from './fold.js'
 import type { MemoryLog } from './memory-log.js'
 import { imported, message } from './pipeline.js'
 
@@ -152,13 +153,21 @@ export type TestEvent = {
   readonly inNewEpoch?: LogMessage
 }
 
-/** Appends what is to be appended, each event to the partition of its key. */
-export function append(log: MemoryLog, { epoch, events, again, isSpoilt }: Appended) {
+/** A process's life: the n-th call dies, before or after it took effect, and every call after it. */
+export const deathWithin = (calls: number) =>
+  fc.record({ afterCalls: fc.integer({ min: 0, max: calls }), isDone: fc.boolean() })
+
+/** Appends what is to be appended, each event to the partition of its key, and as what `sent` makes of it. */
+export function append(
+  log: MemoryLog,
+  { epoch, events, again, isSpoilt }: Appended,
+  sent: (message: LogMessage) => LogMessage = (message) => message
+) {
   const all = [...events, ...again.flatMap((n) => events[n] ?? [])]
   for (const { topic, key, message, inNewEpoch = message } of all) {
     const partition = key % (2 + epoch)
     if (isSpoilt) log.append(topic, [{ ...message, value: '{"no":"event"}' }], { epoch, partition })
-    log.append(topic, [epoch === 0 ? message : inNewEpoch], { epoch, partition })
+    log.append(topic, [sent(epoch === 0 ? message : inNewEpoch)], { epoch, partition })
   }
 }
 
@@ -168,14 +177,14 @@ function numberOf(key: string): number {
 }
 
 /**
- * With two epochs, what was told of a board may have been taken back at a place where nobody expects anything: events of
- * the old epoch that come after some of the new one move where changes were recorded.
+ * Where events came behind later ones (of an older epoch, or retried), what was told of a board may have been taken back at
+ * a place where nobody expects anything: they move where changes were recorded.
  */
-export function compare(found: ReadModel, expected: ReadModel, hasTwoEpochs: boolean) {
+export function compare(found: ReadModel, expected: ReadModel, isReordered: boolean) {
   for (const [projection, rows] of expected) {
     const isTold = ['leaderboard-change', 'leaderboard-feed'].includes(projection)
     const isTakenBack = ({ id, values }: { id: string; values: string }) =>
-      hasTwoEpochs && isTold && values.startsWith('false|') && !rows.has(id)
+      isReordered && isTold && values.startsWith('false|') && !rows.has(id)
     const lines = (model: ReadonlyMap<string, { id: string; values: string }> | undefined) =>
       [...(model?.values() ?? [])]
         .filter((each) => !isTakenBack(each))
@@ -184,6 +193,24 @@ export function compare(found: ReadModel, expected: ReadModel, hasTwoEpochs: boo
     const [is, should] = [lines(found.get(projection)), lines(rows)]
     if (is.join('\n') !== should.join('\n')) {
       throw new Error(`${projection}\nfound\n  ${is.join('\n  ')}\nexpected\n  ${should.join('\n  ')}`)
+    }
+  }
+}
+
+/** A reader who knew `before` at `version` must hear of every row that is different now. */
+export async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
+  const told = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', { version })
+  for (const [projection, rows] of found) {
+    for (const { id, key, ms, values } of rows.values()) {
+      if (before.get(projection)?.get(id)?.values === values) continue
+      const isTold = told.some(
+        (each) =>
+          each.projection === tellerOf(projection) &&
+          (each.key === '*' || key === ANY_KEY || each.key === key) &&
+          Number(each.from_ms) <= ms &&
+          ms < Number(each.to_ms)
+      )
+      if (!isTold) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
     }
   }
 }

@@ -1,16 +1,21 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { Tables } from '../src/index.js'
-import { AnyBoardEvent, AnyEvent, append, appendedOf, compare, type TestEvent } from './any-event.js'
-import { ANY_KEY, foldOf, type ReadModel, readModel, tellerOf, unreadable } from './fold.js'
+import {
+  AnyBoardEvent,
+  AnyEvent,
+  append,
+  appendedOf,
+  compare,
+  deathWithin,
+  everyChangeIsTold,
+  type TestEvent
+} from './any-event.js'
+import { foldOf, type ReadModel, readModel, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8 }
-/** A process's life: the n-th call dies, before or after it took effect, and every call after it. */
-const deathWithin = (calls: number) =>
-  fc.record({ afterCalls: fc.integer({ min: 0, max: calls }), isDone: fc.boolean() })
 
 const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], calls: number) =>
   fc.record({
@@ -66,21 +71,3 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     t.ok(deaths > 0, `${what}: ${deaths} deaths`)
   }
 })
-
-/** A reader who knew `before` at `version` must hear of every row that is different now. */
-async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
-  const told = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', { version })
-  for (const [projection, rows] of found) {
-    for (const { id, key, ms, values } of rows.values()) {
-      if (before.get(projection)?.get(id)?.values === values) continue
-      const isTold = told.some(
-        (each) =>
-          each.projection === tellerOf(projection) &&
-          (each.key === '*' || key === ANY_KEY || each.key === key) &&
-          Number(each.from_ms) <= ms &&
-          ms < Number(each.to_ms)
-      )
-      if (!isTold) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
-    }
-  }
-}

@@ -1,4 +1,5 @@
-import type { LogReader, Tables } from '../src/index.js'
+import type { Topic } from '@gamenet/schemas'
+import type { LogReader, Projector, Tables } from '../src/index.js'
 import { projectorOn } from './pipeline.js'
 
 export type Death = {
@@ -8,13 +9,17 @@ export type Death = {
   readonly isDone: boolean
   /** Whose calls count: those of the projections alone, or those of the loader and of the log too. */
   readonly calls: 'projections' | 'all'
+  /** Whose schemas judge; those of this program unless given. */
+  readonly topics?: readonly Topic[]
+  /** Done beside the projector, on tables of the same life. */
+  readonly beside?: (tables: Tables, projector: Projector) => Promise<void>
 }
 
 /** Runs a projector until all is read or the process dies in a call; true when it died. */
 export async function liveUntilDeath(
   tables: { loader: Tables; projections: Tables },
   log: LogReader,
-  { afterCalls, isDone, calls: mortals }: Death
+  { afterCalls, isDone, calls: mortals, topics, beside = async () => {} }: Death
 ): Promise<boolean> {
   let calls = 0
   let die = () => {}
@@ -42,13 +47,13 @@ export async function liveUntilDeath(
     consume: (options) => log.consume({ ...options, deliver: (batch) => call(() => options.deliver(batch)) })
   }
   const projections = mortal(tables.projections)
-  const projector =
-    mortals === 'all'
-      ? projectorOn({ loader: mortal(tables.loader), projections }, mortalReader)
-      : projectorOn({ loader: tables.loader, projections }, log)
+  const isAll = mortals === 'all'
+  const lives = { loader: isAll ? mortal(tables.loader) : tables.loader, projections }
+  const projector = projectorOn(lives, isAll ? mortalReader : log, topics === undefined ? {} : { topics })
   projector.start()
   try {
-    return (await Promise.race([died, projector.settled().then(() => 'settled')])) === 'died'
+    const settled = beside(lives.loader, projector).then(() => projector.settled())
+    return (await Promise.race([died, settled.then(() => 'settled')])) === 'died'
   } finally {
     await projector.stop()
   }

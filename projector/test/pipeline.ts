@@ -6,11 +6,15 @@ import {
   foldBeside,
   type LogReader,
   migrate,
+  notTaken,
   type Projector,
   type ProjectorOptions,
+  type RetryReport,
   readBeside,
+  retryParked,
   type Tables
 } from '../src/index.js'
+import { parkedByTopic } from '../src/parked.js'
 import { sealKeys, sealOf } from './people.js'
 
 /** Failures are tried again at once. */
@@ -56,11 +60,13 @@ export function projectorOn(
     onChange?: () => void
     sealKeys?: ProjectorOptions['sealKeys']
     projections?: ProjectorOptions['projections']
+    /** Whose schemas judge. */
+    topics?: readonly Topic[]
   } = {}
 ): Projector {
   return createProjector({
     tables: { rebuild: tables.projections, ...tables },
-    startReading: readBeside(reader, topics, AT_ONCE),
+    startReading: readBeside(reader, options.topics ?? topics, AT_ONCE),
     sealKeys: options.sealKeys ?? sealKeys,
     folding: foldBeside(),
     ...(options.projections === undefined ? {} : { projections: options.projections }),
@@ -71,15 +77,57 @@ export function projectorOn(
   })
 }
 
-/** Loads and projects all that the log holds, then stops. */
-export async function runToHead(tables: { loader: Tables; projections: Tables }, reader: LogReader): Promise<void> {
-  const projector = projectorOn(tables, reader)
+/** Loads and projects all that the log holds, after what is done beside, then stops. */
+export async function runToHead(
+  tables: { loader: Tables; projections: Tables },
+  reader: LogReader,
+  {
+    beside = async () => {},
+    ...options
+  }: { topics?: readonly Topic[]; beside?: (tables: Tables, projector: Projector) => Promise<void> } = {}
+): Promise<void> {
+  const projector = projectorOn(tables, reader, options)
   projector.start()
   try {
+    await beside(tables.loader, projector)
     await projector.settled()
   } finally {
     await projector.stop()
   }
+}
+
+/** The schemas of the next program: each a version newer, and otherwise the same. */
+export const newerTopics: readonly Topic[] = topics.map((topic) => ({
+  ...topic,
+  version: 2,
+  lifts: { 1: (event) => event }
+}))
+
+/** The same message as a program publishes it whose schemas are a version newer. */
+export function newer({ headers, ...message }: LogMessage): LogMessage {
+  return { ...message, headers: { ...headers, ce_type: String(headers.ce_type).replace(/1$/, '2') } }
+}
+
+/** Retries all that is parked by the schemas of the next program, and waits until it is projected. */
+export async function retryAll(tables: Tables, projector: Projector): Promise<RetryReport[]> {
+  const reports: RetryReport[] = []
+  for (const name of (await parkedByTopic(tables)).keys()) {
+    const report = await retryParked(
+      {
+        tables,
+        topics: newerTopics,
+        withSealKeys: async (people, use) => use(await sealKeys(people)),
+        onProgress: () => {},
+        signal: new AbortController().signal
+      },
+      name,
+      'all'
+    )
+    if (report.retried > 0) projector.wakeForLate()
+    while ((await notTaken(tables, name, report.batches)).length > 0);
+    reports.push(report)
+  }
+  return reports
 }
 
 /** An event as a source publishes it; those about people are sealed with made-up keys. */

@@ -7,6 +7,7 @@ import { addForget } from './forget.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
+import { addParked } from './parked.js'
 import { addRebuild } from './rebuild.js'
 import { addRestore } from './restore.js'
 import { addRoles } from './roles.js'
@@ -43,6 +44,7 @@ export async function runProgram(options: {
     addForget,
     addGap,
     addRebuild,
+    addParked,
     addBackup,
     addRestore,
     addStatus

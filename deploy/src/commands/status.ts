@@ -68,7 +68,8 @@ function linesOf(status: Status): string[] {
     ]),
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
-      ([topic, messages]) => `${messages} messages of ${topic} could not be read and are parked`
+      ([topic, messages]) =>
+        `${messages} messages of ${topic} could not be read and are parked: \`gamenet parked list --topic ${topic}\``
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} stands still: ${reason}`),
     ...spoolLines(status.spool),

@@ -1,6 +1,7 @@
 import { RebuildStatus, type Rebuilds } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
 import type { BackupProgress, BackupReport } from './backups.js'
+import type { ParkedOperations } from './parked.js'
 
 /*
  * What operators can ask of a service. The same in the process itself (`service.ts`), on the operator port
@@ -67,7 +68,7 @@ export const Status = z.object({
       loaded: z.int()
     })
   ),
-  /** Messages that could not be read, by topic; topics without one are absent. */
+  /** Messages that could not be read and wait for a decision, by topic; topics without one are absent. */
   parked: z.record(z.string(), z.int()),
   projections: z.array(
     z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
@@ -258,6 +259,8 @@ export type Operations = {
   retractImport(importId: string, onProgress: (progress: RetractionProgress) => void): Promise<RetractionReport>
   /** Of projections; throw a `UsageError` or a `FailureError` where it cannot be done. */
   readonly rebuilds: Rebuilds
+  /** Messages that could not be read. */
+  readonly parked: ParkedOperations
   /** Who was forgotten, as hashes. */
   forgettings(): Promise<Forgetting[]>
   /** Partitions that stand still, and gaps of the log that were accepted. */

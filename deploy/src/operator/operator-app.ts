@@ -8,6 +8,7 @@ import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import { ImportRequest, type Operations, SETTLED_SECONDS_MAX } from './operations.js'
+import { addParked } from './parked-app.js'
 import { addRebuilds } from './rebuild-app.js'
 
 /** A request that comes from a browser, on whatever page's behalf. */
@@ -47,6 +48,9 @@ export function buildOperatorApp(needs: {
   )
   addOperations(app, needs.operations, needs.logger)
   addRebuilds(app, needs.operations.rebuilds)
+  addParked(app, needs.operations.parked, (reply, what, work) =>
+    reply.type(LINES).send(linesOf(work, (error) => needs.logger.error({ err: error }, what)))
+  )
   return app
 }
 

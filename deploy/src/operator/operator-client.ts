@@ -21,9 +21,11 @@ import {
   SettledReport,
   Status
 } from './operations.js'
+import { parkedClient } from './parked-client.js'
 import { rebuildClient } from './rebuild-client.js'
 
 const LINES = 'application/x-ndjson'
+const OCTETS = 'application/octet-stream'
 
 /** One line of the answer to an operation that takes long. */
 const lineOf = <Progress, Report>(progress: z.ZodType<Progress>, report: z.ZodType<Report>) =>
@@ -36,8 +38,8 @@ const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
 
 /** The operations of a service that runs elsewhere, over its operator port. */
 export function operatorClient(operatorUrl: string): Operations {
-  const ask = <Answer>(schema: z.ZodType<Answer>, method: 'GET' | 'POST', path: string) =>
-    askOperator(operatorUrl, schema, method, path)
+  const ask = <Answer>(schema: z.ZodType<Answer>, method: 'GET' | 'POST', path: string, body?: Uint8Array) =>
+    askOperator(operatorUrl, schema, method, path, body)
   return {
     status: () => ask(Status, 'GET', '/status'),
     settled: (timeoutMs) => ask(SettledReport, 'GET', `/settled?seconds=${timeoutMs / 1000}`),
@@ -60,6 +62,9 @@ export function operatorClient(operatorUrl: string): Operations {
       ),
     gaps: () => ask(Gaps, 'GET', '/gaps'),
     acceptGap: (topic) => ask(z.array(HaltStatus), 'POST', `/gaps/${encodeURIComponent(topic)}/accept`),
+    parked: parkedClient(ask, (path, body, { progress, report }, onProgress) =>
+      follow(operatorUrl, path, [body], lineOf(progress, report), onProgress, 'retry')
+    ),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),
     forget: (username, { anyway }, onProgress) => {
       const path = `/forget?anyway=${anyway}`
@@ -88,7 +93,7 @@ async function follow<Progress, Report>(
   const { statusCode, body } = await reach(operatorUrl, () =>
     request(operatorUrl + path, {
       method: 'POST',
-      headers: { accept: LINES, ...(content === null ? {} : { 'content-type': 'application/octet-stream' }) },
+      headers: { accept: LINES, ...(content === null ? {} : { 'content-type': OCTETS }) },
       body: content === null ? null : Readable.from(content),
       headersTimeout: 0,
       bodyTimeout: 0
@@ -108,10 +113,16 @@ async function askOperator<Answer>(
   operatorUrl: string,
   schema: z.ZodType<Answer>,
   method: 'GET' | 'POST',
-  path: string
+  path: string,
+  sent?: Uint8Array
 ): Promise<Answer> {
   const { statusCode, body } = await reach(operatorUrl, () =>
-    request(operatorUrl + path, { method, headersTimeout: 0, bodyTimeout: 0 })
+    request(operatorUrl + path, {
+      method,
+      ...(sent === undefined ? {} : { headers: { 'content-type': OCTETS }, body: sent }),
+      headersTimeout: 0,
+      bodyTimeout: 0
+    })
   )
   const text = await body.text()
   if (statusCode !== 200) throw refusalOf(statusCode, text)

@@ -38,6 +38,7 @@ import type { Engines } from './engines.js'
 import { keepLedger } from './forget-again.js'
 import { gapOperations, haltStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
+import { parkedOperations } from './parked-operations.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import type { SpoolingLog } from './spooling-log.js'
 import { VERSION } from './version.js'
@@ -99,6 +100,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
     }
     return await tracked(work())
   }
+  const parked = parkedOperations(all)
   return {
     operations: {
       status: async () => ({ ...(await statusOf(all)), startedAt }),
@@ -119,6 +121,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
       rebuilds: rebuildOperations(needs.projector),
       ...gapOperations(needs.engines, trackedWithLog),
+      parked: { ...parked, retry: (choice, onProgress) => tracked(parked.retry(choice, onProgress)) },
       migrate: async () => [
         ...applied.splice(0),
         ...(await migrate(needs.engines.clickhouse.control)),

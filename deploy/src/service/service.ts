@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Apart, actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Passes, type Projector } from '@gamenet/projector'
+import { createProjector, lateReader, migrate, type Passes, type Projector } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -292,7 +292,10 @@ function makeIngest({
       boards: config.SCRAPE_BOARDS_SECONDS,
       players: config.SCRAPE_PLAYERS_SECONDS
     },
-    achievements: { apart: (read) => new Apart(exchanges.count).read(read) },
+    achievements: {
+      apart: (read) => new Apart(exchanges.count).read(read),
+      late: lateReader(engines.clickhouse.control, 'achievements')
+    },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

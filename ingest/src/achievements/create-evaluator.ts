@@ -6,8 +6,8 @@ import type { ReadTables } from '../read-tables.js'
 import type { Logger } from '../scrape/run-source.js'
 import { type Schedule, schedule } from '../scrape/schedule.js'
 import type { WriteSide } from '../write-side.js'
-import { type EvaluationNeeds, evaluateOnce } from './evaluate.js'
-import { reachedPositions } from './reached-positions.js'
+import { type EvaluationNeeds, evaluateOnce, type LateEvents } from './evaluate.js'
+import { reachedPositions, TOUCHING_TOPICS } from './reached-positions.js'
 
 /** How often it is looked whether the tables have moved: one small question, 0.1 % of a core. */
 const POLL_MS = 5000
@@ -19,6 +19,8 @@ export type EvaluatorOptions = {
   readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
+  /** None unless given. */
+  readonly late?: LateEvents | undefined
   readonly registry: Registry
   readonly logger: Logger
   readonly now: () => number
@@ -36,7 +38,7 @@ export type Evaluator = {
 
 /** Evaluates achievements whenever the tables have moved, for as long as it runs, whatever fails on the way. */
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
-  const { tables, log, people, logger, now } = options
+  const { tables, logger, now } = options
   const metrics = evaluatorMetrics(options.registry)
   const stopping = new AbortController()
   const { signal } = stopping
@@ -48,10 +50,10 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 
   const run = async (): Promise<void> => {
     const { byTopic } = await reachedPositions(tables, signal)
-    const standsAt = JSON.stringify([byTopic, Math.floor(now() / DAY_MS)])
+    const late = await options.late?.untaken(TOUCHING_TOPICS)
+    const standsAt = JSON.stringify([byTopic, Math.floor(now() / DAY_MS), late])
     if (standsAt === evaluatedAt) return
-    const { apart } = options
-    const needs = { writes: await options.writes(), tables, log, people, holder, now, signal, apart }
+    const needs = { ...options, writes: await options.writes(), holder, signal }
     for (;;) {
       const evaluation = await evaluateOnce(needs)
       if ('users' in evaluation) {

@@ -23,6 +23,16 @@ import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
  * turn        the right to evaluate, for one process at a time
  */
 
+/** Events that came into the tables behind what was evaluated, as messages do that are read by a newer program only. */
+export type LateEvents = {
+  /** Batches of these topics that the tables have taken and evaluation has not. */
+  untaken(
+    topics: readonly string[]
+  ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: readonly Stretch[] }[]>
+  taken(ids: readonly string[]): Promise<void>
+}
+type LateBatches = Awaited<ReturnType<LateEvents['untaken']>>
+
 /** Events of a topic that one evaluation takes at most; a backlog takes several. */
 const EVENTS_MAX = 1_000_000
 const DAY_MS = 86_400_000
@@ -35,6 +45,8 @@ export type EvaluationNeeds = {
   readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
+  /** None unless given. */
+  readonly late?: LateEvents | undefined
   /** A name of its own for each process. */
   readonly holder: string
   readonly now: () => number
@@ -73,17 +85,17 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
     if (reached === undefined) return { outcome: 'waiting' }
     // Asked last: whatever import the tables hold a part of has told of itself by now.
     if (await isImporting(needs)) return { outcome: 'importing' }
-    return await evaluate(needs, { reached, before })
+    return await evaluate(needs, { reached, before, late: (await needs.late?.untaken(TOUCHING_TOPICS)) ?? [] })
   } finally {
     // A turn that is not given back ends by itself.
     await endTurn(writes, holder).catch(() => undefined)
   }
 }
 
-type Positions = { readonly reached: ReachedPositions; readonly before: Evaluated }
+type Positions = { readonly reached: ReachedPositions; readonly before: Evaluated; readonly late: LateBatches }
 
 async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<Evaluation> {
-  const { reached, before } = positions
+  const { reached, before, late } = positions
   const isBehind = TOUCHING_TOPICS.some((topic) => !hasReached(reached.byTopic[topic], before.byTopic[topic]))
   if (isBehind) return { outcome: 'behind' }
   const nowMs = needs.now()
@@ -93,8 +105,11 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
     ...rangeBetween(before.byTopic[topic], reached.byTopic[topic])
   }))
   const isNewDay = day > before.day
-  if (!isNewDay && ranges.every(({ range }) => range.length === 0)) return { outcome: 'idle' }
-  const users = await touchedUsers(needs, ranges, isNewDay)
+  if (!isNewDay && late.length === 0 && ranges.every(({ range }) => range.length === 0)) return { outcome: 'idle' }
+  const lateRanges = TOUCHING_TOPICS.flatMap((topic) =>
+    late.filter((batch) => batch.topic === topic).map(({ range }) => ({ topic, range }))
+  )
+  const users = await touchedUsers(needs, [...ranges, ...lateRanges], isNewDay)
   let unlocks = 0
   for (let first = 0; first < users.length; first += CHUNK_USERS_MAX) {
     needs.signal?.throwIfAborted()
@@ -107,6 +122,7 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
   }
   const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as Evaluated['byTopic']
   await keepEvaluated(needs.writes, { byTopic, day })
+  if (late.length > 0) await needs.late?.taken(late.map(({ id }) => id))
   return { outcome: ranges.some(({ isWhole }) => !isWhole) ? 'full' : 'done', users: users.length, unlocks }
 }
 

@@ -7,6 +7,8 @@ export type Stretch = {
   readonly partition: number
   readonly first: number
   readonly next: number
+  /** These of the stretch alone; all of them unless given. */
+  readonly offsets?: readonly number[]
 }
 
 /**
@@ -62,15 +64,17 @@ async function userKeys(
 
 /** The condition that an event `e` lies in one of the stretches, with its values bound. */
 function conditionOf(range: readonly Stretch[]): { readonly sql: string; readonly parameters: Parameters } {
-  const parameters: Record<string, number> = {}
-  const conditions = range.map(({ epoch, partition, first, next }, n) => {
+  const parameters: Record<string, unknown> = {}
+  const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {
     parameters[`epoch_${n}`] = epoch
     parameters[`partition_${n}`] = partition
     parameters[`first_${n}`] = first
     parameters[`next_${n}`] = next
+    if (offsets !== undefined) parameters[`offsets_${n}`] = offsets
     return (
       `(e.epoch = {epoch_${n}: UInt16} AND e.partition = {partition_${n}: UInt16}` +
-      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64})`
+      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64}` +
+      `${offsets === undefined ? '' : ` AND e.offset IN {offsets_${n}: Array(UInt64)}`})`
     )
   })
   return { sql: `(${conditions.join(' OR ')})`, parameters }

@@ -29,7 +29,7 @@ export type LoaderOptions = {
   readonly metrics: Metrics
   readonly logger: Logger
   /** Called after rows are stored and their checkpoint is too. */
-  readonly onStored: (batch: { readonly topic: string; readonly parked: number }) => void
+  readonly onStored: () => void
   readonly backoff?: Backoff
 }
 
@@ -244,7 +244,7 @@ class Storing {
     })
     this.#waiting -= 1
     if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
-    if (isStored) this.#options.onStored({ topic: batch.topic, parked: batch.parked.rows })
+    if (isStored) this.#options.onStored()
     return isStored
   }
 

@@ -1,6 +1,6 @@
 import type { LogBatch, LogHalt, Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
-import { eventTables } from '../event-tables.js'
+import { eventTablesOf } from '../event-tables.js'
 import type { LogReader } from '../log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'
 import { RowBuilder } from './row-builder.js'
@@ -150,9 +150,7 @@ class Outbox {
     this.#post = post
     this.#signal = signal
     this.#sealKeys = sealKeys
-    const wanted = new Set(topics.map((topic) => topic.name))
-    const tables = eventTables.filter((table) => wanted.has(table.topic.name))
-    this.#builders = new Map(tables.map((table) => [table.topic.name, new RowBuilder(table)]))
+    this.#builders = new Map(eventTablesOf(topics).map((table) => [table.topic.name, new RowBuilder(table)]))
     signal.addEventListener('abort', () => this.#wake(), { once: true })
   }
 

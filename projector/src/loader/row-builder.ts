@@ -3,7 +3,7 @@ import { reasonOf } from '../backoff.js'
 import type { Progress } from '../checkpoint.js'
 import { type EventTable, instantText, type Value } from '../event-table.js'
 import { LineWriter } from './line-writer.js'
-import type { RowBatch } from './message.js'
+import type { RowBatch, RowLines } from './message.js'
 
 /** Rows an insert at most: 65,536 makes the engine write 1 part in about 0.2 s, and 10 MB wait here. */
 export const BATCH_ROWS_MAX = 65_536
@@ -37,6 +37,11 @@ export class RowBuilder {
 
   constructor(table: EventTable) {
     this.#table = table
+  }
+
+  /** Why the one message was parked that `parked` holds. */
+  static reasonIn({ body }: RowLines): string {
+    return String((JSON.parse(Buffer.from(body).toString()) as unknown[])[PARKED_COLUMNS.indexOf('reason')])
   }
 
   /** True when records are opened with the seal keys of their people. */

@@ -2,6 +2,15 @@ import { achievementUnlockTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
+const TOUCHED = 'SELECT e.user_key FROM event_achievement_unlock AS e WHERE {range}'
+
+const select = `
+  SELECT u.user_key AS user_key, argMin(u.username, u.age) AS name, sum(u.points) AS score, count() AS achievements,
+    max(bitNot(u.age)) AS version
+  FROM achievement_unlock AS u FINAL
+  WHERE u.user_key IN (${TOUCHED})
+  GROUP BY u.user_key`
+
 /** What the unlocks of the touched users come to; the name is spelt as in the newest of them. */
 export const achievementScore: Projection = {
   name: 'achievement-score',
@@ -9,10 +18,11 @@ export const achievementScore: Projection = {
   into: 'achievement_score',
   columns: ['user_key', 'username', 'score', 'achievements', 'version'],
   after: achievementUnlock.name,
-  select: `
-    SELECT u.user_key, argMin(u.username, u.age), sum(u.points), count(), max(bitNot(u.age))
-    FROM achievement_unlock AS u FINAL
-    WHERE u.user_key IN (SELECT e.user_key FROM event_achievement_unlock AS e WHERE {range})
-    GROUP BY u.user_key`,
+  select,
+  // Of an achievement that was unlocked twice the first event counts, so that one that comes late can be the newest no more.
+  selectWhenLate: `
+    SELECT n.user_key, n.name, n.score, n.achievements, greatest(n.version, s.version)
+    FROM (${select}) AS n
+    LEFT JOIN (SELECT a.* FROM achievement_score AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s ON s.user_key = n.user_key`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

@@ -2,24 +2,37 @@ import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../projection.js'
 import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
+/** The entries that the range touched. */
+const TOUCHED =
+  'SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM event_leaderboard_entry AS e WHERE {range}'
+const KEY = ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence']
+
+// A tuple, because aggregates pass over what is NULL, and an entry that is gone has no time.
+const select = `
+  SELECT t.time_ms, t.title_id, t.leaderboard_id, t.player, t.occurrence, ifNull(t.time_ms = t.live.1, false) AS is_live, t.version
+  FROM (
+    SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
+      arrayJoin(groupUniqArrayIf(assumeNotNull(h.time_ms), h.time_ms IS NOT NULL AND NOT h.is_gone)) AS time_ms,
+      argMax(tuple(if(h.is_gone, NULL, h.time_ms)), (h.ts, h.position)) AS live,
+      max(bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(h.ts)), 64), toUInt128(h.position))) AS version
+    FROM leaderboard_history AS h FINAL
+    WHERE (h.title_id, h.leaderboard_id, h.player, h.occurrence) IN (${TOUCHED})
+    GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence) AS t`
+
 /** Each time that a touched entry ever had; the one that it shows now is live. */
 export const entryTime: Projection = {
   name: 'entry-time',
   from: leaderboardEntryTopic,
   into: 'entry_time',
-  columns: ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_live', 'version'],
+  columns: [...KEY, 'is_live', 'version'],
   after: leaderboardHistory.name,
-  // A tuple, because aggregates pass over what is NULL, and an entry that is gone has no time.
-  select: `
-    SELECT t.time_ms, t.title_id, t.leaderboard_id, t.player, t.occurrence, ifNull(t.time_ms = t.live.1, false), t.version
-    FROM (
-      SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
-        arrayJoin(groupUniqArrayIf(assumeNotNull(h.time_ms), h.time_ms IS NOT NULL AND NOT h.is_gone)) AS time_ms,
-        argMax(tuple(if(h.is_gone, NULL, h.time_ms)), (h.ts, h.position)) AS live,
-        max(bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(h.ts)), 64), toUInt128(h.position))) AS version
-      FROM leaderboard_history AS h FINAL
-      WHERE (h.title_id, h.leaderboard_id, h.player, h.occurrence) IN (
-        SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM event_leaderboard_entry AS e WHERE {range})
-      GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence) AS t`,
+  select,
+  // A state that was published twice stands in the history at the first of its positions.
+  selectWhenLate: `
+    SELECT ${KEY.map((column) => `n.${column}`).join(', ')}, n.is_live, greatest(n.version, s.version)
+    FROM (${select}) AS n
+    LEFT JOIN (
+      SELECT l.* FROM entry_time AS l FINAL WHERE (l.title_id, l.leaderboard_id, l.player, l.occurrence) IN (${TOUCHED})
+    ) AS s ON ${KEY.map((column) => `s.${column} = n.${column}`).join(' AND ')}`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

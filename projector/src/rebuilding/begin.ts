@@ -57,10 +57,14 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const written = [...reloaded.map(eventTableName), ...unit.flatMap(tablesOf)]
   const fresh = Object.fromEntries(written.map((table) => [table, freshName(table, id)]))
-  const own = isFromLog ? ['checkpoint', 'parked_message'] : ['checkpoint']
+  const own = ['checkpoint', 'late_batch_taken', ...(isFromLog ? ['parked_message'] : [])]
   const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
   await dropTables(tables, [...Object.values(fresh), ...Object.values(helpers)])
   await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
+  // What was taken late before stands in the event tables, in its place.
+  await tables.execute(
+    `INSERT INTO ${helpers.late_batch_taken} (id, taker) SELECT t.id, t.taker FROM late_batch_taken AS t`
+  )
   if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(tables, unit, id, end.beforeMs))
   const events = Object.fromEntries([
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),

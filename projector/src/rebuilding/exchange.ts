@@ -1,6 +1,7 @@
 import { loadCheckpoint } from '@gamenet/schemas'
 import { Checkpoints } from '../checkpoint.js'
 import { definitionOf } from '../serving-definitions.js'
+import { catchUpLate } from './catch-up-late.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { catchUp } from './fill.js'
 import { dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
@@ -31,7 +32,9 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
     const goesOn = async () => !context.signal.aborted
     await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), { goesOn, onStep: () => {} })
   }
-  return await catchUp({ making: makingOf(context, record), unit: unitOf(record) }, live)
+  const [making, unit] = [makingOf(context, record), unitOf(record)]
+  const taken = await catchUp({ making, unit }, live)
+  return taken + (await catchUpLate(context.tables, making, { unit, record }))
 }
 
 /**

@@ -1,0 +1,164 @@
+import { cp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
+import {
+  encodeEvent,
+  instantOf,
+  type LogMessage,
+  leaderboardEntryTopic,
+  networkCountTopic,
+  titleCountTopic
+} from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { type LogChoice, type OpenLog, openLog } from '../src/service/log.js'
+import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { runOlderProgram } from './service/older-program.js'
+
+const missing = await kafkaBrokerMissing()
+if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
+if (missing !== undefined) console.error(`NOT TESTED: parked messages of a real Kafka; ${missing}.`)
+
+const T0 = Date.UTC(2025, 0, 1, 12)
+const QUIET: Environment = {
+  UPSTREAM_URL: 'http://127.0.0.1:9',
+  SCRAPE_NETWORK_SECONDS: '0',
+  SCRAPE_GAMES_SECONDS: '0'
+}
+const DAY = 'from=2025-01-01T00:00:00Z&to=2025-01-02T00:00:00Z'
+const QUESTIONS = [
+  `/api/title/4d530064/online-users/history?${DAY}`,
+  `/api/network-stats/top-games?${DAY}`,
+  `/api/network-stats/online-24h?${DAY}`,
+  '/api/game/4d530064/leaderboards/7',
+  '/api/game/4d530064/leaderboards/7/records',
+  '/api/leaderboard-changes?after=start',
+  '/api/player/ann',
+  '/api/datasearch/time?time=1:10.000'
+]
+
+/** Messages of which an older program could read some, this one all but the last two of the counts. */
+async function appendAll(log: OpenLog): Promise<void> {
+  const provenance = { source: '/test' }
+  const at = (minute: number) => instantOf(T0 + minute * 60_000)
+  const counted = (online: number, minute: number) =>
+    encodeEvent(titleCountTopic, { titleId: '4d530064', observedAt: at(minute), online }, provenance)
+  const entered = (playerName: string, timeMs: number, minute: number) => {
+    const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'new', rating: String(timeMs) } as const
+    return encodeEvent(leaderboardEntryTopic, { ...board, playerName, timeMs, changedAt: at(minute) }, provenance)
+  }
+  const spoilt: LogMessage = { ...counted(6, 6), value: '{"titleId": \u001b[31m' }
+  const newer = counted(7, 7)
+  const unknown = { ...newer, headers: { ...newer.headers, ce_type: 'gamenet.title-count.v9' } }
+  await log.append('title-count', [counted(5, 0), counted(500, 1), counted(9, 2), counted(700, 3), spoilt, unknown])
+  await log.append('title-count', [counted(11, 8)])
+  await log.append('leaderboard-entry', [
+    entered('Ann', 70_000, 1),
+    entered('Bob', 50_000, 2),
+    entered('Ann', 40_000, 3)
+  ])
+  await log.append('network-count', [encodeEvent(networkCountTopic, { observedAt: at(9), online: 12 }, provenance)])
+}
+
+async function answersOf({ apiUrl }: Running): Promise<unknown[]> {
+  const answers: unknown[] = []
+  for (const path of QUESTIONS) {
+    const response = await fetch(`${apiUrl}${path}`)
+    answers.push([path, response.status, await response.json()])
+  }
+  return answers
+}
+
+/** What an older program parked is retried by this one, and then answered as by a service that never parked it. */
+async function provesRetry(t: Test, environment: Environment, folder: string): Promise<Environment> {
+  const serviceIn = (name: string) => ({ ...QUIET, ...environment, DATA_DIR: join(folder, name) })
+  const [own, plain] = [serviceIn('own'), serviceIn('plain')] as const
+  const reference = await startGamenet(plain)
+  t.teardown(() => reference.kill())
+  await gamenetJson({ OPERATOR_URL: reference.operatorUrl }, ['status', '--wait', '120'])
+  const expected = await answersOf(reference)
+  t.equal(await reference.stop(), 0)
+  // A write side that is made anew takes seconds.
+  await cp(join(folder, 'plain', 'writes'), join(folder, 'own', 'writes'), { recursive: true })
+
+  const service = await startGamenet(own)
+  t.teardown(() => service.kill())
+  const asked = { OPERATOR_URL: service.operatorUrl }
+  t.match(await gamenetJson(asked, ['status', '--wait', '120']), {
+    settled: { settled: true },
+    parked: { 'title-count': 4, 'leaderboard-entry': 1 }
+  })
+  t.strictNotSame(await answersOf(service), expected)
+  t.match(await gamenetJson(asked, ['parked', 'list', '--topic', 'leaderboard-entry']), {
+    total: 1,
+    messages: [{ topic: 'leaderboard-entry', state: 'parked', reason: 'the event: longer than a run can take' }]
+  })
+  for (const topic of ['title-count', 'leaderboard-entry']) {
+    const retried = await gamenet(asked, ['parked', 'retry', '--topic', topic, '--all'])
+    const [code, line] =
+      topic === 'title-count' ? [1, /^2 can be read now .*, 2 cannot and stay\.$/m] : [0, /^1 can be read/]
+    t.match(retried, { code, stdout: line })
+    if (code === 1) t.match(retried.stdout, /version 9 of title-count is newer than this program, which reads up to 1/)
+  }
+  t.strictSame(await answersOf(service), expected)
+  t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /parked_messages\{topic="title-count"\} 2/)
+  t.equal(await service.stop(), 0)
+  return own
+}
+
+test('an operator looks at what an older program could not read, retries it, and drops the rest', async (t) => {
+  const folder = t.testdir({ own: {}, plain: {} })
+  const [own, plain] = [join(folder, 'own'), join(folder, 'plain')]
+  const choice: LogChoice = { engine: 'lmdb', path: join(own, 'log'), epoch: 1 }
+  const log = await openLog(choice, 'test')
+  await appendAll(log)
+  await runOlderProgram(log, join(own, 'tables'))
+  await log.close()
+  await cp(join(own, 'log'), join(plain, 'log'), { recursive: true })
+  const environment = await provesRetry(t, {}, folder)
+
+  await t.test('on a service that is stopped, too', async (t) => {
+    const { stdout: list } = await gamenet(environment, ['parked', 'list'])
+    const place = (reason: string) => new RegExp(`^title-count +(\\S+) .*${reason}`, 'm').exec(list)?.[1] ?? ''
+    const shown = await gamenet(environment, ['parked', 'show', 'title-count', place('not JSON')])
+    t.match(shown, { code: 0, stdout: /^reason: the message is not JSON/m })
+    t.match(shown.stdout, /^ +ce_type +gamenet\.title-count\.v1$/m)
+    t.match(
+      shown.stdout,
+      /^00000000 {2}7b 22 74 69 .* 1b 5b 33 31 {2}\{"titleId": \.\[31$/m,
+      'what could steer a terminal is dumped'
+    )
+    t.notMatch(shown.stdout + list, '\u001b')
+    for (const [args, code, sentence] of [
+      [['show', 'title-count', '1/0/999'], 1, /Nothing is parked at title-count 1\/0\/999/],
+      [['show', 'title-count', '7'], 2, /A position is epoch\/partition\/offset.*"7"/],
+      [['drop', 'titles', '1/0/0'], 2, /There is no topic "titles"; there are /],
+      [['retry', '--all'], 2, /Say which/],
+      [['list', '--limit', '0'], 2, /--limit takes .*"0"/]
+    ] as const) {
+      const done = await gamenet(environment, ['parked', ...args])
+      t.equal(done.code, code, args.join(' '))
+      t.match(done.stderr, sentence)
+    }
+    t.match(await gamenet(environment, ['parked', 'drop', 'title-count', place('not JSON')]), {
+      stdout: '1 dropped.\n'
+    })
+    t.match(await gamenetJson(environment, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
+    t.match(await gamenet(environment, ['parked', 'list']), { stdout: 'Nothing is parked.\n' })
+    t.match(await gamenetJson(environment, ['parked', 'list', '--dropped']), { total: 2 })
+  })
+})
+
+test('the same on a real Kafka', missing === undefined ? {} : { skip: missing }, async (t) => {
+  const folder = t.testdir({ own: {}, plain: {} })
+  const kafka = await startKafkaBroker()
+  t.teardown(() => kafka.stop())
+  const partitions = 2
+  const brokers = [kafka.address]
+  const choice: LogChoice = { engine: 'kafka', brokers, topicPrefix: 'g.', partitions, replicationFactor: 1, epoch: 1 }
+  const log = await openLog(choice, 'test')
+  await appendAll(log)
+  await runOlderProgram(log, join(folder, 'own', 'tables'))
+  await log.close()
+  const environment = { KAFKA_BROKERS: kafka.address, KAFKA_TOPIC_PREFIX: 'g.', KAFKA_PARTITIONS: String(partitions) }
+  await provesRetry(t, environment, folder)
+})

@@ -1,0 +1,48 @@
+import { openChdb } from '@gamenet/engines'
+import { createProjector, foldBeside, migrate, readBeside } from '@gamenet/projector'
+import {
+  LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  TitleCounted,
+  type Topic,
+  titleCountTopic,
+  topics
+} from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import type { OpenLog } from '../../src/service/log.js'
+
+/** What an older program still took for impossible. */
+export const OLDER_LIMITS = { online: 100, timeMs: 60_000 }
+
+/** The same topics as an older program knew them, whose schemas allowed less. */
+const olderTopics: readonly Topic[] = topics.map((topic): Topic => {
+  if (topic.name === titleCountTopic.name) {
+    const event = TitleCounted.refine(({ online }) => online <= OLDER_LIMITS.online, 'more players than there can be')
+    return { ...topic, event }
+  }
+  if (topic.name !== leaderboardEntryTopic.name) return topic
+  const isShort = ({ timeMs = 0 }: LeaderboardEntryChanged) => timeMs <= OLDER_LIMITS.timeMs
+  return { ...topic, event: LeaderboardEntryChanged.refine(isShort, 'longer than a run can take') }
+})
+
+/** Loads and projects all that a log holds into tables in this folder, as an older program did. */
+export async function runOlderProgram(log: OpenLog, folder: string): Promise<void> {
+  const clickhouse = await openChdb({ path: folder })
+  try {
+    await migrate(clickhouse.control)
+    const projector = createProjector({
+      tables: clickhouse,
+      startReading: readBeside(log, olderTopics),
+      sealKeys: async () => new Map(),
+      folding: foldBeside(),
+      registry: new Registry(),
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+      onChange: () => {}
+    })
+    projector.start()
+    await projector.settled()
+    await projector.stop()
+  } finally {
+    await clickhouse.close()
+  }
+}

@@ -1,0 +1,357 @@
+import {
+  type AchievementUnlocked,
+  achievementUnlockTopic,
+  type LeaderboardEntryChanged,
+  type LogMessage,
+  leaderboardEntryTopic,
+  type PresenceSeen,
+  presenceTopic,
+  titleCountTopic,
+  topics
+} from '@gamenet/schemas'
+import fc from 'fast-check'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import {
+  dropAllParked,
+  dropParked,
+  listParked,
+  parkedAt,
+  type RetryNeeds,
+  readLateRange,
+  readParked,
+  retryParked,
+  storeTaken,
+  type Tables,
+  untakenBy
+} from '../src/index.js'
+import {
+  AnyBoardEvent,
+  AnyEvent,
+  type Appended,
+  append,
+  appendedOf,
+  compare,
+  deathWithin,
+  everyChangeIsTold,
+  type TestEvent
+} from './any-event.js'
+import { foldOf, readModel, unreadable } from './fold.js'
+import { MemoryLog } from './memory-log.js'
+import { liveUntilDeath } from './mortal.js'
+import { sealKeys, sealOf } from './people.js'
+import {
+  emptyTables,
+  message,
+  newer,
+  newerTopics,
+  newestVersion,
+  openTables,
+  projectorOn,
+  retryAll,
+  runToHead
+} from './pipeline.js'
+
+const RUNS = { all: 6, boards: 6, epochs: 3 }
+const T0 = '2026-03-14T20:00:00Z'
+const at = (second: number) => `2026-03-14T20:00:${10 + second}Z`
+const counted = (online: number, second = online) =>
+  message(titleCountTopic, { titleId: '4d530064', observedAt: at(second), online })
+
+/** What is retried in a test that says nothing else: by this program's own schemas. */
+const retryNeeds = (tables: Tables, more: Partial<RetryNeeds> = {}): RetryNeeds => ({
+  tables,
+  topics,
+  withSealKeys: async (people, use) => use(await sealKeys(people)),
+  onProgress: () => {},
+  signal: new AbortController().signal,
+  ...more
+})
+
+const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], calls: number) => {
+  const round = fc.record({
+    appended: fc.array(appendedOf(event, epochs), { minLength: 1, maxLength: 2 }),
+    death: deathWithin(calls)
+  })
+  return fc.record({
+    /** Rounds of the program that cannot read what the next one publishes already. */
+    before: fc.array(round, { minLength: 1, maxLength: 2 }),
+    /** A round of the next program, in which everything that is parked is retried beside. */
+    upgraded: round,
+    /** One of so many messages is of the next program: which, follows from what it says. */
+    newerOf: fc.integer({ min: 1, max: 3 }),
+    batchRecords: fc.infiniteStream(fc.integer({ min: 1, max: 9 }))
+  })
+}
+type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
+
+test('messages that were parked and are retried', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+
+  /** Lives through a scenario, and compares with a log that every program could read; true when somebody died on the way. */
+  const live = async ({ before, upgraded, newerOf, batchRecords }: Scenario): Promise<number> => {
+    await emptyTables(control)
+    let deaths = 0
+    const log = new MemoryLog(() => batchRecords.next().value ?? 1)
+    const plain = new MemoryLog()
+    const appendBoth = (appended: readonly Appended[]) => {
+      for (const each of appended) {
+        append(plain, each)
+        append(log, each, (sent) => (sum(sent) % newerOf === 0 ? newer(sent) : sent))
+      }
+    }
+    for (const { appended, death } of before) {
+      appendBoth(appended)
+      if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1
+    }
+    const version = await newestVersion(control)
+    const model = await readModel(control)
+    appendBoth(upgraded.appended)
+    const life = { ...upgraded.death, calls: 'all', topics: newerTopics, beside: retry } as const
+    if (await liveUntilDeath(engine, log, life)) deaths += 1
+    await runToHead(engine, log, { topics: newerTopics, beside: retry })
+
+    const found = await readModel(control)
+    compare(found, foldOf(plain), true)
+    await everyChangeIsTold(control, found, model, version)
+    const { messages } = await listParked(control, { state: 'parked', limit: 1000 })
+    const places = messages.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
+    if (places.join() !== unreadable(plain).join()) throw new Error(`still parked: ${places}`)
+    return deaths
+  }
+  const retry = async (...life: Parameters<typeof retryAll>) => {
+    await retryAll(...life)
+  }
+
+  await t.test('end as if they had never been parked, whatever dies on the way', async (t) => {
+    for (const [what, scenario, numRuns] of [
+      ['events of all topics', scenarioOf(AnyEvent, [0, 1], 90), RUNS.all],
+      ['events of boards', scenarioOf(AnyBoardEvent, [0], 60), RUNS.boards],
+      ['events of boards in two epochs', scenarioOf(AnyBoardEvent, [0, 1], 60), RUNS.epochs]
+    ] as const) {
+      let deaths = 0
+      const property = fc.asyncProperty(scenario, async (each) => {
+        deaths += await live(each)
+      })
+      await fc.assert(property, { numRuns, endOnFailure: true })
+      t.ok(deaths > 0, `${what}: ${deaths} deaths`)
+    }
+  })
+
+  await t.test('are listed, shown, dropped for good and taken up again', async (t) => {
+    await emptyTables(control)
+    const log = new MemoryLog()
+    const bytes = Uint8Array.of(0x7b, 0xff, 0x00)
+    log.append('title-count', [
+      counted(1),
+      { key: 'k', headers: { a: 'b' }, value: bytes },
+      newer(counted(2)),
+      counted(3)
+    ])
+    log.append('network-count', [{ key: null, headers: {}, value: '{}' }])
+    const registry = new Registry()
+    const projector = projectorOn(engine, log, { registry })
+    projector.start()
+    await projector.settled()
+    const place = { topic: 'title-count', epoch: 0, partition: 0, offset: 1 }
+    const all = await listParked(control, { state: 'parked', limit: 2 })
+    t.equal(all.total, 3)
+    t.match(all.messages, [
+      { topic: 'network-count', offset: 0, bytes: 2, state: 'parked', reason: /ce_type is missing/ },
+      { ...place, bytes: 3, reason: /ce_type is missing/ }
+    ])
+    t.ok(Math.abs(Date.now() - (all.messages[0]?.parkedAtMs ?? 0)) < 3_600_000)
+    t.match(await listParked(control, { state: 'parked', topic: 'title-count', limit: 100 }), {
+      total: 2,
+      messages: [
+        place,
+        { offset: 2, reason: /^schema version 2 of title-count is newer than this program, which reads up to 1/ }
+      ]
+    })
+    t.match(await readParked(control, place), { ...place, key: 'k', headers: { a: 'b' }, bytes: 3 })
+    t.same((await readParked(control, place))?.value, bytes)
+    t.equal(await readParked(control, { ...place, offset: 3 }), undefined)
+
+    await dropParked(control, [place])
+    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 2)
+    t.match(await listParked(control, { state: 'dropped', limit: 9 }), { total: 1, messages: [place] })
+    t.equal(await dropAllParked(control, 'network-count'), 1)
+    const parkedIn = async (name: string) =>
+      (await projector.status()).topics.find(({ topic }) => topic === name)?.parked
+    t.same([await parkedIn('title-count'), await parkedIn('network-count')], [1, 0])
+    t.match(await registry.metrics(), /gamenet_parked_messages\{topic="network-count"\} 0/)
+
+    await projector.stop()
+    await control.execute('TRUNCATE TABLE checkpoint')
+    await runToHead(engine, log)
+    t.equal(
+      (await listParked(control, { state: 'parked', limit: 9 })).total,
+      1,
+      'read again, what was dropped is dropped'
+    )
+
+    const refused = await retryParked(retryNeeds(control), 'title-count', 'all')
+    t.match(refused, {
+      retried: 0,
+      refused: 1,
+      batches: [],
+      refusals: [{ offset: 2, reason: /newer than this program/ }]
+    })
+    t.match(
+      await retryParked(retryNeeds(control), 'title-count', [place]),
+      { refused: 1 },
+      'a dropped one that is named'
+    )
+    t.equal((await listParked(control, { state: 'dropped', limit: 9 })).total, 2)
+    const upgraded = retryNeeds(control, { topics: newerTopics })
+    t.match(await retryParked(upgraded, 'title-count', 'all'), { retried: 1, refused: 0 })
+    t.same(await parkedAt(control, [{ ...place, offset: 2 }]), [])
+    t.equal((await retryParked(upgraded, 'title-count', 'all')).retried, 0)
+    await t.rejects(retryParked(upgraded, 'titles', 'all'), { message: /There is no topic "titles"/ })
+    await control.execute('TRUNCATE TABLE checkpoint')
+    await runToHead(engine, log)
+    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 1, 'an older program parks it again')
+  })
+
+  await t.test('are opened with the keys of their people, or passed over when these were forgotten', async (t) => {
+    await emptyTables(control)
+    const seen = (username: string): PresenceSeen => ({
+      ...{ username, gamertag: username, state: 'online', game: 'Halo 2', periodSeconds: 60, observedAt: T0 }
+    })
+    const log = new MemoryLog()
+    log.append('presence', [message(presenceTopic, seen('Ann')), message(presenceTopic, seen('Bob'))])
+    const wrongKeys = async (people: readonly number[]) => new Map(people.map((person) => [person, new Uint8Array(32)]))
+    const projector = projectorOn(engine, log, { sealKeys: wrongKeys })
+    projector.start()
+    await projector.settled()
+    t.match((await listParked(control, { state: 'parked', limit: 9 })).messages, [
+      { reason: /does not open with the keys/ },
+      { reason: /does not open with the keys/ }
+    ])
+    const without = retryNeeds(control, {
+      withSealKeys: async (people, use) => use(await sealKeys(people.filter((each) => each !== sealOf('Bob').id)))
+    })
+    t.match(await retryParked(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
+    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 0)
+    t.same(await control.rows('SELECT e.username FROM event_presence AS e FINAL'), [{ username: 'Ann' }])
+    await projector.stop()
+  })
+
+  await t.test('win over what later events of the same fact had stored', async (t) => {
+    await emptyTables(control)
+    const log = new MemoryLog()
+    const plain = new MemoryLog()
+    const both = (topic: string, ...messages: readonly [LogMessage, 'newer' | 'readable'][]) => {
+      log.append(
+        topic,
+        messages.map(([each, kind]) => (kind === 'newer' ? newer(each) : each))
+      )
+      plain.append(
+        topic,
+        messages.map(([each]) => each)
+      )
+    }
+    const entry = (timeMs: number): LogMessage => {
+      const board = { titleId: '4d530064', leaderboardId: 7, playerName: 'Ann', changeType: 'updated' } as const
+      const event: LeaderboardEntryChanged = { ...board, rating: String(timeMs), timeMs, changedAt: T0 }
+      return message(leaderboardEntryTopic, event)
+    }
+    // The same state twice, and another of the same instant between the two.
+    both('leaderboard-entry', [entry(60_000), 'newer'], [entry(59_000), 'readable'], [entry(60_000), 'readable'])
+    const unlocked = (username: string, points: number): LogMessage => {
+      const event: AchievementUnlocked = { username, achievementId: 1, points, unlockedAt: T0 }
+      return message(achievementUnlockTopic, event)
+    }
+    both('achievement-unlock', [unlocked('Ann', 5), 'newer'], [unlocked('ANN', 10), 'readable'])
+    await runToHead(engine, log)
+    const scores = () => control.rows('SELECT s.username, s.score FROM achievement_score AS s FINAL')
+    t.same(await scores(), [{ username: 'ANN', score: 10 }])
+    await runToHead(engine, log, {
+      beside: async (...life) => {
+        await retryAll(...life)
+      }
+    })
+    t.same(await scores(), [{ username: 'Ann', score: 5 }])
+    t.same(
+      await control.rows('SELECT t.time_ms FROM entry_time AS t FINAL WHERE t.is_live'),
+      [{ time_ms: 59_000 }],
+      'one time of an entry is live'
+    )
+    const isVersionApart = (model: Awaited<ReturnType<typeof readModel>>) =>
+      new Map([...model].filter(([table]) => table !== 'entry-time'))
+    compare(isVersionApart(await readModel(control)), isVersionApart(foldOf(plain)), true)
+  })
+
+  await t.test('are taken again by another process, which may have stored older rows meanwhile', async (t) => {
+    await emptyTables(control)
+    const log = new MemoryLog()
+    log.append('title-count', [newer(counted(9)), counted(1)])
+    await runToHead(engine, log, {
+      beside: async (tables, projector) => {
+        await projector.settled()
+        await retryAll(tables, projector)
+      }
+    })
+    const most = () => control.rows('SELECT h.max AS most FROM title_count_hour AS h FINAL')
+    t.same(await most(), [{ most: 9 }])
+    const columns = 'h.title_id, h.hour, h.min, 1, h.max_at, 1, 1, h.position'
+    await control.execute(`INSERT INTO title_count_hour SELECT ${columns} FROM title_count_hour AS h FINAL`)
+    t.same(await most(), [{ most: 1 }])
+    const [batch] = await untakenBy(control, 'somebody', ['title-count'])
+    t.match(await readLateRange(control, batch?.id ?? ''), [
+      { epoch: 0, partition: 0, first: 0, next: 1, offsets: [0] }
+    ])
+    const other = projectorOn(engine, log)
+    other.start()
+    while ((await most())[0]?.most !== 9);
+    await other.stop()
+    await storeTaken(control, [{ id: batch?.id ?? '', taker: 'somebody' }])
+    t.same(await untakenBy(control, 'somebody', ['title-count']), [])
+  })
+
+  await t.test('stand in tables that are rebuilt meanwhile, and in those that a swap replaced', async (t) => {
+    await emptyTables(control)
+    const log = new MemoryLog()
+    const plain = new MemoryLog()
+    for (const [n, each] of [counted(5), counted(1), counted(7), counted(2), counted(9)].entries()) {
+      log.append('title-count', [n % 2 === 0 ? newer(each) : each])
+      plain.append('title-count', [each])
+    }
+    const projector = projectorOn(engine, log)
+    const retryAt = async (offset: number) => {
+      const needs = retryNeeds(control, { topics: newerTopics })
+      const { batches } = await retryParked(needs, 'title-count', [
+        { topic: 'title-count', epoch: 0, partition: 0, offset }
+      ])
+      t.equal(batches.length, 1)
+      projector.wakeForLate()
+    }
+    projector.start()
+    await projector.settled()
+    await retryAt(0)
+    const most = () => control.rows('SELECT h.max AS most FROM title_count_hour AS h FINAL')
+    const untilMost = async (wanted: number) => {
+      while ((await most())[0]?.most !== wanted);
+    }
+    await untilMost(5)
+    await projector.rebuilds.start('title-count')
+    while ((await projector.rebuilds.list())[0]?.state !== 'filled');
+    await retryAt(2)
+    await untilMost(7)
+    t.equal((await projector.rebuilds.verify('title-count')).isEqual, true)
+    await projector.rebuilds.swap('title-count')
+    t.same(await most(), [{ most: 7 }])
+    await retryAt(4)
+    await untilMost(9)
+    await projector.settled()
+    await projector.rebuilds.rollback('title-count')
+    await projector.stop()
+    compare(await readModel(control), foldOf(plain), true)
+  })
+})
+
+/** A number of a message, the same for the same event. */
+function sum({ value }: LogMessage): number {
+  return [...value].reduce((all, character) => all + character.charCodeAt(0), 0)
+}

@@ -39,7 +39,7 @@ export function rebuildOperations(projector: Rebuilding): Rebuilds {
 }
 
 /** Of these nothing is left but their names. */
-const OVER: readonly RebuildState[] = ['cancelled', 'dropped']
+const OVER: readonly RebuildState[] = ['cancelled', 'rolled-back', 'dropped']
 
 /** The rebuilds that are under way or have tables left. */
 export async function leftOf(projector: Rebuilding): Promise<RebuildStatus[]> {

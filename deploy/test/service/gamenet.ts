@@ -91,7 +91,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
 /** Few tests have a page for each game, or one of players; the others would only see these pages fail. */
 const GAMES_UNVISITED = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 
-function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
+export function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...GAMES_UNVISITED, ...environment }
   return spawn(process.execPath, [GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
 }

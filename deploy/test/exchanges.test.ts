@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { ExchangeWatch } from '@gamenet/api'
+import { openChdb, openPostgres } from '@gamenet/engines'
+import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
+import { migrate } from '@gamenet/projector'
+import { type Test, test } from 'tap'
+import { announceExchange } from '../src/service/exchanges.js'
+import { sharedPasses } from '../src/service/passes.js'
+
+const programs = postgresPrograms()
+const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
+const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
+
+test('an exchange is told of in the tables, before it begins and when it has ended', async (t) => {
+  const chdb = await openTables(t)
+  let nowMs = 0
+  let learnt = 0
+  const watch = new ExchangeWatch({
+    tables: chdb.control,
+    learn: async () => {
+      learnt += 1
+    },
+    clock: { now: () => nowMs, wait: async () => undefined }
+  })
+  t.equal(await watch.before(), 0)
+  const seen: number[] = []
+  const exchange = (dies: boolean) =>
+    announceExchange(
+      chdb.control,
+      ['title', 'title-latest'],
+      async () => {
+        seen.push(await watch.after())
+        if (dies) throw new Error('the engine went away')
+      },
+      async (ms) => {
+        nowMs += ms
+        seen.push(await watch.after())
+      }
+    )
+  await exchange(false)
+  t.same(seen, [0, 1])
+  t.equal(await watch.before(), 2, 'reading goes on')
+  t.equal(learnt, 2, 'with what has changed, as at first')
+  await t.rejects(exchange(true), /went away/)
+  t.same(seen, [0, 1, 2, 3])
+  t.equal(await watch.before(), 4, 'after one that failed too')
+  const states = await chdb.control.rows(
+    'SELECT e.id AS id, e.state AS state FROM exchange AS e ORDER BY e.id, e.state'
+  )
+  t.same(
+    states.map(({ id, state }) => `${id} ${state}`),
+    ['1 announced', '1 begun', '1 ended', '2 announced', '2 begun', '2 ended']
+  )
+})
+
+test('what may run beside no pass runs beside none of any process', { skip }, async (t) => {
+  if (programs === undefined) throw new Error(NO_POSTGRES)
+  const chdb = await openTables(t)
+  const server = await startPostgres(programs)
+  t.teardown(() => server.stop())
+  const [one, other] = [0, 1].map(() => {
+    const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
+    t.teardown(() => postgres.close())
+    return sharedPasses({ writes: async () => postgres, tables: chdb.control })
+  })
+  if (one === undefined || other === undefined) throw new Error('two projectors were to share')
+  const order: string[] = []
+
+  await t.test('passes run beside one another, and alone waits for both', async () => {
+    const begun = [latch(), latch()]
+    const end = latch()
+    const passes = [one, other].map((passes, n) =>
+      passes.together(async (check) => {
+        begun[n]?.open()
+        await end.opened
+        await check()
+        order.push('pass')
+      })
+    )
+    await Promise.all(begun.map(({ opened }) => opened))
+    const alone = other.alone(async () => void order.push('alone'))
+    end.open()
+    await Promise.all([...passes, alone])
+    t.same(order, ['pass', 'pass', 'alone'])
+  })
+  await t.test('a pass waits for what is alone, and sees what it made', async (t) => {
+    const begun = latch()
+    let made = 0
+    const alone = one.alone(async () => {
+      begun.open()
+      await chdb.control.rows('SELECT sleep(0.2) AS slept')
+      made = 1
+      return 'done'
+    })
+    await begun.opened
+    t.equal(await other.together(async () => made), 1)
+    t.equal(await alone, 'done')
+    await t.rejects(
+      one.alone(async () => Promise.reject(new Error('it failed'))),
+      /it failed/
+    )
+    t.equal(await other.together(async () => 'goes on'), 'goes on')
+  })
+  await t.test('a pass whose lock is lost says so before it is made known', async (t) => {
+    await t.rejects(
+      one.together(async (check) => {
+        await server.kill()
+        await check()
+      })
+    )
+  })
+  await t.test('without PostgreSQL passes go on, unless an exchange is announced; nobody is alone', async (t) => {
+    t.equal(await one.together(async (check) => check().then(() => 'made')), 'made')
+    await t.rejects(
+      one.alone(async () => undefined),
+      /PostgreSQL cannot be reached/
+    )
+    await announceExchange(
+      chdb.control,
+      ['title'],
+      async () => undefined,
+      () =>
+        t.rejects(
+          one.together((check) => check()),
+          /made again/
+        )
+    )
+    await one.together((check) => check())
+  })
+})
+
+async function openTables(t: Test) {
+  const chdb = await openChdb({ path: join(t.testdir({}), 'tables') })
+  t.teardown(() => chdb.close())
+  await migrate(chdb.control)
+  return chdb
+}
+
+function latch() {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}

@@ -1,0 +1,322 @@
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { openChdb } from '@gamenet/engines'
+import { RebuildPlan, RebuildStatus, SwapReport, VerifyReport } from '@gamenet/projector'
+import { instantOf } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { z } from 'zod'
+import { runProgram } from '../src/commands/program.js'
+import { Status } from '../src/operator/operations.js'
+import { ask } from './service/ask.js'
+import { type Environment, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
+
+/*
+ * A real service with counts and boards, its projections rebuilt through the command line, while its answers are asked for
+ * all the time.
+ */
+
+const TITLES = ['4d530064', '55530036']
+const FIRST_MS = Date.UTC(2020, 0, 1)
+const COUNTS = 3000
+const MINUTE_MS = 60_000
+const BOARD_ENTRIES = 100
+const BOARDS = [1, 2]
+const DAY = 'from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z'
+const PATHS = [
+  ...TITLES.map((titleId) => `/api/title/${titleId}/online-users/history?${DAY}&resolution=raw`),
+  `/api/network-stats/top-games?from=2020-01-01T00:00:00Z&to=2020-01-03T00:00:00Z`,
+  ...BOARDS.map((board) => `/api/game/${TITLES[0]}/leaderboards/${board}`),
+  '/api/player/Player%207',
+  '/api/leaderboard-changes?after=start&limit=500'
+]
+
+const onlineAt = (title: number, minute: number) => ((minute + 1) * 7919 * (title + 1)) % 97
+
+/** Runs one command as the shell would, in this process. */
+async function gamenet(environment: Environment, args: readonly string[]) {
+  const [output, errors] = [new PassThrough(), new PassThrough()]
+  const [stdout, stderr] = [textOf(output), textOf(errors)]
+  const code = await runProgram({
+    args,
+    environment,
+    output: output as unknown as WriteStream,
+    errors: errors as unknown as WriteStream
+  })
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+function textOf(stream: PassThrough): () => string {
+  const chunks: string[] = []
+  stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk))
+  return () => chunks.join('')
+}
+
+/** What a command prints with --json; it must end with `code`. */
+async function told<Told>(
+  t: Test,
+  environment: Environment,
+  schema: z.ZodType<Told>,
+  args: readonly string[],
+  code = 0
+): Promise<Told> {
+  const done = await gamenet(environment, ['rebuild', ...args, '--json'])
+  t.equal(done.code, code, `rebuild ${args.join(' ')} ends with ${code}: ${done.stderr}`)
+  return schema.parse(JSON.parse(done.stdout))
+}
+
+async function refused(t: Test, environment: Environment, args: readonly string[], code: number, sentence: RegExp) {
+  const done = await gamenet(environment, ['rebuild', ...args])
+  t.equal(done.code, code, `rebuild ${args.join(' ')} ends with ${code}`)
+  t.match(done.stderr, sentence)
+  t.notMatch(done.stderr, /\n\s+at /, 'no stack')
+}
+
+/** Asks for everything again and again until it is told to stop; what was not as it was at first. */
+function askAllTheTime(apiUrl: string, first: ReadonlyMap<string, string>) {
+  const faults: string[] = []
+  const tags = new Map<string, string>()
+  let asked = 0
+  let isOn = true
+  const loop = async (path: string) => {
+    while (isOn) {
+      const held = tags.get(path)
+      const answer = await fetch(apiUrl + path, { headers: held === undefined ? {} : { 'If-None-Match': held } })
+      const text = await answer.text()
+      asked += 1
+      const isAsBefore = answer.status === 304 || (answer.status === 200 && text === first.get(path))
+      if (!isAsBefore) faults.push(`${path}: ${answer.status} ${text.slice(0, 200)}`)
+      tags.set(path, answer.headers.get('etag') ?? '')
+    }
+  }
+  const loops = PATHS.map(loop)
+  return async () => {
+    isOn = false
+    await Promise.all(loops)
+    return { faults, asked }
+  }
+}
+
+async function answersOf(apiUrl: string): Promise<Map<string, string>> {
+  const answers = new Map<string, string>()
+  for (const path of PATHS) {
+    const { status, text } = await ask(apiUrl + path)
+    if (status !== 200) throw new Error(`${path}: ${status} ${text}`)
+    answers.set(path, text)
+  }
+  return answers
+}
+
+async function importAll(t: Test, environment: Environment, directory: string): Promise<void> {
+  const counts = TITLES.flatMap((titleId, title) =>
+    Array.from(
+      { length: COUNTS },
+      (_, minute) => `${titleId},${instantOf(FIRST_MS + minute * MINUTE_MS)},${onlineAt(title, minute)}`
+    )
+  )
+  const boards = BOARDS.map((leaderboardId) => ({
+    titleId: TITLES[0],
+    leaderboardId,
+    name: `Board ${leaderboardId}`,
+    observedAt: instantOf(FIRST_MS)
+  }))
+  const entries = BOARDS.flatMap((leaderboardId) =>
+    Array.from({ length: BOARD_ENTRIES }, (_, n) => ({
+      titleId: TITLES[0],
+      leaderboardId,
+      playerName: `Player ${(n * 7) % BOARD_ENTRIES}`,
+      changeType: 'new',
+      rank: n + 1,
+      rating: String(10_000 - n),
+      changedAt: instantOf(FIRST_MS + n * 1000)
+    }))
+  )
+  const files: [topic: string, file: string, lines: readonly unknown[]][] = [
+    ['title-count', 'counts.csv', ['titleId,observedAt,online', ...counts]],
+    ['leaderboard', 'boards.ndjson', boards.map((row) => JSON.stringify(row))],
+    ['leaderboard-entry', 'entries.ndjson', entries.map((row) => JSON.stringify(row))]
+  ]
+  for (const [topic, file, lines] of files) {
+    await writeFile(join(directory, file), `${lines.join('\n')}\n`)
+    const done = await gamenet(environment, ['import', topic, join(directory, file), '--json'])
+    t.equal(done.code, 0, `${topic} is imported: ${done.stderr}`)
+  }
+}
+
+test('a projection is rebuilt beside the one that serves, compared, and takes its place', async (t) => {
+  const directory = t.testdir({})
+  const environment: Environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    SCRAPE_MATCHES_SECONDS: '0',
+    SCRAPE_BOARDS_SECONDS: '0',
+    SCRAPE_PLAYERS_SECONDS: '0'
+  }
+  let service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  await importAll(t, environment, directory)
+  const first = await answersOf(urlOf(service))
+  const commands = { t, environment }
+
+  await t.test('while answers are asked for all the time', async (t) => {
+    const stopAsking = askAllTheTime(urlOf(service), first)
+    await swapsAndGoesBack({ ...commands, t })
+    const { faults, asked } = await stopAsking()
+    t.same(faults, [], `none of ${asked} answers failed or was another one`)
+    t.same(await answersOf(urlOf(service)), first)
+  })
+  await t.test('what cannot be done is told in a sentence and an exit code', (t) => refuses({ ...commands, t }))
+  await t.test('it goes on whatever becomes of the command', (t) => outlivesItsCommand({ ...commands, t }))
+  await t.test('it is held over a restart, and goes on or is ended when asked', async (t) => {
+    await hold({ ...commands, t })
+    t.equal(await service.stop(), 0)
+    await spoil(join(directory, 'data', 'tables'))
+    service = await startGamenet(environment)
+    await goesOnAndIsEnded({ ...commands, t })
+  })
+  await t.test('differences are shown row by row, and hold up the swap unless they are accepted', async (t) => {
+    t.strictNotSame(await answersOf(urlOf(service)), first, 'an answer is wrong')
+    await showsDifferences({ ...commands, t })
+    t.same(await answersOf(urlOf(service)), first, 'and is right again')
+  })
+  await t.test('without a service it is filled to its end by the command', async (t) => {
+    t.equal(await service.stop(), 0)
+    const filled = await told(t, environment, RebuildStatus, ['start', 'network-count'])
+    t.equal(filled.state, 'filled')
+    t.match(await told(t, environment, VerifyReport, ['verify', 'network-count']), { isEqual: true })
+  })
+})
+
+function urlOf({ apiUrl }: Running): string {
+  if (apiUrl === null) throw new Error('the service has no public address')
+  return apiUrl
+}
+
+type Commands = { readonly t: Test; readonly environment: Environment }
+
+async function swapsAndGoesBack({ t, environment }: Commands): Promise<void> {
+  for (const projection of ['title-count', 'leaderboard-history']) {
+    const plan = await told(t, environment, RebuildPlan, ['plan', projection])
+    t.same(plan.obstacles, [])
+    t.ok(plan.unit.length > 1, 'what reads its tables is rebuilt with it')
+    const filled = await told(t, environment, RebuildStatus, ['start', projection, '--follow'])
+    t.match(filled, { projection, state: 'filled', progress: { done: plan.events, total: plan.events } })
+    await refused(t, environment, ['swap', projection], 1, /was not verified/)
+    const report = await told(t, environment, VerifyReport, ['verify', projection])
+    t.match(report, { isEqual: true, differences: [] })
+    t.ok(report.tables.some(({ liveRows }) => liveRows > 0))
+    t.match(await told(t, environment, SwapReport, ['swap', projection]), { id: filled.id })
+    t.match(await told(t, environment, SwapReport, ['rollback', projection]), { id: filled.id })
+    await refused(t, environment, ['rollback', projection], 1, /There are no old tables of/)
+  }
+  const [newest] = await told(t, environment, z.array(RebuildStatus), ['status'])
+  t.match(newest, { projection: 'leaderboard-history', state: 'rolled-back' })
+}
+
+async function refuses({ t, environment }: Commands): Promise<void> {
+  const future = instantOf(Date.now() + 86_400_000)
+  for (const [args, code, sentence] of [
+    [['start', 'title-cuont'], 2, /There is no projection "title-cuont"; there are .*title-count/],
+    [['status', 'title-cuont'], 2, /There is no projection "title-cuont"; there are .*title-count/],
+    [['plan'], 2, /missing required argument/],
+    [['mend', 'title-count'], 2, /unknown command/],
+    [['start', 'title-count', '--until', future], 2, /future/],
+    [['start', 'title-count', '--until', '99999999'], 2, /future/],
+    [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],
+    [['resume', 'title-count'], 1, /There is no rebuild of title-count under way/],
+    [['pause', 'title-count'], 1, /There is no rebuild of title-count under way/],
+    [['drop', 'title-count'], 1, /There are no old tables of title-count/]
+  ] as const) {
+    await refused(t, environment, args, code, sentence)
+  }
+  const inspected = await told(t, environment, RebuildStatus, ['start', 'title-count', '--until', '1000', '--follow'])
+  t.match(inspected, { state: 'filled', until: '1000' })
+  await told(t, environment, VerifyReport, ['verify', 'title-count'], 1)
+  await refused(t, environment, ['swap', 'title-count', '--accept-differences'], 1, /inspection/)
+  t.match(await told(t, environment, RebuildStatus, ['cancel', 'title-count']), { state: 'cancelled' })
+}
+
+async function outlivesItsCommand({ t, environment }: Commands): Promise<void> {
+  const child = spawnGamenet(environment, ['rebuild', 'start', 'leaderboard-history', '--follow'])
+  if (child.stderr === null) throw new Error('the command was to have a standard error')
+  const [said] = await once(child.stderr.setEncoding('utf8'), 'data')
+  t.match(said, /goes on in the service/)
+  const ended = once(child, 'close')
+  child.kill('SIGKILL')
+  await ended
+  const filled = await untilFilled(t, environment, 'leaderboard-history')
+  await refused(t, environment, ['start', 'leaderboard-history'], 1, /Rebuild \d+ of leaderboard-history is filled/)
+  await refused(t, environment, ['start', 'player-entry'], 1, /Rebuild \d+ of leaderboard-history is filled/)
+  const status = Status.parse(JSON.parse((await gamenet(environment, ['status', '--json'])).stdout))
+  t.match(
+    status.rebuilds.find(({ id }) => id === filled.id),
+    { projection: 'leaderboard-history', state: 'filled' }
+  )
+  t.match(
+    (await gamenet(environment, ['status'])).stdout,
+    /REBUILD +PROJECTION .*\n\d+ +leaderboard-history +filled +100 %/
+  )
+  await told(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
+}
+
+async function untilFilled(t: Test, environment: Environment, projection: string): Promise<RebuildStatus> {
+  for (;;) {
+    const [newest] = await told(t, environment, z.array(RebuildStatus), ['status', projection])
+    if (newest?.state === 'filled') return newest
+    if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
+  }
+}
+
+/** Small tables are filled in a moment; one that was filled before it could be held is begun again. */
+async function hold({ t, environment }: Commands): Promise<void> {
+  for (;;) {
+    await told(t, environment, RebuildStatus, ['start', 'leaderboard-history'])
+    const done = await gamenet(environment, ['rebuild', 'pause', 'leaderboard-history', '--json'])
+    if (done.code === 0) {
+      t.match(JSON.parse(done.stdout), { state: 'paused' })
+      return
+    }
+    t.match(done.stderr, /is filled and cannot be paused/)
+    await told(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
+  }
+}
+
+async function goesOnAndIsEnded({ t, environment }: Commands): Promise<void> {
+  const [held] = await told(t, environment, z.array(RebuildStatus), ['status', 'leaderboard-history'])
+  t.match(held, { state: 'paused' })
+  t.match(await told(t, environment, RebuildStatus, ['resume', 'leaderboard-history', '--follow']), { state: 'filled' })
+  t.match(await told(t, environment, VerifyReport, ['verify', 'leaderboard-history']), { isEqual: true })
+  t.match(await told(t, environment, SwapReport, ['swap', 'leaderboard-history']), { id: held?.id })
+  t.match(await told(t, environment, RebuildStatus, ['drop', 'leaderboard-history']), { state: 'dropped' })
+  await refused(t, environment, ['rollback', 'leaderboard-history'], 1, /There are no old tables of/)
+}
+
+/** Puts a count into the tables that no event says. */
+async function spoil(path: string): Promise<void> {
+  const tables = await openChdb({ path })
+  await tables.control.execute(
+    `INSERT INTO title_count (title_id, ts, online, sessions, lobby_players, position)
+     SELECT c.title_id, c.ts, 4242, c.sessions, c.lobby_players, 18446744073709551615 FROM title_count AS c FINAL
+     WHERE c.title_id = {title: String} AND c.ts = fromUnixTimestamp64Milli({at: Int64}, 'UTC')`,
+    { title: TITLES[0], at: FIRST_MS + 5 * MINUTE_MS }
+  )
+  await tables.close()
+}
+
+async function showsDifferences({ t, environment }: Commands): Promise<void> {
+  await told(t, environment, RebuildStatus, ['start', 'title-count', '--follow'])
+  const verified = await gamenet(environment, ['rebuild', 'verify', 'title-count'])
+  t.equal(verified.code, 1, verified.stderr)
+  t.match(verified.stdout, /title_count +6000 +6000 +1 of \d+ +1\n/)
+  t.match(
+    verified.stdout,
+    /title_count title_id "4d530064", ts "2020-01-01 00:05:00.000"\n +online +old 4242 +new \d+\n/
+  )
+  t.match(verified.stdout, /made by the events at \d+\/\d+\/\d+\n/)
+  await refused(t, environment, ['swap', 'title-count'], 1, /differs from the tables that serve in 1 rows/)
+  await told(t, environment, SwapReport, ['swap', 'title-count', '--accept-differences'])
+}

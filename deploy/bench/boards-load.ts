@@ -1,16 +1,15 @@
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { diffBoard, publish } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector } from '@gamenet/projector'
+import { migrate } from '@gamenet/projector'
 import { instantOf, leaderboardEntryTopic, leaderboardTopic } from '@gamenet/schemas'
-import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type LogChoice, type OpenLog, openLog } from '../src/service/log.js'
 import { serveTables } from './api-on-tables.js'
 import { randomness } from './count-files.js'
 import { figure, type Measurement, scaled } from './measurement.js'
+import { projectorOn } from './projector-on.js'
 
 /*
  * Boards that nothing is known of, from the value that the parser gives to the answer of the API: compared, published one
@@ -23,8 +22,6 @@ const BOARDS_A_TITLE = 20
 const PLAYERS = 200_000
 const FIRST_MS = Date.UTC(2026, 0, 1)
 const LEAST = 50_000
-/** As the service gives its reading thread. */
-const READING_YOUNG_HEAP_MB = 96
 const SCRAPED = { source: '/scrape/boards' }
 
 type Page = Parameters<typeof diffBoard>[0]['page']
@@ -73,27 +70,6 @@ export const boardsLoad: Measurement = {
       await tables.close()
     }
   }
-}
-
-function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {
-  return createProjector({
-    tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
-    startReading: async () => {
-      const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), {
-        workerData: choice,
-        resourceLimits: { maxYoungGenerationSizeMb: READING_YOUNG_HEAP_MB }
-      })
-      const ended = new Promise<void>((resolve, reject) => {
-        worker.on('error', reject)
-        worker.on('exit', () => resolve())
-      })
-      return { port: worker, ended, close: async () => void (await worker.terminate()) }
-    },
-    sealKeys: async () => new Map(),
-    registry,
-    logger: pino({ level: 'warn' }, pino.destination(2)),
-    onChange: () => undefined
-  })
 }
 
 /** As visits do: a title's list with its first board, then each board's entries in one append. */

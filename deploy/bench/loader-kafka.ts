@@ -8,6 +8,7 @@ import { createProjector, migrate, projections } from '@gamenet/projector'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
+import type { LoaderWorkerData } from '../src/service/loader-worker.js'
 import { type LogChoice, openLog } from '../src/service/log.js'
 import { randomness } from './count-files.js'
 import { CannotMeasure, figure, type Measurement, quantile, scaled } from './measurement.js'
@@ -99,7 +100,9 @@ async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: numbe
     sealKeys: async () => new Map(),
     tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
     startReading: async () => {
-      const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), { workerData: choice })
+      const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), {
+        workerData: { choice, only: undefined } satisfies LoaderWorkerData
+      })
       const ended = new Promise<void>((resolve, reject) => {
         worker.on('error', reject)
         worker.on('exit', () => resolve())

@@ -11,6 +11,8 @@ import type { Measurement } from './measurement.js'
 import { profile } from './profile.js'
 import { rating } from './rating.js'
 import { ratingToTable } from './rating-to-table.js'
+import { rebuild } from './rebuild.js'
+import { rebuildApi } from './rebuild-api.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
@@ -35,6 +37,8 @@ export const measurements: readonly Measurement[] = [
   achievement,
   rating,
   ratingToTable,
+  rebuild,
+  rebuildApi,
   repeatedAnswer,
   notModified,
   flood,

@@ -64,7 +64,12 @@ function linesOf(status: Status): string[] {
     '',
     ...table([
       ['PROJECTION', 'STATE', 'LAG', 'REASON'],
-      ...status.projections.map((row) => [row.projection, row.state, `${row.lagEvents}`, row.reason ?? ''])
+      ...status.projections.map((row) => [
+        row.projection,
+        row.isOutdated === true ? `${row.state}, outdated` : row.state,
+        `${row.lagEvents}`,
+        row.reason ?? ''
+      ])
     ]),
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(

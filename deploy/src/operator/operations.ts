@@ -71,7 +71,14 @@ export const Status = z.object({
   /** Messages that could not be read and wait for a decision, by topic; topics without one are absent. */
   parked: z.record(z.string(), z.int()),
   projections: z.array(
-    z.object({ projection: z.string(), state: z.string(), lagEvents: z.int(), reason: z.string().nullable() })
+    z.object({
+      projection: z.string(),
+      state: z.string(),
+      /** Its table was made by other statements than the program's; null where another process knows. */
+      isOutdated: z.boolean().nullable(),
+      lagEvents: z.int(),
+      reason: z.string().nullable()
+    })
   ),
   /** Those that are under way or have tables left; none where another process projects. */
   rebuilds: z.array(RebuildStatus),

@@ -246,6 +246,7 @@ async function progressOf({
       projections: progress.projections.map(({ projection, lag }) => ({
         projection,
         state: 'elsewhere',
+        isOutdated: null,
         lagEvents: lag,
         reason: null
       })),
@@ -259,9 +260,10 @@ async function progressOf({
     parked: Object.fromEntries(
       status.topics.filter(({ parked }) => parked > 0).map(({ topic, parked }) => [topic, parked])
     ),
-    projections: status.projections.map(({ projection, state, lag, reason }) => ({
+    projections: status.projections.map(({ projection, state, isOutdated, lag, reason }) => ({
       projection,
       state,
+      isOutdated,
       lagEvents: lag,
       reason
     })),

@@ -1,0 +1,213 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { migrate, type Projector, projections } from '@gamenet/projector'
+import { Registry } from 'prom-client'
+import { type LogChoice, openLog } from '../src/service/log.js'
+import { type Conditions, figure, type Measurement, type Result, scaled } from './measurement.js'
+import { projectorOn } from './projector-on.js'
+
+/*
+ * Event tables that the engine itself makes, and two ways to fill the read tables of them: a rebuild, and the same statements as
+ * bare SQL, each over everything at once, on the same connection.
+ */
+
+const COUNT_EVENTS = 20_000_000
+const BOARD_EVENTS = 2_000_000
+const TITLES = 200
+const ENTRIES = 1000
+const FIRST_MS = Date.UTC(2025, 0, 1)
+const LOOK_MS = 50
+const COUNTS_A_SECOND = 1_000_000
+
+const COUNTS_SQL = `
+  INSERT INTO event_title_count (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
+  SELECT 0, 0, n.number, '/bench', '', fromUnixTimestamp64Milli(toInt64({first: Int64} + intDiv(n.number, ${TITLES}) * 60000), 'UTC'),
+    lower(hex(toUInt32(1297285120 + n.number % ${TITLES}))), sipHash64(n.number) % 150, NULL, NULL
+  FROM numbers({from: UInt64}, {count: UInt64}) AS n`
+
+/** Boards of a thousand entries, all of them new at first, each then improved again and again. */
+const ENTRIES_SQL = `
+  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+    player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
+  SELECT 0, 0, n.number, '/bench', '', fromUnixTimestamp64Milli(toInt64({first: Int64} + n.number * 10), 'UTC'),
+    lower(hex(toUInt32(1297285120 + intDiv(n.number % {boards: UInt64}, 20)))), n.number % {boards: UInt64},
+    concat('Player ', toString(intDiv(n.number, {boards: UInt64}) % ${ENTRIES})) AS name, lower(name), 1,
+    if(n.number < {boards: UInt64} * ${ENTRIES}, 'new', 'updated'), toString(2147483647 - made_ms), made_ms, NULL,
+    toInt64(made_ms) * 65536 + intDiv(n.number, {boards: UInt64}) % ${ENTRIES}, 1, ''
+  FROM (
+    SELECT s.number AS number,
+      toUInt32(60000 + (intDiv(s.number, {boards: UInt64}) % ${ENTRIES}) * 37 + sipHash64(s.number) % 30000) AS made_ms
+    FROM numbers({from: UInt64}, {count: UInt64}) AS s) AS n`
+
+/** What SQL can say of boards: the entries with their ranks, and the same by player. Changes and records it cannot. */
+const BOARDS_SQL = [
+  `INSERT INTO bare_leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+     time_ms, stated_rank, ord, step, details, ts, version)
+   SELECT l.title_id, l.leaderboard_id, l.player, l.occurrence, l.player_key, false,
+     sum(l.step) OVER board AS rank, row_number() OVER board AS place,
+     l.rating, l.time_ms, l.stated_rank, l.ord, l.step, l.details, l.ts, l.position
+   FROM (
+     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
+       any(h.player_key) AS player_key, max(h.offset) AS position,
+       argMax((h.rating, h.time_ms, h.stated_rank, h.ord, h.step, h.details, h.ts, h.is_gone), (h.ts, h.offset)) AS state,
+       state.1 AS rating, state.2 AS time_ms, state.3 AS stated_rank, state.4 AS ord, state.5 AS step, state.6 AS details,
+       state.7 AS ts
+     FROM bare_leaderboard_history AS h FINAL
+     GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
+     HAVING NOT state.8) AS l
+   WINDOW board AS (PARTITION BY l.title_id, l.leaderboard_id ORDER BY l.ord ROWS UNBOUNDED PRECEDING)`,
+  bareStatement('player-entry')
+]
+
+/** Rebuilds as fast as the engine, or nearly so. */
+export const rebuild: Measurement = {
+  name: 'rebuild',
+  claim: 'a rebuild fills tables at the speed of bare SQL, or nearly so',
+  async run(conditions) {
+    const { directory, scale } = conditions
+    const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(directory, 'log-')), epoch: 0 }
+    const log = await openLog(choice, 'bench')
+    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+    await migrate(tables.control)
+    const counts = scaled(COUNT_EVENTS, scale, 200_000)
+    const entries = scaled(BOARD_EVENTS, scale, 50_000)
+    await makeEvents(conditions, tables, { counts, entries })
+    const projector = projectorOn(tables, choice, new Registry())
+    try {
+      projector.start()
+      const needs = { conditions, tables, projector }
+      return [
+        await measured(needs, {
+          what: 'title_count and its rollups',
+          projection: 'title-count',
+          bare: ['title-count', 'title-count-hour', 'title-count-day'].map(bareStatement),
+          events: counts,
+          share: 0.8,
+          least: COUNTS_A_SECOND
+        }),
+        await measured(needs, {
+          what: 'boards and history',
+          projection: 'leaderboard-history',
+          bare: [bareStatement('leaderboard-history'), ...BOARDS_SQL],
+          events: entries,
+          share: 0.7
+        })
+      ].flat()
+    } finally {
+      await projector.stop()
+      await log.close()
+      await tables.close()
+    }
+  }
+}
+
+type Made = { readonly counts: number; readonly entries: number }
+
+async function makeEvents({ note }: Conditions, { rebuild, control }: ClickHouse, { counts, entries }: Made) {
+  note(`making ${figure(counts)} counts and ${figure(entries)} changes of boards`)
+  const boards = Math.max(1, Math.round(entries / ENTRIES / 10))
+  const part = 2_000_000
+  for (let from = 0; from < counts; from += part) {
+    await rebuild.execute(COUNTS_SQL, { first: FIRST_MS, from, count: Math.min(part, counts - from) })
+  }
+  for (let from = 0; from < entries; from += part) {
+    await rebuild.execute(ENTRIES_SQL, { first: FIRST_MS, from, count: Math.min(part, entries - from), boards })
+  }
+  // As if the live projections had taken all of it.
+  const reached: [topic: string, next: number][] = [
+    ['title-count', counts],
+    ['leaderboard-entry', entries]
+  ]
+  const lines = reached.flatMap(([topic, next]) => [
+    JSON.stringify([`load:${topic}`, 0, 0, next]),
+    ...projections
+      .filter(({ from }) => from.name === topic)
+      .map(({ name }) => JSON.stringify([`project:${name}`, 0, 0, next]))
+  ])
+  await control.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], Buffer.from(`${lines.join('\n')}\n`))
+}
+
+type Asked = {
+  readonly what: string
+  readonly projection: string
+  readonly bare: readonly string[]
+  readonly events: number
+  /** Of the bare SQL's speed. */
+  readonly share: number
+  readonly least?: number
+}
+
+async function measured(
+  needs: { readonly conditions: Conditions; readonly tables: ClickHouse; readonly projector: Projector },
+  { what, projection, bare, events, share, least }: Asked
+): Promise<Result[]> {
+  const { conditions, tables, projector } = needs
+  const bareTables = bare.map((sql) => /INTO (\w+)/.exec(sql)?.[1] ?? '')
+  conditions.note(`${what}: bare SQL`)
+  for (const table of bareTables) {
+    await tables.control.execute(`CREATE TABLE ${table} AS ${table.replace(/^bare_/, '')}`)
+  }
+  const bareBegun = performance.now()
+  for (const sql of bare) await tables.rebuild.execute(sql)
+  const bareSeconds = (performance.now() - bareBegun) / 1000
+  for (const table of bareTables) await tables.control.execute(`DROP TABLE ${table}`)
+  conditions.note(`${what}: rebuild`)
+  await projector.rebuilds.start(projection)
+  const begun = performance.now()
+  const halves: number[] = []
+  for (;;) {
+    const status = (await projector.rebuilds.list()).find((each) => each.projection === projection)
+    if (status?.state === 'failed') throw new Error(`the rebuild of ${projection} failed: ${status.reason}`)
+    if (status?.state === 'filled') break
+    const { done = 0, total = 0, etaSeconds = null } = status?.progress ?? {}
+    if (halves.length === 0 && 2 * done >= total && etaSeconds !== null) {
+      halves.push((performance.now() - begun) / 1000 + etaSeconds)
+    }
+    await wait(LOOK_MS)
+  }
+  const seconds = (performance.now() - begun) / 1000
+  await projector.rebuilds.cancel(projection)
+  const [estimate] = halves
+  return [
+    {
+      what: `${what}, events a second`,
+      measured: events / seconds,
+      unit: '/s',
+      baseline: { what: 'bare SQL', measured: events / bareSeconds },
+      reach: { bound: 'at least', value: share, of: 'ratio' },
+      detail: `${figure(events)} events in ${figure(seconds)} s`
+    },
+    ...(least === undefined
+      ? []
+      : [
+          {
+            what: `${what}, as a figure`,
+            measured: events / seconds,
+            unit: '/s',
+            reach: { bound: 'at least' as const, value: least, of: 'measured' as const }
+          }
+        ]),
+    ...(estimate === undefined
+      ? []
+      : [
+          {
+            what: `${what}: error of the time told at half time`,
+            measured: (100 * Math.abs(estimate - seconds)) / seconds,
+            unit: '%',
+            reach: { bound: 'at most' as const, value: 25, of: 'measured' as const }
+          }
+        ])
+  ]
+}
+
+/** A projection's own statement over all events, among tables of their own. */
+function bareStatement(name: string): string {
+  const projection = projections.find((each) => each.name === name)
+  if (projection === undefined || projection.form === 'fold') throw new Error(`${name} is no statement`)
+  const select = projection.select
+    .replaceAll('{range}', 'true')
+    .replaceAll(/\b(FROM|JOIN) (?!event_)([a-z_]+)/g, '$1 bare_$2')
+  return `INSERT INTO bare_${projection.into} (${projection.columns.join(', ')}) ${select}`
+}

@@ -5,7 +5,8 @@ import { FailureError } from './config.js'
 
 /*
  * The directory of the embedded engines belongs to one process. `service.json` names that process and where its
- * operator port listens; `format.json` names the layout, so that an older program refuses a newer directory.
+ * operator port listens; `format.json` names the layout and the versions that wrote it, so that an older program refuses
+ * a newer directory. What schema the engines are at stands in the engines themselves.
  */
 
 /** Rises when an older program could no longer read what this one writes. */
@@ -17,7 +18,17 @@ export const OWNER_FILE = 'service.json'
 export const RESTORING_FILE = 'restoring.json'
 
 const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
-const Format = z.object({ format: z.int(), engine: z.string() })
+/** Of a newer program, it may hold other things too. */
+const Format = z.object({
+  format: z.int(),
+  /** Version of the program that used the directory last. */
+  program: z.string().optional(),
+  /** Versions of its embedded engines, by name. */
+  engines: z.record(z.string(), z.string()).catch({})
+})
+
+/** What uses a data directory. */
+export type Versions = { readonly program: string; readonly engines: Readonly<Record<string, string>> }
 
 export type DataDirectory = {
   readonly path: string
@@ -31,17 +42,16 @@ export type DataDirectory = {
 /**
  * Takes a data directory for this process, making it where it does not exist.
  * Throws a {@link FailureError} when it is in use, cannot be written, or is of a newer program.
- * @param engine name and version of the embedded engine, kept for those who look into the directory
  */
 export async function takeDataDirectory(
   directory: string,
-  engine: string,
+  versions: Versions,
   purpose: 'run' | 'restore' = 'run'
 ): Promise<DataDirectory> {
   const path = resolve(directory)
   await mkdirWritable(path)
   if (purpose !== 'restore') await refuseHalfRestored(path)
-  await checkFormat(path, engine)
+  await checkFormat(path, versions)
   const ownerFile = join(path, OWNER_FILE)
   const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null as string | null }
   await claim(path, ownerFile, me)
@@ -99,21 +109,47 @@ async function mkdirSteps(path: string): Promise<void> {
   await mkdir(path)
 }
 
-async function checkFormat(path: string, engine: string): Promise<void> {
+async function checkFormat(path: string, versions: Versions): Promise<void> {
   const file = join(path, 'format.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  // A crash can leave a file that was made and not written yet; nothing else is in the directory then.
-  if (text === undefined || text === '') return await writeWhole(file, JSON.stringify({ format: DATA_FORMAT, engine }))
+  // A crash can have left a file that was made and not written yet; nothing else is in the directory then.
+  if (text !== undefined && text !== '') refuseNewer(path, formatOf(path, file, text), versions)
+  const written = JSON.stringify({ format: DATA_FORMAT, ...versions })
+  if (text === written) return
+  // Written before the engines are opened, which may leave at once what older ones cannot read.
+  await writeWhole(file, written)
+}
+
+function formatOf(path: string, file: string, text: string): z.infer<typeof Format> {
   const found = Format.safeParse(parseJson(text))
-  if (!found.success)
+  if (found.success) return found.data
+  throw new FailureError(
+    `${file} cannot be read; the data directory ${path} is not one of this service, or it is damaged.`
+  )
+}
+
+function refuseNewer(path: string, found: z.infer<typeof Format>, { program, engines }: Versions): void {
+  const wayOut = 'Start the newer program, or give this one another DATA_DIR.'
+  const writer = `Gamenet Stats ${found.program ?? 'of a newer version'}`
+  if (found.format > DATA_FORMAT) {
     throw new FailureError(
-      `${file} cannot be read; the data directory ${path} is not one of this service, or it is damaged.`
-    )
-  if (found.data.format > DATA_FORMAT) {
-    throw new FailureError(
-      `The data directory ${path} has format ${found.data.format}; this program knows formats up to ${DATA_FORMAT}. Run the newer program that wrote it.`
+      `The data directory ${path} has format ${found.format}, written by ${writer}; this program, ${program}, knows formats up to ${DATA_FORMAT}. ${wayOut}`
     )
   }
+  for (const [engine, version] of Object.entries(engines)) {
+    const written = found.engines[engine]
+    if (written === undefined || !isNewer(written, version)) continue
+    throw new FailureError(
+      `The data directory ${path} was written by ${engine} ${written} of ${writer}; this program, ${program}, has ${engine} ${version}, which may not read it. ${wayOut}`
+    )
+  }
+}
+
+/** By their first two numbers: what differs in the third reads the same files. */
+function isNewer(version: string, than: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [thanMajor = 0, thanMinor = 0] = than.split('.').map(Number)
+  return major > thanMajor || (major === thanMajor && minor > thanMinor)
 }
 
 /** A crash leaves the whole text, or what was there before. */

@@ -23,7 +23,7 @@ export { type LoaderWorkerOptions, runLoaderWorker } from './loader/read-log.js'
 export { SEAL_KEYS_KEPT_MS, type SealKeys } from './loader/seal-keys.js'
 export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
-export { type Migration, migrate, readMigrations } from './migrate.js'
+export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'
 export {
   dropAllParked,
   dropParked,

@@ -19,11 +19,15 @@ const SCHEMA_MIGRATION = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(applied_at) ORDER BY name`
 
+/** The tables were made by a newer program. */
+export class NewerTables extends Error {}
+
 /**
  * Brings the tables to the newest schema and gives the names of the migrations that it applied. ClickHouse has no
  * transaction over DDL: a crash inside a file leaves it unrecorded, and the next run repeats it from its first
  * statement, which is why each statement must be one that may run twice (`IF NOT EXISTS`, `IF EXISTS`).
- * Rejects when an applied file was changed, or when the tables know migrations that this program does not.
+ * Rejects when an applied file was changed, and with {@link NewerTables} when the tables know migrations that this program
+ * does not.
  */
 export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
@@ -83,8 +87,9 @@ function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonl
   const known = new Set(wanted.map((migration) => migration.name))
   const unknown = [...applied.keys()].filter((name) => !known.has(name)).sort()
   if (unknown.length === 0) return
-  throw new Error(
+  throw new NewerTables(
     `The tables were made by a newer program: they have the migrations ${unknown.join(', ')}, and this program ` +
-      `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or use another data directory.`
+      `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or give this one ` +
+      'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded).'
   )
 }

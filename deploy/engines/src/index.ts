@@ -9,7 +9,7 @@ export {
   type ReadOptions
 } from './clickhouse/clickhouse.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
-export { migratePostgres, newestMigration } from './postgres/migrate.js'
+export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'

@@ -60,3 +60,34 @@ test('too few threads are told, enough are not', async (t) => {
   await open(4)
   t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 11/])
 })
+
+test('beyond the memory of the whole engine a statement is refused as busy, and the engine serves on', async (t) => {
+  const MIB = 1024 * 1024
+  const readers = { seconds: 60, memoryBytes: 8192 * MIB, threads: 1 }
+  const clickhouse = await openChdb({
+    path: join(t.testdir(), 'clickhouse'),
+    memoryBytes: 256 * MIB,
+    limits: { readers }
+  })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  const greedy = () => clickhouse.readers.rows('SELECT length(groupArray(n.number)) AS n FROM numbers(1000000000) AS n')
+  for (let round = 0; round < 3; round += 1) {
+    await t.rejects(greedy(), { code: 'engine_busy', status: 503 })
+    await clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode(`[${round}]\n`))
+  }
+  t.same(await clickhouse.readers.rows('SELECT count() AS n FROM kept'), [{ n: '3' }])
+})
+
+test('the engine keeps no tables of its own doings: nothing but ours grows in its directory', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const clickhouse = await openChdb({ path })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  await t.rejects(clickhouse.readers.rows('SELECT nothing_of_that_name'))
+  await clickhouse.control.execute('SYSTEM FLUSH LOGS')
+  const tables = await clickhouse.control.rows(
+    `SELECT t.database AS database, t.name AS name FROM system.tables AS t WHERE notEmpty(t.data_paths)`
+  )
+  t.same(tables, [{ database: 'default', name: 'kept' }])
+})

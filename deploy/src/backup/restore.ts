@@ -5,6 +5,7 @@ import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
 import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../forgetting/ledger-file.js'
+import { VERSIONS } from '../service/version.js'
 import { refuseLowDisk } from './backup.js'
 import { copyFiles } from './copy.js'
 import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from './manifest.js'
@@ -45,7 +46,7 @@ export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
   await refuseFilled(path)
   await mkdir(path, { recursive: true })
   await refuseLowDisk(path, manifest.bytes)
-  const directory = await takeDataDirectory(path, 'chdb', 'restore')
+  const directory = await takeDataDirectory(path, VERSIONS, 'restore')
   try {
     await writeFile(directory.part(RESTORING_FILE), `${backup}\n`)
     await empty(path)

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Config, UsageError } from '../config.js'
+import { diskLines } from '../disk/disk.js'
 import { SETTLED_SECONDS_MAX, type SettledReport, type Status } from '../operator/operations.js'
 import { requireData, withOperations } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
@@ -81,6 +82,8 @@ function linesOf(status: Status): string[] {
     ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
       ? []
       : ['', `Loading stands still: ${status.trouble}`]),
+    '',
+    ...diskLines(status.disk),
     ...status.background.map(
       (work) =>
         `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`

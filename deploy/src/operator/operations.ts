@@ -1,5 +1,6 @@
 import { RebuildStatus, type Rebuilds } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
+import { DiskStatus } from '../disk/disk.js'
 import type { BackupProgress, BackupReport } from './backups.js'
 import type { ParkedOperations } from './parked.js'
 
@@ -96,6 +97,7 @@ export const Status = z.object({
     .nullable(),
   /** Why loading stands still, or null. */
   trouble: z.string().nullable(),
+  disk: DiskStatus,
   /** Work that goes on in the background, such as the demo's history. */
   background: z.array(z.object({ name: z.string(), done: z.int(), total: z.int() }))
 })

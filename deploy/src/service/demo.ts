@@ -33,7 +33,7 @@ type FillNeeds = {
   readonly apiUrl: string
   /** Absolute path of a file beside what the engines keep. */
   readonly fileNamed: (name: string) => string
-  readonly beforeEachPart: () => Promise<void>
+  readonly beforeEachPart: (signal: AbortSignal) => Promise<void>
 }
 
 /**
@@ -86,7 +86,7 @@ function historyFilling({
       journal: historyJournalFile(fileNamed('demo-history.json')),
       append: (topic, events, source) => publish(log, topic, events, { source }, people),
       // The first scrape comes first, and each part is readable before the next is made.
-      pause: beforeEachPart,
+      pause: () => beforeEachPart(signal),
       onProgress: ({ events, total }) => {
         progress = { name: 'demo history', done: events, total }
       },

@@ -12,10 +12,13 @@ import { endLeases } from '@gamenet/ingest'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
+import { type Disk, openDisk } from '../disk/disk.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { logChoiceOf } from './log-choice.js'
+import { orNewer } from './newer.js'
 import { Parts } from './parts.js'
 import { isSpoolKnown } from './spool.js'
+import { VERSIONS } from './version.js'
 
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */
 export type Engines = {
@@ -25,6 +28,8 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
+  /** Whether the data directory's disks have room; asked by whoever is about to write much. */
+  readonly disk: Disk
   /** Where it was asked for: a command does without, until it is asked to do something that needs it. */
   readonly postgres: Postgres | undefined
   /** The write side at its newest schema, opened now unless it is open. */
@@ -59,7 +64,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
     )
-    const directory = needsDirectory || withDirectory ? await takeDataDirectory(config.DATA_DIR, 'chdb') : undefined
+    const directory = needsDirectory || withDirectory ? await takeDataDirectory(config.DATA_DIR, VERSIONS) : undefined
     if (directory !== undefined) {
       parts.add(directory, () => directory.release())
       // What a killed process left half received, or half copied.
@@ -71,7 +76,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
     const migrated = once(async () => {
       const opened = await openWrites()
-      await migratePostgres(opened)
+      await orNewer(migratePostgres(opened))
       if (config.POSTGRES_URL === undefined) await endLeases(opened)
     })
     const writes = async () => {
@@ -79,7 +84,9 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       return await openWrites()
     }
     const migrateWrites = async () =>
-      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
+      writesPath === undefined && config.POSTGRES_URL === undefined
+        ? []
+        : await orNewer(migratePostgres(await openWrites()))
     // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
@@ -88,27 +95,23 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const log = opened(await openLog(logChoice, role, { onAway }))
     const clickhouse = opened(
       config.CLICKHOUSE_URL === undefined
-        ? await openChdb({ path: part('tables'), warn: options.warn, threadPoolSize: options.threadPoolSize })
+        ? await openChdb({
+            path: part('tables'),
+            warn: options.warn,
+            threadPoolSize: options.threadPoolSize,
+            ...(config.CLICKHOUSE_MEMORY_BYTES === undefined ? {} : { memoryBytes: config.CLICKHOUSE_MEMORY_BYTES })
+          })
         : openClickHouseServer({ url: config.CLICKHOUSE_URL })
     )
     const postgres = await writing
+    const disk = opened(await diskOf(config, directory, clickhouse, postgres, options.warn))
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    return {
-      directory,
-      isEmbedded,
-      log,
-      logChoice,
-      clickhouse,
-      postgres,
-      writes,
-      migrateWrites,
-      names,
-      close: () => parts.close()
-    }
+    const engines = { directory, isEmbedded, log, logChoice, clickhouse, disk, postgres, writes, migrateWrites, names }
+    return { ...engines, close: () => parts.close() }
   } catch (error) {
     // What is still opening is closed too.
     await writing?.catch(() => undefined)
@@ -124,6 +127,37 @@ async function openWriteSide(config: Config, dir: string | undefined): Promise<P
   throw new UsageError(
     'This needs the write side, which processes that share their log and tables have together. Set POSTGRES_URL.'
   )
+}
+
+/** Servers have disks of their own; of these, what the service takes is told at most. */
+function diskOf(
+  config: Config,
+  directory: DataDirectory | undefined,
+  clickhouse: ClickHouse,
+  postgres: Postgres | undefined,
+  warn: (sentence: string) => void
+): Promise<Disk> {
+  const where = (server: unknown, name: string) => (server === undefined ? directory?.part(name) : undefined)
+  const directories = {
+    log: where(config.KAFKA_BROKERS, 'log'),
+    tables: where(config.CLICKHOUSE_URL, 'tables'),
+    writes: where(config.POSTGRES_URL, 'writes')
+  }
+  const onMerges = (statement: string) => async () => {
+    if (directories.tables !== undefined) await clickhouse.control.execute(statement)
+  }
+  return openDisk({
+    directory: directory?.path,
+    directories,
+    samplesFile: directory?.part('disk.json'),
+    usedOf: { log: directories.log, tables: clickhouse.control, writes: directories.writes ?? postgres },
+    guard: {
+      freeMinBytes: config.DISK_FREE_MIN_BYTES,
+      stopMerges: onMerges('SYSTEM STOP MERGES'),
+      startMerges: onMerges('SYSTEM START MERGES'),
+      warn
+    }
+  })
 }
 
 /** Does the work at the first call; one that failed is done again at the next. */

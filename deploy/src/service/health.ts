@@ -1,5 +1,6 @@
 import type { DataVersions, Readiness } from '@gamenet/api'
 import { Gauge, type Registry } from 'prom-client'
+import { addDiskMetrics } from '../disk/disk-metrics.js'
 import type { Engines } from './engines.js'
 
 /** Longer than a query that waits its turn, shorter than what probes usually allow. */
@@ -57,8 +58,9 @@ async function faultOf(check: Promise<unknown>): Promise<string | undefined> {
   }
 }
 
-/** The engine's queues, as gauges that are read when metrics are asked for. */
+/** The engine's queues and disks, as gauges that are read when metrics are asked for. */
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
+  addDiskMetrics(registry, engines.disk)
   const waiting = new Gauge({
     name: 'gamenet_engine_waiting_statements',
     help: 'Statements that wait for a connection to ClickHouse, by lane',

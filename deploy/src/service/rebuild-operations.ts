@@ -6,12 +6,13 @@ import {
   type Rebuilds
 } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
+import type { DiskGuard } from '../disk/disk-guard.js'
 
 /** None in a process that does not project. */
 type Rebuilding = Pick<Projector, 'rebuilds'> | undefined
 
-/** Rebuilds as operators ask for them: what is refused is a sentence with an exit code. */
-export function rebuildOperations(projector: Rebuilding): Rebuilds {
+/** Rebuilds as operators ask for them: what is refused is a sentence with an exit code. None is filled on a low disk. */
+export function rebuildOperations(projector: Rebuilding, disk: Pick<DiskGuard, 'requireRoom'>): Rebuilds {
   const rebuilds = projector?.rebuilds
   const asked = async <Answer>(ask: (rebuilds: Rebuilds) => Promise<Answer>): Promise<Answer> => {
     if (rebuilds === undefined) {
@@ -26,10 +27,16 @@ export function rebuildOperations(projector: Rebuilding): Rebuilds {
   }
   return {
     plan: (projection) => asked((all) => all.plan(projection)),
-    start: (projection, options) => asked((all) => all.start(projection, options)),
+    start: async (projection, options) => {
+      await disk.requireRoom(0, `The rebuild of ${projection}`)
+      return await asked((all) => all.start(projection, options))
+    },
     list: () => asked((all) => all.list()),
     pause: (projection) => asked((all) => all.pause(projection)),
-    resume: (projection) => asked((all) => all.resume(projection)),
+    resume: async (projection) => {
+      await disk.requireRoom(0, `The rebuild of ${projection}`)
+      return await asked((all) => all.resume(projection))
+    },
     cancel: (projection) => asked((all) => all.cancel(projection)),
     verify: (projection) => asked((all) => all.verify(projection)),
     swap: (projection, options) => asked((all) => all.swap(projection, options)),

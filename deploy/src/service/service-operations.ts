@@ -18,6 +18,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import type { Disk } from '../disk/disk.js'
 import { finishForgettings, forget } from '../forgetting/forget.js'
 import { readLedger } from '../forgetting/ledger.js'
 import type {
@@ -119,7 +120,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
       imports: () => importRuns(needs.engines),
       retractImport: (importId, onProgress) =>
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
-      rebuilds: rebuildOperations(needs.projector),
+      rebuilds: rebuildOperations(needs.projector, needs.engines.disk),
       ...gapOperations(needs.engines, trackedWithLog),
       parked: { ...parked, retry: (choice, onProgress) => tracked(parked.retry(choice, onProgress)) },
       migrate: async () => [
@@ -129,7 +130,13 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
       ]
     },
     cutOff: {
-      forgettings: () => tracked(forgetNeeds(all, () => undefined).then(finishForgettings)),
+      forgettings: () =>
+        tracked(
+          needs.engines.disk
+            .whenRoom(all.signal)
+            .then(() => forgetNeeds(all, () => undefined))
+            .then(finishForgettings)
+        ),
       retractions: () => tracked(finishRetractions(retracting(all)))
     },
     stop: async () => {
@@ -176,6 +183,8 @@ async function forgetNeeds(
 ): Promise<Parameters<typeof forget>[0]> {
   const { engines, onChange, signal } = needs
   const settledTopics = async (names: readonly string[]) => {
+    // What comes next is deleting rows, which waits for ever while nothing is merged.
+    await engines.disk.requireRoom(0, 'Deleting the rows of a user')
     const targets = await headsOf(needs, names)
     const { settled: isSettled, behind } = await settled(needs, FORGET_SETTLED_MS, targets)
     if (!isSettled)
@@ -274,10 +283,11 @@ async function progressOf({
 
 async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
   const { engines, ingest, demo } = needs
-  const [runs, progress, rebuilds] = await Promise.all([
+  const [runs, progress, rebuilds, disk] = await Promise.all([
     newestRuns(engines),
     progressOf(needs),
-    leftOf(needs.projector)
+    leftOf(needs.projector),
+    engines.disk.status()
   ])
   return {
     version: VERSION,
@@ -290,6 +300,7 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
     ...progress,
     spool: needs.spooling?.status() ?? null,
     rebuilds,
+    disk,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
   }
 }
@@ -351,11 +362,15 @@ async function runImport(
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict } = request
   let importing: string | undefined
+  const { disk } = needs.engines
+  const room = () => disk.requireRoom(0, `The import of ${file}`)
   try {
+    await room()
+    const input = withRoom(content, disk)
     const result = await importInWorker(
-      { topic, input: content, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
+      { topic, input, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
       {
-        log: needs.engines.log,
+        log: { append: (name, messages) => room().then(() => needs.engines.log.append(name, messages)) },
         people: needs.people,
         known: async (importId) => {
           const known = await knownImport(needs, importId)
@@ -381,6 +396,14 @@ async function runImport(
     throw error
   } finally {
     if (importing !== undefined) needs.importing.delete(importing)
+  }
+}
+
+/** An upload is kept before it is imported, so that it ends when the disk gets low. */
+async function* withRoom(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    if (disk.isLow()) await disk.requireRoom(0, 'The upload')
+    yield chunk
   }
 }
 

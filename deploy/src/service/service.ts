@@ -17,6 +17,7 @@ import { openExchanges, type ServiceExchanges } from './exchanges.js'
 import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
 import type { LoaderWorkerData } from './loader-worker.js'
+import { orNewer } from './newer.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
 import { sharedPasses } from './passes.js'
@@ -140,7 +141,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
 
 /** The names of the migrations that were applied. */
 async function prepareTables(engines: Engines, role: Role, logger: Logger): Promise<string[]> {
-  const applied = await migrate(engines.clickhouse.control)
+  const applied = await orNewer(migrate(engines.clickhouse.control))
   await forgetAgain(engines, role, logger)
   return applied
 }
@@ -400,7 +401,7 @@ function publicUrl(config: Config): string {
 
 function fillDemo({
   demo,
-  engines: { directory, log },
+  engines: { directory, disk, log },
   people,
   projector,
   apiUrl,
@@ -414,7 +415,10 @@ function fillDemo({
   readonly parts: Parts
 }): void {
   if (directory === undefined || apiUrl === null) return
-  const beforeEachPart = () => projector.settled()
+  const beforeEachPart = async (signal: AbortSignal) => {
+    await disk.whenRoom(signal)
+    await projector.settled()
+  }
   // Ended before the API, at which users of the demo act.
   parts.add(demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart }), (end) => end())
 }

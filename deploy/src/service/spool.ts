@@ -8,6 +8,7 @@ import { takeDataDirectory } from '../data-directory.js'
 import type { Engines } from './engines.js'
 import type { Parts } from './parts.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
+import { VERSIONS } from './version.js'
 
 /** Of processes that scrape; an embedded log is never away. */
 function hasSpool(config: Config, role: string): boolean {
@@ -45,7 +46,7 @@ export async function openSpoolingLog(needs: {
   const { config, role, engines, registry, logger, parts } = needs
   if (!hasSpool(config, role)) return undefined
   try {
-    const directory = await takeDataDirectory(directoryOf(config), 'lmdb')
+    const directory = await takeDataDirectory(directoryOf(config), VERSIONS)
     parts.add(directory, () => directory.release())
     const spool = openSpool({ path: directory.path, bytesMax: config.SPOOL_BYTES_MAX })
     return parts.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())

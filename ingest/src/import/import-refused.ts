@@ -15,7 +15,7 @@ export class ImportCutOff extends Error {
   readonly published: number
 
   constructor(file: string, counts: { readonly rowsRead: number; readonly published: number }, cause: unknown) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
+    const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, '')
     super(
       `The import of ${file} was cut off when ${counts.rowsRead} rows had been read: ${reason}. ` +
         'What was published stays; run the same import again to go on',

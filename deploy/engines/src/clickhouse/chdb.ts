@@ -19,7 +19,7 @@ export type ChdbOptions = {
   readonly queueMax?: number
   /** Limits of single lanes instead of the usual ones. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
-  /** What the whole engine may hold in memory, in bytes. */
+  /** What the whole engine may hold in memory, in bytes; half of what this process may have, up to 3 GiB, unless given. */
   readonly memoryBytes?: number
   /** The number of libuv's threads (`UV_THREADPOOL_SIZE`), which run the statements. */
   readonly threadPoolSize?: number
@@ -48,7 +48,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   checkDirectory(options.path)
   const sessions: CleanSession[] = []
   const open = (): Connection => {
-    const session = openSession(options.path, options.memoryBytes ?? Math.min(MEMORY_BYTES_MAX, totalmem() / 2))
+    const session = openSession(options.path, options.memoryBytes ?? usualMemoryBytes())
     sessions.push(session)
     return connectionOf(session)
   }
@@ -102,6 +102,12 @@ const settlesWithin = async (work: Promise<unknown>, ms: number): Promise<boolea
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** A container may have far less than its machine; where it has no limit, Node says so with an enormous one, or 0. */
+const usualMemoryBytes = (): number => {
+  const limit = process.constrainedMemory()
+  return Math.min(MEMORY_BYTES_MAX, Math.min(totalmem(), limit > 0 ? limit : totalmem()) / 2)
 }
 
 const warnOfFewThreads = (options: ChdbOptions, sessions: number): void => {
@@ -160,7 +166,7 @@ const openFailure = (path: string, text: string): string => {
   return `ClickHouse does not open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
 }
 
-/** Settings of the embedded server, in the form of its command line. It keeps no log tables, and writes no log. */
+/** Settings of the embedded server, in the form of its command line. It keeps no tables of its own doings, and writes no log. */
 const connectionArgs = (memoryBytes: number): string[] => [
   '--async_load_databases=0',
   '--async_load_system_database=0',

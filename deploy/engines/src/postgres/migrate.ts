@@ -7,11 +7,14 @@ const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 /** Any number will do, as long as nothing else of the database locks it. */
 const LOCK = 7_203_114
 
+/** The database was made by a newer program. */
+export class NewerDatabase extends Error {}
+
 /**
  * Brings the write side to the newest schema: all of `migrations/NNNN.do.noun.sql` that were not applied yet, in one
  * transaction, one process at a time.
  * @returns the names of those that were applied
- * @throws when an applied file was changed, or when the database was made by a newer program
+ * @throws when an applied file was changed, or a {@link NewerDatabase}
  */
 export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS): Promise<string[]> =>
   postgres.transaction(async (transaction) => {
@@ -26,9 +29,9 @@ export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS)
     const wanted = await postgrator.getMaxVersion()
     const found = await postgrator.getDatabaseVersion()
     if (found > wanted) {
-      throw new Error(
+      throw new NewerDatabase(
         `The PostgreSQL database was made by a newer program: it has migration ${found}, and this program knows up to ` +
-          `${wanted}. Start the newer program, or use another database.`
+          `${wanted}. Start the newer program, or give this one another database (POSTGRES_URL, or DATA_DIR where it is embedded).`
       )
     }
     return (await postgrator.migrate()).map(({ filename }) => filename.replace(/^.*[\\/]|\.sql$/g, ''))

@@ -1,0 +1,168 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { FailureError } from '../config.js'
+import { bytesText } from './bytes.js'
+import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
+
+const GIB = 1024 ** 3
+/** Unless told otherwise so much stays free; on a small disk a twentieth of it. */
+const FREE_MIN_BYTES = GIB
+const FREE_MIN_SHARE = 0.05
+/** There is room again when a quarter more is free than must be, so that it does not go on and off by turns. */
+const ROOM_AGAIN = 1.25
+/** An import writes some 10 MB a second, so that far less than what stays free is written between two looks. */
+const LOOK_MS = 1000
+
+/** Work that was refused because the disk is nearly full. */
+export class LowDisk extends FailureError {}
+
+/** One disk as the guard sees it. */
+export type GuardedDisk = DiskSpace & {
+  /** What must stay free; 0 when nothing must. */
+  readonly freeMinBytes: number
+  readonly isLow: boolean
+}
+
+/**
+ * Keeps a part of the data directory's disks free. Below that, what can wait is not begun (imports, rebuilds, backups,
+ * merges of the embedded ClickHouse), so that scrapes, ratings and the engines' own bookkeeping still find room.
+ */
+export type DiskGuard = {
+  /** As it was a second ago at most. Asked where looking takes too long. */
+  isLow(): boolean
+  /**
+   * Looks now, and throws a {@link LowDisk} when a disk is low or `bytes` more would make it so.
+   * @param what is refused then, as the beginning of a sentence: `The import of counts.csv`
+   */
+  requireRoom(bytes: number, what: string): Promise<void>
+  /** Resolves when no disk is low, at once or later; rejects with the signal's reason. */
+  whenRoom(signal: AbortSignal): Promise<void>
+  /** All disks, looked at now. */
+  look(): Promise<readonly GuardedDisk[]>
+  close(): Promise<void>
+}
+
+export type DiskGuardOptions = {
+  /** Directories whose disks are guarded; with none, nothing is ever low. */
+  readonly paths: readonly string[]
+  /** What must stay free; 0 turns the guard off. Usual: 1 GiB, on small disks a twentieth. */
+  readonly freeMinBytes: number | undefined
+  /** Called at each look while a disk is low: tables that were made meanwhile merge again. */
+  readonly stopMerges: () => Promise<void>
+  readonly startMerges: () => Promise<void>
+  readonly warn: (sentence: string) => void
+  readonly readSpace?: ReadSpace
+  readonly lookMs?: number
+}
+
+/** Looks once before it resolves. */
+export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuard> {
+  const watch = new DiskWatch(options)
+  if (options.paths.length > 0) await watch.start()
+  return {
+    isLow: () => watch.isLow,
+    look: () => watch.look(),
+    requireRoom: async (bytes, what) => {
+      const disks = await watch.look()
+      const full = disks.find(({ isLow, freeBytes, freeMinBytes }) => isLow || freeBytes - bytes < freeMinBytes)
+      if (full === undefined || full.freeMinBytes === 0) return
+      throw new LowDisk(`${what} ${refusalOf(full, bytes)}`)
+    },
+    whenRoom: async (signal) => {
+      while (watch.isLow) {
+        signal.throwIfAborted()
+        await wait(options.lookMs ?? LOOK_MS, undefined, { signal }).catch(() => undefined)
+      }
+    },
+    close: () => watch.close()
+  }
+}
+
+function refusalOf({ path, freeBytes, freeMinBytes }: GuardedDisk, bytes: number): string {
+  const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
+  return (
+    `is refused${needed}: the disk of ${path} has ${bytesText(freeBytes)} free, and ${bytesText(freeMinBytes)} stay free ` +
+    'for what cannot wait (DISK_FREE_MIN_BYTES). Make room and do it again; what was done stays.'
+  )
+}
+
+class DiskWatch {
+  readonly #options: DiskGuardOptions
+  readonly #stopping = new AbortController()
+  /** Paths of the disks that were low at the last look. */
+  #low: ReadonlySet<string> = new Set()
+  #areMergesStopped = false
+  #trouble: string | undefined
+  #watching: Promise<void> = Promise.resolve()
+
+  constructor(options: DiskGuardOptions) {
+    this.#options = options
+  }
+
+  get isLow(): boolean {
+    return this.#low.size > 0
+  }
+
+  async start(): Promise<void> {
+    await this.#round()
+    this.#watching = this.#watch()
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort()
+    await this.#watching
+  }
+
+  async look(): Promise<readonly GuardedDisk[]> {
+    const { paths, freeMinBytes: wanted } = this.#options
+    const spaces = await (this.#options.readSpace ?? readSpace)(paths)
+    const disks = spaces.map((space) => {
+      const freeMinBytes = wanted ?? Math.min(FREE_MIN_BYTES, Math.floor(space.sizeBytes * FREE_MIN_SHARE))
+      const wasLow = this.#low.has(space.path)
+      const isLow = freeMinBytes > 0 && space.freeBytes < freeMinBytes * (wasLow ? ROOM_AGAIN : 1)
+      return { ...space, freeMinBytes, isLow }
+    })
+    this.#tell(disks)
+    this.#low = new Set(disks.filter(({ isLow }) => isLow).map(({ path }) => path))
+    return disks
+  }
+
+  /** Once when a disk gets low, once when it has room again. */
+  #tell(disks: readonly GuardedDisk[]): void {
+    for (const { path, isLow, freeBytes, freeMinBytes } of disks) {
+      if (isLow === this.#low.has(path)) continue
+      const free = `the disk of ${path} has ${bytesText(freeBytes)} free`
+      this.#options.warn(
+        isLow
+          ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables stand still until there is room; everything else goes on.`
+          : `Room again: ${free}. Imports are taken, and tables are merged.`
+      )
+    }
+  }
+
+  async #watch(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await wait(this.#options.lookMs ?? LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      if (!signal.aborted) await this.#round()
+    }
+  }
+
+  /** A look, and merges as it asks for; what fails is told once and done again at the next. */
+  async #round(): Promise<void> {
+    try {
+      await this.look()
+      if (this.isLow) {
+        this.#areMergesStopped = true
+        await this.#options.stopMerges()
+      } else if (this.#areMergesStopped) {
+        await this.#options.startMerges()
+        this.#areMergesStopped = false
+      }
+      this.#trouble = undefined
+    } catch (error) {
+      const trouble = error instanceof Error ? error.message : String(error)
+      if (trouble !== this.#trouble) this.#options.warn(`The free space of the disk cannot be watched: ${trouble}`)
+      this.#trouble = trouble
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { stat, statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+
+/** One file system, under the first of the paths that lie on it. */
+export type DiskSpace = {
+  readonly path: string
+  /** Those of the asked paths that lie on it. */
+  readonly paths: readonly string[]
+  /** What this user may still write. */
+  readonly freeBytes: number
+  readonly sizeBytes: number
+}
+
+/** Gives the file systems on which paths lie, each once; a path that is not there yet lies where its parent does. */
+export type ReadSpace = (paths: readonly string[]) => Promise<DiskSpace[]>
+
+export const readSpace: ReadSpace = async (paths) => {
+  const disks = new Map<number, DiskSpace>()
+  for (const path of paths) {
+    const there = await nearest(path)
+    const disk = disks.get(there.device)
+    if (disk !== undefined) {
+      disks.set(there.device, { ...disk, paths: [...disk.paths, path] })
+      continue
+    }
+    const { bavail, blocks, bsize } = await statfs(there.path)
+    disks.set(there.device, { path, paths: [path], freeBytes: bavail * bsize, sizeBytes: blocks * bsize })
+  }
+  return [...disks.values()]
+}
+
+async function nearest(path: string): Promise<{ path: string; device: number }> {
+  const found = await stat(path).catch(() => undefined)
+  if (found !== undefined) return { path, device: found.dev }
+  const parent = dirname(path)
+  if (parent === path) throw new Error(`There is no ${path} whose free space could be asked for.`)
+  return nearest(parent)
+}

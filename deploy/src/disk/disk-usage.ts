@@ -1,0 +1,59 @@
+import { lstat, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
+import type { Used } from './disk-growth.js'
+
+/** What `stat` counts blocks in, whatever the file system has. */
+const BLOCK_BYTES = 512
+
+/** Where the parts are: a directory of an embedded engine, a server that is asked, or neither. */
+export type UsedOf = {
+  readonly log: string | undefined
+  readonly tables: ClickHouse['control']
+  readonly writes: string | Postgres | undefined
+}
+
+/** What log, tables and write side take. A part that cannot be measured is null. */
+export async function readUsed({ log, tables, writes }: UsedOf): Promise<Used> {
+  const known = (bytes: Promise<number> | undefined) => bytes?.catch(() => null) ?? Promise.resolve(null)
+  const [logBytes, tableBytes, writeBytes] = await Promise.all([
+    known(log === undefined ? undefined : directoryBytes(log)),
+    known(tablesBytes(tables)),
+    known(
+      writes === undefined ? undefined : typeof writes === 'string' ? directoryBytes(writes) : databaseBytes(writes)
+    )
+  ])
+  return { log: logBytes, tables: tableBytes, writes: writeBytes }
+}
+
+/** Parts that were merged into others lie on the disk for some minutes, so they count. */
+async function tablesBytes(tables: ClickHouse['control']): Promise<number> {
+  const [row] = await tables.rows(
+    'SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p WHERE p.database = currentDatabase()'
+  )
+  return Number(row?.bytes)
+}
+
+async function databaseBytes(writes: Postgres): Promise<number> {
+  const [row] = await writes.query<{ bytes: string }>('SELECT pg_database_size(current_database()) AS bytes')
+  return Number(row?.bytes)
+}
+
+/** What the files of a directory take of the disk; files that vanish meanwhile count as gone. */
+async function directoryBytes(path: string): Promise<number> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(unlessGone([]))
+  let bytes = 0
+  for (const entry of entries) {
+    const inside = join(path, entry.name)
+    if (entry.isDirectory()) bytes += await directoryBytes(inside)
+    else bytes += (await lstat(inside).catch(unlessGone({ blocks: 0 }))).blocks * BLOCK_BYTES
+  }
+  return bytes
+}
+
+function unlessGone<Value>(value: Value): (error: unknown) => Value {
+  return (error) => {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value
+    throw error
+  }
+}

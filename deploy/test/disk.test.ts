@@ -1,0 +1,271 @@
+import { execFileSync } from 'node:child_process'
+import { appendFile, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { openChdb } from '@gamenet/engines'
+import fc from 'fast-check'
+import { type Test, test } from 'tap'
+import { type Disk, openDisk } from '../src/disk/disk.js'
+import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
+import { LowDisk } from '../src/disk/disk-guard.js'
+import { Status } from '../src/operator/operations.js'
+import { gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+
+const MB = 1_000_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+test('while a disk is low nothing is merged and nothing large is begun; with room again both go on', async (t) => {
+  const path = join(t.testdir(), 'tables')
+  const clickhouse = await openChdb({ path })
+  t.teardown(() => clickhouse.close())
+  let freeBytes = 200 * MB
+  const told: string[] = []
+  const disk = await openDisk({
+    directory: path,
+    directories: { log: undefined, tables: path, writes: undefined },
+    samplesFile: undefined,
+    usedOf: { log: undefined, tables: clickhouse.control, writes: undefined },
+    guard: {
+      freeMinBytes: 100 * MB,
+      stopMerges: () => clickhouse.control.execute('SYSTEM STOP MERGES'),
+      startMerges: () => clickhouse.control.execute('SYSTEM START MERGES'),
+      warn: (sentence) => told.push(sentence),
+      readSpace: async (paths) => [{ path, paths, freeBytes, sizeBytes: 1000 * MB }],
+      lookMs: 5
+    }
+  })
+  t.teardown(() => disk.close())
+  await clickhouse.control.execute('CREATE TABLE busy (a UInt32) ENGINE = MergeTree ORDER BY a')
+  const parts = async () => {
+    const [row] = await clickhouse.control.rows(
+      `SELECT count() AS parts FROM system.parts AS p WHERE p.table = 'busy' AND p.active`
+    )
+    return Number(row?.parts)
+  }
+  const insert = (n: number) => clickhouse.loader.insert('busy', ['a'], new TextEncoder().encode(`[${n}]\n`))
+
+  await disk.requireRoom(99 * MB, 'A rebuild')
+  await t.rejects(disk.requireRoom(101 * MB, 'A rebuild'), {
+    constructor: LowDisk,
+    message: /^A rebuild is refused and takes 101 MB: the disk of .* has 200 MB free, and 100 MB stay free .* Make room/
+  })
+  t.equal(disk.isLow(), false, 'a refusal is not a low disk')
+  freeBytes = 99 * MB
+  await t.rejects(disk.requireRoom(0, 'The import of x'), { message: /^The import of x is refused: .* has 99 MB free/ })
+  await until(() => disk.isLow())
+  // A merge that was under way is given up; merging by hand says whether merges are stopped already.
+  await until(async () => await refusesMerging(clickhouse))
+  for (let n = 0; n < 40; n += 1) await insert(n)
+  t.equal(await parts(), 40)
+  freeBytes = 120 * MB
+  await t.rejects(disk.requireRoom(0, 'x'), { message: /is refused/ }, 'room for a moment is no room')
+  let isThereRoom = false
+  const waiting = disk.whenRoom(new AbortController().signal).then(() => {
+    isThereRoom = true
+  })
+  t.equal(isThereRoom, false)
+  freeBytes = 126 * MB
+  await waiting
+  await disk.requireRoom(0, 'x')
+  await until(async () => (await parts()) < 40)
+  t.match(told, [/^Low disk: the disk of .* 99 MB free, less than the 100 MB/, /^Room again: .* 126 MB free/])
+  t.equal(told.length, 2, 'once each')
+})
+
+async function refusesMerging(clickhouse: Awaited<ReturnType<typeof openChdb>>): Promise<boolean> {
+  await clickhouse.control.execute('CREATE TABLE IF NOT EXISTS tried (a UInt8) ENGINE = MergeTree ORDER BY a')
+  for (const n of [1, 2]) await clickhouse.loader.insert('tried', ['a'], new TextEncoder().encode(`[${n}]\n`))
+  return await clickhouse.control.execute('OPTIMIZE TABLE tried FINAL').then(
+    () => false,
+    () => true
+  )
+}
+
+test('a disk is watched for as long as its own rules say: none of it, or a twentieth of a small one', async (t) => {
+  const open = async (freeMinBytes: number | undefined, freeBytes: number, sizeBytes: number): Promise<Disk> => {
+    const disk = await openDisk({
+      directory: '/x',
+      directories: { log: '/x/log', tables: undefined, writes: undefined },
+      samplesFile: undefined,
+      usedOf: { log: undefined, tables: NO_TABLES, writes: undefined },
+      guard: {
+        freeMinBytes,
+        stopMerges: async () => {},
+        startMerges: async () => {},
+        warn: () => {},
+        readSpace: async (paths) => [{ path: '/x', paths, freeBytes, sizeBytes }]
+      }
+    })
+    t.teardown(() => disk.close())
+    return disk
+  }
+  for (const [given, free, size, isLow] of [
+    [0, 0, 1000 * MB, false],
+    [undefined, 51 * MB, 1000 * MB, false],
+    [undefined, 49 * MB, 1000 * MB, true],
+    [undefined, 1025 * 1024 ** 2, 1e12, false],
+    [undefined, 1023 * 1024 ** 2, 1e12, true]
+  ] as const) {
+    const disk = await open(given, free, size)
+    t.equal(disk.isLow(), isLow, `${given}, ${free} of ${size}`)
+    await (isLow ? t.rejects(disk.requireRoom(0, 'x'), { message: /is refused/ }) : disk.requireRoom(0, 'x'))
+  }
+  const off = await open(0, 0, 1)
+  await off.requireRoom(1e15, 'x')
+  t.same((await off.status()).used, { log: null, tables: null, writes: null })
+})
+
+const NO_TABLES = { rows: async () => Promise.reject(new Error('away')) } as unknown as Parameters<
+  typeof openDisk
+>[0]['usedOf']['tables']
+
+test('growth is the rate of the last day, and not known in the first hour', async (t) => {
+  const now = Date.UTC(2026, 10, 1)
+  const line = (minutes: readonly number[], perDay: number): Sample[] =>
+    minutes.map((minute) => {
+      const atMs = now - minute * 60_000
+      return { atMs, used: { log: Math.round(1e12 + (perDay * (atMs - now)) / DAY_MS), tables: 5, writes: null } }
+    })
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.integer({ min: 0, max: 1439 }), { minLength: 4, maxLength: 145 }),
+      fc.integer({ min: -1e10, max: 1e10 }),
+      (minutes, perDay) => {
+        const { bytesPerDay, measuredHours } = growthOf(line(minutes, perDay), ['log', 'tables'], now)
+        const span = Math.max(...minutes) - Math.min(...minutes)
+        if (Math.abs(measuredHours - span / 60) > 0.05001) return false
+        if (span < 60) return bytesPerDay === null
+        // Bytes are whole: over an hour that is 24 a day.
+        return bytesPerDay !== null && Math.abs(bytesPerDay - perDay) <= 48
+      }
+    )
+  )
+  const hours = Array.from({ length: 24 }, (_, n) => n * 60)
+  const old = line([1500, 3000], 0).map(({ atMs }) => ({ atMs, used: { log: 9e12, tables: 5, writes: null } }))
+  t.equal(growthOf([...old, ...line(hours, 1000)], ['log'], now).bytesPerDay, 1000, 'of the last day alone')
+  t.equal(growthOf(line(hours, 1000), ['log', 'writes'], now).bytesPerDay, null, 'a part is not known')
+  t.same(growthOf([], ['log'], now), { bytesPerDay: null, measuredHours: 0 })
+  const rate = (bytesPerDay: number | null) => ({ bytesPerDay, measuredHours: 5 })
+  t.equal(daysLeft(100 * MB, rate(40 * MB)), 2.5)
+  t.equal(daysLeft(-5, rate(40 * MB)), 0, 'it is low already')
+  t.equal(daysLeft(100 * MB, rate(null)), null)
+  t.equal(daysLeft(100 * MB, rate(0)), null)
+  t.equal(daysLeft(100 * MB, rate(-7)), null)
+  t.equal(daysLeft(1e12, rate(1)), 36_500)
+})
+
+test('samples of what is used outlive a restart, not a day; a file that cannot be read is begun anew', async (t) => {
+  const file = join(t.testdir({ 'disk.json': '{"half": ' }), 'disk.json')
+  const used = { log: 1, tables: 2, writes: null }
+  const samples = await openSamples(file)
+  t.same(samples.all, [])
+  t.equal(samples.isDue(0), true)
+  for (const atMs of [0, HOUR_MS, 25 * HOUR_MS]) await samples.add({ atMs, used })
+  const again = await openSamples(file)
+  t.same(again.all, [{ atMs: 25 * HOUR_MS, used }])
+  t.equal(again.isDue(25 * HOUR_MS + 60_000), false)
+  t.equal(again.isDue(26 * HOUR_MS), true)
+  t.equal(again.isDue(24 * HOUR_MS), true, 'the clock was set back')
+})
+
+/** A file system of its own that is really small, where this user may mount one; undefined where not. */
+async function smallDisk(t: Test, megabytes: number): Promise<string | undefined> {
+  const path = await mkdtemp(join(tmpdir(), 'gamenet-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'ignore' })
+  } catch {
+    await rm(path, { recursive: true })
+    return undefined
+  }
+  t.teardown(async () => {
+    execFileSync('umount', ['-l', path])
+    await rm(path, { recursive: true })
+  })
+  return path
+}
+
+const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
+
+test('a nearly full disk stops imports with a sentence; with room again they go on where they stopped', async (t) => {
+  const files = t.testdir({ 'one.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
+  const small = await smallDisk(t, 400)
+  if (small === undefined) {
+    t.comment('NO SMALL DISK: this user may not mount one, so that a high DISK_FREE_MIN_BYTES has to do.')
+  }
+  const { bavail, bsize } = await statfs(files)
+  const environment = {
+    ...QUIET,
+    DATA_DIR: join(small ?? files, 'data'),
+    DISK_FREE_MIN_BYTES: String(small === undefined ? 2 * bavail * bsize : 20 * MB)
+  }
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  const rows = 300_000
+  const counts = join(files, 'counts.csv.gz')
+  const importing = () => gamenet(environment, ['import', 'title-count', counts])
+  if (small !== undefined) {
+    await writeFile(counts, gzipSync(countsOf(rows), { level: 1 }))
+    // The upload and some of its events fit, not all of them.
+    await fill(small, 22 * MB + (await stat(counts)).size)
+    const cut = await importing()
+    t.equal(cut.code, 1)
+    t.match(
+      cut.stderr,
+      /was cut off when \d+ rows had been read: .* disk of .* free.* run the same import again to go on/
+    )
+  }
+
+  const refused = await gamenet(environment, ['import', 'network-count', join(files, 'one.csv')])
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /^The import of one\.csv is refused: the disk of .* free .*DISK_FREE_MIN_BYTES\)\. Make room/)
+  t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 1$/m)
+  t.equal(service.stderr().match(/Low disk/g)?.length, 1, 'said once')
+  const { disk } = Status.parse(await gamenetJson(environment, ['status']))
+  t.match(disk.disks, [{ parts: ['log', 'tables', 'writes'], isLow: true, growthBytesPerDay: null, daysLeft: null }])
+  for (const part of ['log', 'tables', 'writes'] as const) t.ok((disk.used[part] ?? 0) > 0, part)
+  const shown = (await gamenet(environment, ['status'])).stdout
+  t.match(shown, /^Disk: log .*B, tables .*B, Postgres .*B$/m)
+  t.match(shown, /free, LOW: below .* imports and merges of tables stand still$/m)
+  t.match(shown, /growth: not known yet; /)
+
+  if (small === undefined) return
+  await rm(join(small, 'ballast'))
+  const done = await importing()
+  t.equal(done.code, 0, done.stderr)
+  t.match(done.stdout, /[1-9]\d* rows were published before/)
+  t.match(done.stdout, new RegExp(`${rows} rows read, ${rows} events published`))
+  t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 0$/m)
+  t.match(service.stderr(), /Room again/)
+})
+
+/** Rows that do not compress to nothing, in time order. */
+function countsOf(rows: number): string {
+  const lines = Array.from({ length: rows }, (_, n) => {
+    const titleId = (0x4d53_0000 + ((n * 7919) % 997)).toString(16)
+    return `${titleId},${new Date(Date.UTC(2020, 0, 1) + Math.floor(n / 997) * 60_000).toISOString()},${(n * 7_368_787) % 99_991}`
+  })
+  return `titleId,observedAt,online\n${lines.join('\n')}\n`
+}
+
+/** Ballast until so many bytes are free. */
+async function fill(path: string, freeBytes: number): Promise<void> {
+  const file = join(path, 'ballast')
+  await writeFile(file, '')
+  for (;;) {
+    const { bavail, bsize } = await statfs(path)
+    const over = bavail * bsize - freeBytes
+    if (over <= 0) return
+    await appendFile(file, Buffer.alloc(Math.min(over, 16 * MB)))
+  }
+}
+
+async function metrics(service: Running): Promise<string> {
+  return await (await fetch(`${service.operatorUrl}/metrics`)).text()
+}
+
+/** Asks again and again; only what never comes takes longer than a moment. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
+}

@@ -1,0 +1,149 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { parse } from 'yaml'
+import { z } from 'zod'
+import { gamenetJson, ROOT, type Running, startGamenet } from './service/gamenet.js'
+
+/*
+ * docs/operators.md is typed in bad hours, so that every command in it is run here against a demo service, in the order
+ * of the page, each once. In a fence, what stands behind ` # ` may say `[exit 1]`, and `[cluster]` where servers are
+ * needed. To add a command: write it there; where it needs something, make that in NEEDS; where it cannot be run, say
+ * why in NOT_RUN. To add an alarm: a rule, and a chapter of its name under "Alarms".
+ */
+
+type World = { readonly service: Running; readonly directory: string }
+
+/** What must be there before a command is run, besides a demo service. */
+const NEEDS: readonly { readonly command: RegExp; make(world: World): Promise<void> }[] = [
+  {
+    command: /npx gamenet backup /,
+    make: ({ directory }) => mkdir(join(directory, 'backups'))
+  },
+  {
+    command: /npx gamenet restore .*--ledger/,
+    make: ({ directory }) => rm(join(directory, 'restored'), { recursive: true })
+  },
+  {
+    command: /^npx gamenet forget LuckyBadger$/,
+    async make({ directory }) {
+      const file = join(directory, 'presence.ndjson')
+      await writeFile(file, '{"username":"LuckyBadger","state":"online","observedAt":"2020-01-01T00:00:00Z"}\n')
+      await gamenetJson({ DATA_DIR: join(directory, 'data') }, ['import', 'presence', file, '--no-wait'])
+    }
+  }
+]
+
+const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] = [
+  { command: /^npx gamenet (start|ingest|projector|api)\b/, reason: 'runs until it is stopped; other tests start it' },
+  {
+    command: /^npx gamenet scrape boards\b/,
+    reason: 'visits hundreds of boards of the demo; the end-to-end tests run it'
+  },
+  { command: /\[cluster\]/, reason: 'needs a service on servers' }
+]
+
+/** Paths that the page names, and where they lie here. */
+const PATHS: readonly { readonly named: string; readonly here: string }[] = [{ named: '/mnt/backups', here: 'backups' }]
+
+/** Metrics of the page and the rules that a service on embedded engines does not have. */
+const OF_CLUSTERS: readonly string[] = [
+  'gamenet_spool_messages',
+  'gamenet_spool_bytes',
+  'gamenet_spool_bytes_max',
+  'gamenet_spool_oldest_seconds',
+  'gamenet_spooled_messages_total',
+  'gamenet_spool_drained_messages_total',
+  'gamenet_spool_refused_messages_total'
+]
+
+const operators = await readFile(new URL('docs/operators.md', ROOT), 'utf8')
+const Rules = z.object({
+  groups: z.array(
+    z.object({
+      name: z.string(),
+      rules: z.array(
+        z.strictObject({
+          alert: z.string().regex(/^Gamenet[A-Z]\w+$/),
+          expr: z.string(),
+          for: z
+            .string()
+            .regex(/^\d+[mh]$/)
+            .optional(),
+          labels: z.strictObject({ severity: z.enum(['critical', 'warning']) }),
+          annotations: z.strictObject({ summary: z.string(), runbook: z.string() })
+        })
+      )
+    })
+  )
+})
+const { groups } = Rules.parse(parse(await readFile(new URL('deploy/alerts/gamenet.rules.yml', ROOT), 'utf8')))
+const rules = groups.flatMap((group) => group.rules)
+
+test('every alert has its chapter in the runbook, and every chapter its alert', async (t) => {
+  const alarms = /^## Alarms\n(.*?)^## /ms.exec(operators)?.[1] ?? ''
+  const chapters = [...alarms.matchAll(/^### ([^\n]*)\n(.*?)(?=^### |(?![\s\S]))/gms)]
+  const names = rules.map(({ alert }) => alert)
+  t.equal(new Set(names).size, names.length, 'each name once')
+  t.same(chapters.map(([, name]) => name).sort(), [...names].sort())
+  for (const [, name = '', chapter = ''] of chapters) t.match(chapter, /^```\n.*npx gamenet/m, `${name}: what to type`)
+  for (const { alert, expr, annotations } of rules) {
+    t.equal(annotations.runbook, `docs/operators.md#${alert.toLowerCase()}`)
+    t.equal(expr.split('(').length, expr.split(')').length, `${alert}: brackets`)
+  }
+})
+
+test('what the runbook says to type works, and what alerts ask for is there', async (t) => {
+  const directory = t.testdir()
+  const service = await startGamenet({ DATA_DIR: join(directory, 'data') })
+  t.teardown(() => service.kill())
+
+  const exposed = await (await fetch(`${service.operatorUrl}/metrics`)).text()
+  const known = new Set([...exposed.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
+  const asked = [
+    ...operators.matchAll(/\bgamenet_\w+/g),
+    ...rules.flatMap(({ expr }) => [...expr.matchAll(/\bgamenet_\w+/g)])
+  ]
+  const missing = new Set(asked.map(([name]) => name.replace(/_(count|sum|bucket)$/, '')))
+  for (const name of [...known, ...OF_CLUSTERS]) missing.delete(name ?? '')
+  t.same([...missing], [], 'metrics that no service has')
+
+  const bin = join(directory, 'bin')
+  await mkdir(bin)
+  const gamenet = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
+  await writeFile(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${gamenet}' "$@"\n`)
+  await chmod(join(bin, 'npx'), 0o755)
+  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: directory, DATA_DIR: join(directory, 'data') }
+  for (const { command, comment } of commandsOf(operators)) {
+    const excused = NOT_RUN.find((exception) => exception.command.test(`${command} ${comment}`))
+    if (excused !== undefined) {
+      t.comment(`${command}: not run here, it ${excused.reason}`)
+      continue
+    }
+    for (const need of NEEDS) if (need.command.test(command)) await need.make({ service, directory })
+    const here = PATHS.reduce((line, path) => line.replaceAll(path.named, join(directory, path.here)), command)
+    const child = spawn('sh', ['-c', here], { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+    const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
+    t.equal(
+      code,
+      Number(/\[exit (\d+)\]/.exec(comment)?.[1] ?? 0),
+      `${command}\n${stdout.slice(-500)}${stderr.slice(-500)}`
+    )
+  }
+  // The directory is removed before what is torn down.
+  await service.kill()
+})
+
+/** The lines of the page's fences that call the program, each once. */
+function commandsOf(page: string): { command: string; comment: string }[] {
+  const lines = [...page.matchAll(/^```\w*\n(.*?)^```$/gms)].flatMap(([, fence = '']) => fence.split('\n'))
+  const commands = lines
+    .filter((line) => /^(\w+=\S+ +)*npx gamenet\b/.test(line))
+    .map((line) => /^(?<command>.*?)(?:\s+# (?<comment>.*))?$/.exec(line)?.groups ?? {})
+    .map(({ command = '', comment = '' }) => ({ command: command.trim(), comment }))
+  return [...new Map(commands.map((each) => [each.command, each])).values()]
+}

@@ -46,7 +46,10 @@ function tablesIn(each: Played): string[] {
 
 /** Rows in any order; numbers as texts, since wide integers come as such; doubled rows count as the engine merges. */
 function textOf(rows: readonly Readonly<Record<string, unknown>>[]): string {
-  return rows.map((row) => JSON.stringify(plain(row))).sort().join('\n')
+  return rows
+    .map((row) => JSON.stringify(plain(row)))
+    .sort()
+    .join('\n')
 }
 
 const MERGED = new Set(['events', 'weight'])

@@ -135,7 +135,8 @@ const textOf = (sql: string) => bound(boardProjection, sql, [{ values: ['', 0], 
 const boardReads: readonly (readonly [Read, string])[] = [
   [weighed, textOf(boardProjection.weigh ?? '')],
   [entriesOf, textOf(boardProjection.reads.entries ?? '')],
-  [recordsOf, textOf(boardProjection.reads.records ?? '')]
+  [recordsOf, textOf(boardProjection.reads.records ?? '')],
+  [goalsOf, textOf(boardProjection.reads.goals ?? '')]
 ]
 
 function weighed(store: Store, boards: Map<string, Board>): Row[] {
@@ -159,7 +160,7 @@ function entriesOf(store: Store, boards: Map<string, Board>): Row[] {
   return [...entries].flatMap(([key, ofBoard]) => {
     const board = boards.get(key)
     const told = [...ofBoard.values()]
-      .map((states) => ({ first: states[0], states: wantedStates(states, board?.sinceMs ?? 0) }))
+      .map((all) => ({ first: all[0], firstMs: firstOf(all), states: wantedStates(all, board?.sinceMs ?? 0) }))
       .filter(({ states }) => states.length > 0)
     if (board === undefined || told.length === 0) return []
     return [
@@ -170,10 +171,17 @@ function entriesOf(store: Store, boards: Map<string, Board>): Row[] {
         players: told.map(({ first }) => first?.player),
         occurrences: told.map(({ first }) => first?.occurrence),
         player_keys: told.map(({ first }) => first?.player_key),
-        states: told.map(({ states }) => states.map(stateTuple))
+        states: told.map(({ states }) => states.map(stateTuple)),
+        first_ms: told.map(({ firstMs }) => firstMs)
       }
     ]
   })
+}
+
+/** When it first stood on the board; 0 when it never did. */
+function firstOf(states: readonly Row[]): number {
+  const there = states.filter(({ is_gone }) => is_gone !== true).map(({ ts }) => Number(ts))
+  return there.length === 0 ? 0 : Math.min(...there)
 }
 
 /** Of an entry that is touched all states; of another what decides: see the statement. */
@@ -204,4 +212,13 @@ function recordsOf(store: Store, boards: Map<string, Board>): Row[] {
     .final('record_history')
     .filter((row) => boards.has(boardOf(row)))
     .map((row) => ({ ...row, version: String(row.version) }))
+}
+
+function goalsOf(store: Store, boards: Map<string, Board>): Row[] {
+  return store
+    .final('rank_reached')
+    .filter((row) => boards.has(boardOf(row)))
+    .map(({ title_id, leaderboard_id, player_keys, goals, reached_at: reached_ms }) => {
+      return { title_id, leaderboard_id, player_keys, goals, reached_ms }
+    })
 }

@@ -28,9 +28,19 @@ export const TABLES: Readonly<Record<string, Definition>> = {
     key: ['recorded_epoch', 'recorded_partition', 'recorded_offset', ...POSITION],
     version: by('version')
   },
+  rank_reached: { key: ['title_id', 'leaderboard_id'], version: by('version') },
   record_history: { key: ['title_id', 'leaderboard_id'], version: by('version') },
   rating: { key: ['user_key', 'rater_key'], version: by('revision') }
 }
 
 /** Columns that hold instants, or lists of them. */
-export const INSTANT_COLUMNS: ReadonlySet<string> = new Set(['observed_at', 'ts', 'hour', 'set_at', 'from_at', 'to_at'])
+export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([
+  'observed_at',
+  'ts',
+  'hour',
+  'set_at',
+  'from_at',
+  'to_at',
+  'reached_at',
+  'first_at'
+])

@@ -78,8 +78,6 @@ export class Store {
 }
 
 /** What a process asks of the tables, over the network. */
-export type SimulatedTables = ReturnType<typeof tablesOver>
-
 export function tablesOver(world: World, store: Store) {
   return {
     execute: (sql: string, parameters: Parameters = {}) =>

@@ -137,6 +137,7 @@ export function createProjector(options: ProjectorOptions): Projector {
       for (const watch of watchers) watch()
     },
     isLoaderBusy: () => loader.isBusy(),
+    isShared,
     ...backoff
   })
   const rebuilds: RebuildOperations = new RebuildOperations({

@@ -26,6 +26,9 @@ const LATE_LOOK_MS = 10_000
 const BUSY_SPACING_MS = 2000
 const BUSY_SPACING_PASSES = 4
 
+/** Readers look for changes up to 60 s, as versions count, below the newest that they know; this is half of it. */
+const OVERLOOKED_VERSIONS = 30_000_000
+
 export type RunnerOptions = {
   readonly tables: Tables
   /** The projections that serve, asked before each pass; one that rejects is tried again. */
@@ -43,6 +46,8 @@ export type RunnerOptions = {
   readonly onPass: () => void
   /** True while a backlog is loaded. */
   readonly isLoaderBusy: () => boolean
+  /** True where other processes work on the same tables. */
+  readonly isShared: boolean
   readonly backoff?: Backoff
 }
 
@@ -125,9 +130,7 @@ export class ProjectionRunner {
 
   /** Makes known that everything of these projections may be different now. For work between passes. */
   async tellAll(projections: readonly string[]): Promise<void> {
-    this.#version ??= await newestVersion(this.#options.tables)
-    const version = this.#nextVersion()
-    await this.#tell(projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
+    await this.#tell((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
     this.#options.onChange()
   }
 
@@ -203,7 +206,8 @@ export class ProjectionRunner {
       const hasMore = await this.#pass()
       this.#trouble = null
       this.#troubles = 0
-      const retries = [...this.#failures.values()].map(({ retryAt }) => retryAt - performance.now())
+      const tried = [...this.#failures].filter(([name]) => !this.#paused.has(name))
+      const retries = tried.map(([, { retryAt }]) => retryAt - performance.now())
       return hasMore ? 0 : Math.max(0, Math.min(POLL_MS, ...retries))
     } catch (error) {
       this.#troubles += 1
@@ -235,7 +239,6 @@ export class ProjectionRunner {
   async #passTogether(check: () => Promise<void>): Promise<boolean> {
     const { tables } = this.#options
     const projections = await this.#options.serving()
-    this.#version ??= await newestVersion(tables)
     const checkpoints = await Checkpoints.read(tables)
     const touched = new Map<string, Promise<Touched>>()
     const pending = (each: Projection) => lagOf(each, checkpoints)
@@ -264,7 +267,11 @@ export class ProjectionRunner {
     await this.#flush(staged, check)
     const hasMoreLate = await this.#takeLate(projections, check)
     this.#checkpoints = checkpoints
-    for (const each of projections) this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
+    for (const each of projections) {
+      this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
+      // What failed here another process may have done.
+      if (this.#failures.has(each.name) && this.#hasNothingToDo(each, checkpoints)) this.#hasSucceeded(each.name)
+    }
     return hasMore || hasMoreLate
   }
 
@@ -316,6 +323,11 @@ export class ProjectionRunner {
     return step
   }
 
+  #hasNothingToDo(projection: Projection, checkpoints: Checkpoints): boolean {
+    const isBehind = this.#rangeOf(projection, checkpoints, 1).length > 0
+    return !isBehind && this.#late.next(projection, new Map()) === undefined
+  }
+
   /** False while a projection is paused, or waits after a failure. */
   #isDue(projection: string): boolean {
     const failure = this.#failures.get(projection)
@@ -357,10 +369,7 @@ export class ProjectionRunner {
     const { tables, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
-      if (changes.length > 0) {
-        const version = this.#nextVersion()
-        await this.#tell(changes.flatMap((step) => changesOf(version, step)))
-      }
+      if (changes.length > 0) await this.#tell((version) => changes.flatMap((step) => changesOf(version, step)))
       // Rows that went into tables which another process has exchanged meanwhile are made once more.
       await check()
       const reached = steps
@@ -378,22 +387,25 @@ export class ProjectionRunner {
       for (const { projection } of steps) this.#fail(projection.name, error)
       throw error
     }
-    for (const { projection } of steps) {
-      this.#failures.delete(projection.name)
-      this.#options.metrics.projectionFailing.set({ projection: projection.name }, 0)
-    }
+    for (const { projection } of steps) this.#hasSucceeded(projection.name)
     if (changes.length > 0) onChange()
   }
 
-  #nextVersion(): number {
-    this.#version = Math.max((this.#version ?? 0) + 1, Date.now() * 1000)
-    return this.#version
-  }
-
-  async #tell(changes: readonly (readonly (number | string)[])[]): Promise<void> {
-    const lines = changes.map((values) => JSON.stringify(values))
-    const body = new TextEncoder().encode(`${lines.join('\n')}\n`)
-    await this.#options.tables.insert('data_change', CHANGE_COLUMNS, body)
+  /**
+   * Tells readers of changes, whose rows are stored, in a version above all that can be seen: an answer that was made of older
+   * rows has a lower one. Where several projectors work, the clock of one may be ahead: another's change that became visible
+   * just before this one, with a version far above, would make readers overlook it, and it is told again above that.
+   */
+  async #tell(changesAt: (version: number) => readonly (readonly (number | string)[])[]): Promise<void> {
+    const { tables, isShared } = this.#options
+    for (;;) {
+      const newest = this.#version === undefined || isShared ? await newestVersion(tables) : this.#version
+      const version = Math.max(newest + 1, Date.now() * 1000)
+      const lines = changesAt(version).map((values) => JSON.stringify(values))
+      await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
+      this.#version = version
+      if (!isShared || (await newestVersion(tables)) <= version + OVERLOOKED_VERSIONS) return
+    }
   }
 
   #rangeOf(projection: Projection, checkpoints: Checkpoints, eventsMax: number): Range {
@@ -402,6 +414,11 @@ export class ProjectionRunner {
       projection.after === undefined ? loadCheckpoint(projection.from.name) : projectionCheckpoint(projection.after)
     const reached = (at: { epoch: number; partition: number }) => checkpoints.next(own, at.epoch, at.partition)
     return rangeBetween(reached, checkpoints.of(before), eventsMax)
+  }
+
+  #hasSucceeded(projection: string): void {
+    this.#failures.delete(projection)
+    this.#options.metrics.projectionFailing.set({ projection }, 0)
   }
 
   #fail(projection: string, error: unknown): void {

@@ -55,13 +55,9 @@ export async function newestVersion(tables: Tables): Promise<number> {
 export function projectorOn(
   tables: { loader: Tables; projections: Tables; rebuild?: Tables },
   reader: LogReader,
-  options: {
-    registry?: Registry
-    onChange?: () => void
-    sealKeys?: ProjectorOptions['sealKeys']
-    projections?: ProjectorOptions['projections']
+  options: Pick<Partial<ProjectorOptions>, 'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'projections'> & {
     /** Whose schemas judge. */
-    topics?: readonly Topic[]
+    readonly topics?: readonly Topic[]
   } = {}
 ): Projector {
   return createProjector({
@@ -73,6 +69,7 @@ export function projectorOn(
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),
+    isShared: options.isShared ?? false,
     backoff: AT_ONCE
   })
 }

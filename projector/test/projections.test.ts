@@ -1,6 +1,7 @@
 import {
   importRunTopic,
   type LogMessage,
+  leaderboardEntryTopic,
   type NetworkCounted,
   networkCountTopic,
   type ScrapeRan,
@@ -14,7 +15,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import type { Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, imported, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { emptyTables, imported, message, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const TITLE = '4d530064'
 const network = (event: NetworkCounted) => message(networkCountTopic, event)
@@ -261,6 +262,91 @@ test('projections', async (t) => {
     t.match(await registry.metrics(), /gamenet_loader_lag_events\{topic="title-count"\} 0/)
     await projector.stop()
     t.same(await control.rows('SELECT h.max AS max FROM title_count_day AS h FINAL'), [{ max: 5 }])
+  })
+
+  await t.test('what failed here and was then done by another process no longer fails here', async (t) => {
+    const projectionTables: Tables = {
+      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      execute: async (sql, parameters) => {
+        if (sql.startsWith('INSERT INTO title_latest')) throw new Error('memory limit')
+        await engine.projections.execute(sql, parameters)
+      }
+    }
+    const log = new MemoryLog()
+    log.append('title-count', [count('20:00:00', 5)])
+    const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log)
+    projector.start()
+    await t.rejects(projector.settled({ standstillMs: 200 }), { message: /memory limit/ })
+    await runToHead(engine, log)
+    await projector.settled()
+    const { projections } = await projector.status()
+    t.match(
+      projections.find(({ projection }) => projection === 'title-latest'),
+      { state: 'running', reason: null, lag: 0 }
+    )
+    await projector.stop()
+  })
+
+  await t.test(
+    'where several projectors work, a change is told above all that is known, whatever their clocks say',
+    async (t) => {
+      const log = new MemoryLog()
+      const projector = projectorOn(engine, log, { isShared: true })
+      projector.start()
+      log.append('title-count', [count('20:00:00', 5)])
+      await projector.settled()
+      const ahead = (Date.now() + 900_000) * 1000
+      const told = `${JSON.stringify([ahead, 'title-count', '4d530064', 0, 1])}\n`
+      const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
+      await control.insert('data_change', columns, new TextEncoder().encode(told))
+      log.append('title-count', [count('20:01:00', 6)])
+      await projector.settled()
+      await projector.stop()
+      t.ok((await newestVersion(control)) > ahead)
+    }
+  )
+
+  await t.test('a fold that read a board before another process went ahead does not win over it', async (t) => {
+    const board = { titleId: TITLE, leaderboardId: 7 }
+    const entry = (playerName: string, time: string, rating: string, order: number) =>
+      message(leaderboardEntryTopic, {
+        ...board,
+        playerName,
+        changeType: 'new',
+        changedAt: `2026-03-14T${time}Z`,
+        rating,
+        order,
+        step: 1
+      })
+    const log = new MemoryLog()
+    log.append('leaderboard-entry', [entry('ann', '20:00:00', '4', 2)])
+    let reads = 0
+    const overtaken: Tables = {
+      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+      json: async (sql, parameters) => {
+        reads += 1
+        if (reads === 2) {
+          log.append('leaderboard-entry', [entry('cy', '20:01:00', '5', 1)])
+          await runToHead(engine, log)
+        }
+        return await engine.projections.json(sql, parameters)
+      }
+    }
+    await runToHead({ loader: engine.loader, projections: overtaken }, log)
+    t.same(
+      await control.rows('SELECT e.player AS player, e.rank AS rank FROM leaderboard_entry AS e FINAL ORDER BY e.rank'),
+      [
+        { player: 'cy', rank: '1' },
+        { player: 'ann', rank: '2' }
+      ]
+    )
+    t.same(await control.rows('SELECT r.players AS players FROM record_history AS r FINAL'), [
+      { players: ['ann', 'cy'] }
+    ])
   })
 
   await t.test('a log that was made anew under its old epoch is found out, not waited for', async (t) => {

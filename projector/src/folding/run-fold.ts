@@ -106,7 +106,8 @@ export function chunksOf(keys: readonly TouchedKey[]): TouchedKey[][] {
   return chunks
 }
 
-function bound({ key }: FoldProjection, sql: string, keys: readonly TouchedKey[]): Statement {
+/** A statement of a fold with its keys bound; its text is the same for any keys. */
+export function bound({ key }: FoldProjection, sql: string, keys: readonly TouchedKey[]): Statement {
   const columns = Object.entries(key)
   const arrays = columns.map(([column, type]) => `{${column}: Array(${type})}`)
   const parameters: Record<string, unknown> = { since_ms: keys.map(({ sinceMs }) => sinceMs) }

@@ -21,7 +21,14 @@ export class KeptSealKeys {
   constructor(ask: (topic: string, people: readonly number[]) => Promise<SealKeys>, now = () => performance.now()) {
     this.#ask = ask
     this.#now = now
-    this.#kept = new LRUCache({ max: KEPT_MAX, ttl: SEAL_KEYS_KEPT_MS, ttlResolution: 0, perf: { now } })
+    this.#kept = new LRUCache({
+      // Given as a size, room is taken as it is used: given as a number of keys, 10 ms and 3 MB at once.
+      maxSize: KEPT_MAX,
+      sizeCalculation: () => 1,
+      ttl: SEAL_KEYS_KEPT_MS,
+      ttlResolution: 0,
+      perf: { now }
+    })
   }
 
   /** The keys of all whom these records, just read, are about. */

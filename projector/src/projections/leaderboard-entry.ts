@@ -42,6 +42,15 @@ export const leaderboardEntry: Projection = {
     WHERE (h.title_id, h.leaderboard_id) IN {keys}
     GROUP BY h.title_id, h.leaderboard_id`,
   reads: {
+    // Before the states: these are then at least as new as the version here, below which the board's rows never go.
+    records: `
+      SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
+        r.ratings AS ratings, r.times_ms AS times_ms,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.set_at) AS set_at,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
+        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
+      FROM record_history AS r FINAL
+      WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
     // One row a board. An entry that is touched comes with its whole history. Of another: nothing when it is gone; when a
     // source told its place, its state and where its rating began; when its measure alone decides, the states since it came.
     entries: `
@@ -68,14 +77,6 @@ export const leaderboardEntry: Projection = {
         GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
         HAVING notEmpty(states)) AS e
       GROUP BY e.title_id, e.leaderboard_id`,
-    records: `
-      SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
-        r.ratings AS ratings, r.times_ms AS times_ms,
-        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.set_at) AS set_at,
-        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
-        arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
-      FROM record_history AS r FINAL
-      WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
     goals: `
       SELECT g.title_id AS title_id, g.leaderboard_id AS leaderboard_id, g.player_keys AS player_keys, g.goals AS goals,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), g.reached_at) AS reached_ms

@@ -1,0 +1,205 @@
+import type { LogReader } from '@gamenet/projector'
+import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
+import { type Life, WORLD } from './virtual-time.js'
+import type { World } from './world.js'
+
+type Partition = { readonly topic: string; readonly partition: number; readonly records: LogRecord[] }
+type Consumption = Parameters<LogReader['consume']>[0]
+
+/** One process that reads. */
+type Member = Consumption & {
+  readonly life: Life
+  readonly failed: (error: unknown) => void
+  /** What it reads, whether the group has given it to another by now or not. */
+  readonly readings: Map<Partition, { isOver: boolean }>
+  /** Of each partition the end of its last reading: one goes on after the other. */
+  readonly ends: Map<Partition, Promise<void>>
+}
+
+/** A member that was heard nothing of for so long is taken for dead. */
+const SESSION_MS = 6000
+/** So long one may go on reading what the group has given to another. */
+const UNAWARE_MS = 4000
+const FETCH_MS = 50
+const BATCH_RECORDS_MAX = 6
+const EPOCH = 0
+
+/**
+ * A log in memory, that promises what the engines do: an append that resolved is there for good, records of a key are in
+ * order, a partition is read by one process of the group, or for a while by two.
+ */
+export class SimulatedLog {
+  /** What the group has committed, as `topic/partition`. */
+  readonly committed = new Map<string, number>()
+  readonly #world: World
+  readonly #partitions: Partition[]
+  readonly #members = new Set<Member>()
+  readonly #owners = new Map<Partition, Member>()
+  /** Those who read and have come to the end. */
+  #waiting: { readonly partition: Partition; readonly life: Life; goOn(): void }[] = []
+
+  constructor(world: World, topics: readonly string[], partitions: number) {
+    this.#world = world
+    this.#partitions = topics.flatMap((topic) =>
+      Array.from({ length: partitions }, (_, partition) => ({ topic, partition, records: [] }))
+    )
+  }
+
+  get partitions(): readonly Partition[] {
+    return this.#partitions
+  }
+
+  append(topic: string, messages: readonly LogMessage[]): Promise<void> {
+    const { chance } = this.#world
+    const put = (share: number) => {
+      const upTo = new Map<Partition, number>()
+      for (const message of messages) {
+        const partition = this.#partitionOf(topic, message.key)
+        // Each partition's part is kept whole or not at all.
+        if (share < 1 && !upTo.has(partition)) upTo.set(partition, chance.happens(share) ? 1 : 0)
+        if (share === 1 || upTo.get(partition) === 1) {
+          partition.records.push({ offset: partition.records.length, ...message })
+          this.#wake(partition)
+        }
+      }
+    }
+    return this.#world.call('log', {
+      what: `append of ${messages.length} to ${topic}: ${messages[0]?.headers.ce_id ?? 'no event'}`,
+      done: () => put(1),
+      torn: () => put(chance.number()),
+      takesRoom: true
+    })
+  }
+
+  extents(topic: string): Promise<readonly PartitionExtent[]> {
+    return this.#world.call('log', { what: `asks extents of ${topic}`, done: () => this.extentsNow(topic) })
+  }
+
+  extentsNow(topic: string): PartitionExtent[] {
+    return this.#partitions
+      .filter((each) => each.topic === topic)
+      .map(({ partition, records }) => ({ epoch: EPOCH, partition, first: 0, next: records.length }))
+  }
+
+  async commit(
+    topic: string,
+    { partition, next }: { readonly partition: number; readonly next: number }
+  ): Promise<void> {
+    await this.#world.call('log', {
+      what: `commits ${topic}/${partition} up to ${next}`,
+      done: () => void this.committed.set(`${topic}/${partition}`, next)
+    })
+  }
+
+  /** As a member of the group, until the signal aborts or something fails. */
+  async consume(consumption: Consumption): Promise<void> {
+    const life = this.#world.time.current
+    await this.#world.call('log', { what: 'joins the group', done: () => undefined })
+    let failed: (error: unknown) => void = () => undefined
+    const failure = new Promise<never>((_, reject) => {
+      failed = reject
+    })
+    const member: Member = { ...consumption, life, failed, readings: new Map(), ends: new Map() }
+    let abort: () => void = () => undefined
+    const aborted = new Promise<void>((resolve) => {
+      abort = resolve
+    })
+    if (consumption.signal.aborted) abort()
+    consumption.signal.addEventListener('abort', abort)
+    this.#members.add(member)
+    this.rebalance()
+    try {
+      await Promise.race([aborted, failure])
+    } finally {
+      consumption.signal.removeEventListener('abort', abort)
+      this.#leave(member)
+    }
+  }
+
+  /** Gives the partitions to those who are there; whoever loses one notices later. */
+  rebalance(): void {
+    const { time, chance } = this.#world
+    const members = [...this.#members]
+    for (const partition of this.#partitions) {
+      const able = members.filter(({ topics }) => topics.includes(partition.topic))
+      const before = this.#owners.get(partition)
+      const owner = able[chance.below(Math.max(1, able.length))]
+      if (owner === before) continue
+      if (before !== undefined) {
+        const reading = before.readings.get(partition)
+        before.readings.delete(partition)
+        time.after(WORLD, chance.below(UNAWARE_MS), () => {
+          if (reading !== undefined) reading.isOver = true
+          this.#wake(partition)
+        })
+      }
+      if (owner === undefined) this.#owners.delete(partition)
+      else {
+        this.#owners.set(partition, owner)
+        const reading = { isOver: false }
+        owner.readings.set(partition, reading)
+        this.#world.note(`is given ${partition.topic}/${partition.partition}`, owner.life)
+        time.after(owner.life, chance.below(20), () => {
+          const end = (owner.ends.get(partition) ?? Promise.resolve()).then(() => this.#read(owner, partition, reading))
+          owner.ends.set(partition, end)
+          end.catch((error: unknown) => owner.failed(error))
+        })
+      }
+    }
+  }
+
+  /** The group notices a death late. */
+  noticeDeath(life: Life): void {
+    for (const member of this.#members) {
+      if (member.life === life)
+        this.#world.time.after(WORLD, this.#world.chance.below(SESSION_MS), () => this.#leave(member))
+    }
+  }
+
+  /** All who read lose their connection. */
+  disconnect(): void {
+    for (const { life, failed } of this.#members) {
+      this.#world.time.after(life, 0, () => failed(new Error('the log has closed the connection')))
+    }
+  }
+
+  #leave(member: Member): void {
+    if (!this.#members.delete(member)) return
+    for (const [partition, reading] of member.readings) {
+      reading.isOver = true
+      this.#wake(partition)
+    }
+    this.rebalance()
+  }
+
+  #wake(partition: Partition): void {
+    const { time, chance } = this.#world
+    const woken = this.#waiting.filter((each) => each.partition === partition)
+    this.#waiting = this.#waiting.filter((each) => each.partition !== partition)
+    for (const { life, goOn } of woken) time.after(life, chance.below(FETCH_MS), goOn)
+  }
+
+  async #read(member: Member, partition: Partition, reading: { readonly isOver: boolean }): Promise<void> {
+    const { time, chance } = this.#world
+    let next = await member.startAt(partition.topic, EPOCH, partition.partition)
+    while (!reading.isOver && !member.signal.aborted) {
+      const records = partition.records.slice(next, next + chance.between(1, BATCH_RECORDS_MAX))
+      if (records.length === 0) {
+        await new Promise<void>((goOn) => this.#waiting.push({ partition, life: member.life, goOn }))
+        continue
+      }
+      await time.pause(member.life, chance.below(this.#world.faults.delayMs + 1))
+      const batch: LogBatch = { topic: partition.topic, epoch: EPOCH, partition: partition.partition, records }
+      await member.deliver(batch)
+      next += records.length
+    }
+  }
+
+  #partitionOf(topic: string, key: string): Partition {
+    const all = this.#partitions.filter((each) => each.topic === topic)
+    const hash = [...key].reduce((sum, character) => Math.imul(sum, 31) + character.charCodeAt(0), 7) >>> 0
+    const found = all[hash % all.length]
+    if (found === undefined) throw new Error(`The simulated log has no topic ${topic}.`)
+    return found
+  }
+}

@@ -1,0 +1,26 @@
+import type { Bug } from './bugs.js'
+import type { SimulatedLog } from './log.js'
+import type { Store } from './store.js'
+import type { Upstream } from './upstream.js'
+import type { World } from './world.js'
+import type { SimulatedPostgres } from './write-side.js'
+
+/** The engines and the world in which processes run. */
+export type Place = {
+  readonly world: World
+  readonly store: Store
+  readonly log: SimulatedLog
+  readonly postgres: SimulatedPostgres
+  readonly upstream: Upstream
+  readonly bug: Bug
+  /** Events that publishing said are in the log for good, as their ids. */
+  readonly acknowledged: Set<string>
+  /** Several processes work on the same tables. */
+  readonly isShared: boolean
+  areReadingsMortal: boolean
+  /** New facts come up. */
+  isLively: boolean
+}
+
+export const TITLE_IDS = ['4d530064', '4d530065'] as const
+export const USERS = ['ann', 'Bob', 'cy'] as const

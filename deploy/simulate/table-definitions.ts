@@ -1,0 +1,46 @@
+import type { Definition } from './replacing-table.js'
+
+const POSITION = ['epoch', 'partition', 'offset'] as const
+const by = (column: string) => (row: Readonly<Record<string, unknown>>) => row[column] as number
+const event: Definition = { key: POSITION }
+
+/** The tables of the migrations that the simulator has, with their sort keys and versions. */
+export const TABLES: Readonly<Record<string, Definition>> = {
+  checkpoint: { key: ['name', 'epoch', 'partition'], version: by('next') },
+  parked_message: { key: ['topic', ...POSITION] },
+  data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
+  event_title: event,
+  event_title_count: event,
+  event_leaderboard: event,
+  event_leaderboard_entry: event,
+  event_rating: event,
+  title_count: { key: ['title_id', 'ts'], version: by('position') },
+  title_count_hour: { key: ['title_id', 'hour'], version: by('position') },
+  title_latest: { key: ['imported', 'title_id'], version: by('version') },
+  leaderboard: { key: ['title_id', 'leaderboard_id', 'ts'], version: by('position') },
+  leaderboard_history: {
+    key: ['title_id', 'leaderboard_id', 'player', 'occurrence', 'ts', 'content'],
+    version: (row) => -(row.position as number)
+  },
+  leaderboard_entry: { key: ['title_id', 'leaderboard_id', 'player', 'occurrence'], version: by('version') },
+  leaderboard_change: { key: ['ts', 'title_id', 'leaderboard_id', ...POSITION], version: by('version') },
+  leaderboard_feed: {
+    key: ['recorded_epoch', 'recorded_partition', 'recorded_offset', ...POSITION],
+    version: by('version')
+  },
+  rank_reached: { key: ['title_id', 'leaderboard_id'], version: by('version') },
+  record_history: { key: ['title_id', 'leaderboard_id'], version: by('version') },
+  rating: { key: ['user_key', 'rater_key'], version: by('revision') }
+}
+
+/** Columns that hold instants, or lists of them. */
+export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([
+  'observed_at',
+  'ts',
+  'hour',
+  'set_at',
+  'from_at',
+  'to_at',
+  'reached_at',
+  'first_at'
+])

@@ -1,0 +1,118 @@
+import { setMaxListeners } from 'node:events'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
+import type * as TimersPromises from 'node:timers/promises'
+import { createClock } from '@sinonjs/fake-timers'
+
+/** Whose turn it is: a process, or a thread of one. What belongs to a life that is over happens to nobody. */
+export type Life = {
+  readonly name: string
+  isOver: boolean
+  /** What its clock is ahead of the world's, ms. */
+  skewMs: number
+}
+
+/** What goes on whoever dies: engines, upstream, the network. */
+export const WORLD: Life = { name: 'world', isOver: false, skewMs: 0 }
+
+export const BEGIN_MS = Date.UTC(2026, 2, 14, 20, 41)
+const TIMERS_MAX = 100_000
+
+/** A builtin's exports, which can be replaced; those that were imported follow. */
+const timersPromises = createRequire(import.meta.url)('node:timers/promises') as {
+  -readonly [Name in keyof typeof TimersPromises]: (typeof TimersPromises)[Name]
+}
+const turnOfLoop = setImmediate
+
+/**
+ * Time that goes from one event to the next at once. Between two events everything that can go on does, and belongs to the
+ * life whose event it was: so each life has its own clock, and dies with all that it waits for.
+ */
+export class VirtualTime {
+  current: Life = WORLD
+  events = 0
+  readonly #clock = createClock(BEGIN_MS, TIMERS_MAX)
+
+  /** Milliseconds since 1970 of a right clock. */
+  get nowMs(): number {
+    return this.#clock.now
+  }
+
+  /** Does `work` as a turn of `life` after so long, unless that is over by then. */
+  after(life: Life, ms: number, work: () => void): ReturnType<typeof this.timer> {
+    return this.timer(life, ms, work)
+  }
+
+  /** Resolves as a turn of `life`; never when it is over. */
+  pause(life: Life, ms: number): Promise<void> {
+    return new Promise((resolve) => this.timer(life, ms, resolve))
+  }
+
+  /** Lives through one event after the other until `isDone`; false when there are none left or the time is up. */
+  async run(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
+    for (;;) {
+      await new Promise((resolve) => turnOfLoop(resolve))
+      if (isDone()) return true
+      if (this.#clock.now >= untilMs || this.#clock.countTimers() === 0) return false
+      this.#clock.next()
+      this.events += 1
+    }
+  }
+
+  private timer(life: Life, ms: number, work: () => void) {
+    return this.#clock.setTimeout(() => {
+      if (life.isOver) return
+      this.current = life
+      work()
+    }, ms)
+  }
+
+  /** Puts this time in the place of the real one, for all that is imported, until the function that it gives is called. */
+  install(): () => void {
+    const real = {
+      setTimeout,
+      clearTimeout,
+      now: Date.now,
+      performanceNow: performance.now,
+      wait: timersPromises.setTimeout
+    }
+    const put = (time: typeof real) => {
+      globalThis.setTimeout = time.setTimeout
+      globalThis.clearTimeout = time.clearTimeout
+      Date.now = time.now
+      performance.now = time.performanceNow
+      timersPromises.setTimeout = time.wait
+      syncBuiltinESMExports()
+    }
+    const later = (work: (...values: unknown[]) => void, ms = 0, ...values: unknown[]) =>
+      this.timer(this.current, ms, () => work(...values))
+    put({
+      setTimeout: later as unknown as typeof setTimeout,
+      clearTimeout: ((id: never) => this.#clock.clearTimeout(id)) as typeof clearTimeout,
+      now: () => this.#clock.now + this.current.skewMs,
+      performanceNow: () => this.#clock.now - BEGIN_MS,
+      wait: (ms, value, options) => this.#wait(ms, value, options?.signal)
+    })
+    return () => put(real)
+  }
+
+  /** As `setTimeout` of `node:timers/promises`. */
+  #wait<Value>(ms: number | undefined, value: Value | undefined, signal: AbortSignal | undefined): Promise<Value> {
+    const life = this.current
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.#clock.clearTimeout(id)
+        reject(new DOMException('The operation was aborted', 'AbortError'))
+      }
+      const id = this.timer(life, ms ?? 0, () => {
+        signal?.removeEventListener('abort', abort)
+        resolve(value as Value)
+      })
+      if (signal?.aborted === true) abort()
+      else if (signal !== undefined) {
+        // As many may wait as there are partitions.
+        setMaxListeners(0, signal)
+        signal.addEventListener('abort', abort, { once: true })
+      }
+    })
+  }
+}

@@ -1,0 +1,19 @@
+/*
+ * What a projector is put together of, for the simulator, which runs the same parts on a clock, a log and tables of its own.
+ */
+
+export { eventTables } from './event-tables.js'
+export { type Folding, foldBeside } from './folding/folding.js'
+export { bound, runFold } from './folding/run-fold.js'
+export { createLoader, type Loader } from './loader/loader.js'
+export { RowBuilder } from './loader/row-builder.js'
+export { projectorMetrics } from './metrics.js'
+export {
+  type FoldProjection,
+  keysStatement,
+  type SqlProjection,
+  stepStatement,
+  touchedStatement
+} from './projection.js'
+export type { Range } from './range.js'
+export { ProjectionRunner } from './run-projections.js'

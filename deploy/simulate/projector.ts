@@ -29,7 +29,10 @@ const READING_LIFE_MS = 30_000
 export function runProjector(place: Place, process: Process, onChange: () => void): Running {
   const { world, store, log, postgres, bug } = place
   const logger = loggerOf(world)
-  const metrics = projectorMetrics(new Registry(), async () => ({ lag: new Map(), halts: [] }))
+  const metrics = projectorMetrics(new Registry(), {
+    standing: async () => ({ lag: new Map(), halts: [] }),
+    parked: async () => new Map()
+  })
   const tables = {
     loader: bug.loaderTables(tablesOver(world, store)),
     runner: bug.runnerTables(tablesOver(world, store))

@@ -108,9 +108,10 @@ type End = { readonly beforeMs?: number; readonly offset?: number }
 
 function endOf(until: string): End {
   if (/^\d+$/.test(until)) return { offset: Number(until) }
-  if (Instant.safeParse(until).success) {
-    const beforeMs = millisecondsOf(until)
-    if (beforeMs <= Date.now()) return { beforeMs }
+  // Behind every instant that can be stored, too.
+  const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
+  if (Instant.safeParse(until).success && !isFuture) return { beforeMs: millisecondsOf(until) }
+  if (isFuture) {
     throw new RebuildRefused(
       `--until ${until} lies in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or leave it out to go to the end.`,
       { isUsage: true }

@@ -196,14 +196,12 @@ export class RebuildOperations implements Rebuilds, Retractions {
           `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
         )
       }
-      return await exchange(this.#context, record, 'swapping')
+      return await this.#exchange(record, 'swapping')
     })
   }
 
   async rollback(projection: string): Promise<SwapReport> {
-    return await this.#inTurn(
-      async () => await exchange(this.#context, await this.#swapped(projection), 'rolling-back')
-    )
+    return await this.#inTurn(async () => await this.#exchange(await this.#swapped(projection), 'rolling-back'))
   }
 
   async drop(projection: string): Promise<RebuildStatus> {
@@ -236,7 +234,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
       signal.throwIfAborted()
       const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
       if (now.state === 'filling') onProgress(await this.#progressOf(now))
-      else if (now.state === 'filled') await this.#inTurn(() => exchange(this.#context, now, 'swapping'))
+      else if (now.state === 'filled') await this.#inTurn(() => this.#exchange(now, 'swapping'))
       // What served before holds the import: nobody must go back there.
       else if (now.state === 'swapped') await this.#inTurn(() => this.#dropOld(now))
       else if (now.state === 'dropped') return
@@ -254,6 +252,17 @@ export class RebuildOperations implements Rebuilds, Retractions {
     return rows
       .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
       .filter(({ importId }) => !done.has(importId))
+  }
+
+  /** What fails half-way is ended before the next pass. */
+  async #exchange(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
+    try {
+      return await exchange(this.#context, record, state)
+    } catch (error) {
+      this.#isRecovered = false
+      this.#context.runner.wake()
+      throw error
+    }
   }
 
   async #dropOld(record: RebuildRecord): Promise<RebuildRecord> {

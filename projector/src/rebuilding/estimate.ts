@@ -1,8 +1,10 @@
 /** Steps of the last minute tell the rate. */
 const RATE_SECONDS = 60
 
-/** Predicted seconds from which on what was measured corrects what was predicted. */
+/** Seconds of work from which on a projection's own cost counts alone. */
 const TRUSTED_SECONDS = 1
+/** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
+const BELIEVED_SECONDS = 5
 
 /**
  * How long a fill still takes: what is left of each projection by what an event of it costs. Costs begin as the sample told, are
@@ -41,7 +43,7 @@ export class Estimate {
       predicted += events * (this.#costs[projection] ?? 0)
       actual += seconds
     }
-    const correction = predicted >= TRUSTED_SECONDS ? actual / predicted : 1
+    const correction = (actual + BELIEVED_SECONDS) / (predicted + BELIEVED_SECONDS)
     let sum = 0
     for (const [projection, events] of left) {
       const own = this.#measured.get(projection)

@@ -39,7 +39,7 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
 
 /**
  * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
- * once for answers. Order: the intent → tables → definitions → `data_change` → the result; a crash in between is gone on with by
+ * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
  * {@link finish}. Afterwards the tables that served stand at the same place in the log as those that serve now.
  */
 export async function exchange(
@@ -82,9 +82,10 @@ export async function finish(context: RebuildContext, record: RebuildRecord): Pr
   if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
   const heldMs = await aroundExchange(record.unit, async () => {
     await exchangeTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
-    await serving.install(unitOf(record))
     await runner.tellAll(record.unit)
   })
+  // No pass runs before this is done, nor after a crash before it is done again; so answers need not wait for it.
+  await serving.install(unitOf(record))
   const isSwap = record.state === 'swapping'
   await storeRebuild(tables, record, {
     state: isSwap ? 'swapped' : 'rolled-back',

@@ -88,9 +88,9 @@ export async function exchangeTables(
   liveUuids: Readonly<Record<string, string>>
 ): Promise<void> {
   const now = await uuidsOf(tables, [...names.keys()])
-  for (const [live, fresh] of names) {
-    if (now.get(live) === liveUuids[live]) await tables.execute(`EXCHANGE TABLES ${live} AND ${fresh}`)
-  }
+  const left = [...names].filter(([live]) => now.get(live) === liveUuids[live])
+  if (left.length === 0) return
+  await tables.execute(`EXCHANGE TABLES ${left.map(([live, fresh]) => `${live} AND ${fresh}`).join(', ')}`)
 }
 
 /** Rows and bytes of tables, as their parts say. */

@@ -69,7 +69,12 @@ async function answersOf({ apiUrl }: Running): Promise<unknown[]> {
 }
 
 /** What an older program parked is retried by this one, and then answered as by a service that never parked it. */
-async function provesRetry(t: Test, environment: Environment, folder: string): Promise<Environment> {
+async function provesRetry(
+  t: Test,
+  environment: Environment,
+  folder: string,
+  afterwards: (asked: Environment) => Promise<void> = async () => {}
+): Promise<Environment> {
   const serviceIn = (name: string) => ({ ...QUIET, ...environment, DATA_DIR: join(folder, name) })
   const [own, plain] = [serviceIn('own'), serviceIn('plain')] as const
   const reference = await startGamenet(plain)
@@ -101,6 +106,7 @@ async function provesRetry(t: Test, environment: Environment, folder: string): P
   }
   t.strictSame(await answersOf(service), expected)
   t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /parked_messages\{topic="title-count"\} 2/)
+  await afterwards(asked)
   t.equal(await service.stop(), 0)
   return own
 }
@@ -114,12 +120,10 @@ test('an operator looks at what an older program could not read, retries it, and
   await runOlderProgram(log, join(own, 'tables'))
   await log.close()
   await cp(join(own, 'log'), join(plain, 'log'), { recursive: true })
-  const environment = await provesRetry(t, {}, folder)
-
-  await t.test('on a service that is stopped, too', async (t) => {
-    const { stdout: list } = await gamenet(environment, ['parked', 'list'])
+  const environment = await provesRetry(t, {}, folder, async (asked) => {
+    const { stdout: list } = await gamenet(asked, ['parked', 'list'])
     const place = (reason: string) => new RegExp(`^title-count +(\\S+) .*${reason}`, 'm').exec(list)?.[1] ?? ''
-    const shown = await gamenet(environment, ['parked', 'show', 'title-count', place('not JSON')])
+    const shown = await gamenet(asked, ['parked', 'show', 'title-count', place('not JSON')])
     t.match(shown, { code: 0, stdout: /^reason: the message is not JSON/m })
     t.match(shown.stdout, /^ +ce_type +gamenet\.title-count\.v1$/m)
     t.match(
@@ -135,17 +139,18 @@ test('an operator looks at what an older program could not read, retries it, and
       [['retry', '--all'], 2, /Say which/],
       [['list', '--limit', '0'], 2, /--limit takes .*"0"/]
     ] as const) {
-      const done = await gamenet(environment, ['parked', ...args])
+      const done = await gamenet(asked, ['parked', ...args])
       t.equal(done.code, code, args.join(' '))
       t.match(done.stderr, sentence)
     }
-    t.match(await gamenet(environment, ['parked', 'drop', 'title-count', place('not JSON')]), {
+    t.match(await gamenet(asked, ['parked', 'drop', 'title-count', place('not JSON')]), {
       stdout: '1 dropped.\n'
     })
-    t.match(await gamenetJson(environment, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
-    t.match(await gamenet(environment, ['parked', 'list']), { stdout: 'Nothing is parked.\n' })
-    t.match(await gamenetJson(environment, ['parked', 'list', '--dropped']), { total: 2 })
+    t.match(await gamenetJson(asked, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
   })
+  const list = await gamenet(environment, ['parked', 'list'])
+  t.match(list, { stdout: 'Nothing is parked.\n' }, 'on a service that is stopped, too')
+  t.match(await gamenetJson(environment, ['parked', 'list', '--dropped']), { total: 2 })
 })
 
 test('the same on a real Kafka', missing === undefined ? {} : { skip: missing }, async (t) => {

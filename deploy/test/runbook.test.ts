@@ -44,6 +44,10 @@ const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] 
     command: /^npx gamenet scrape boards\b/,
     reason: 'visits hundreds of boards of the demo; the end-to-end tests run it'
   },
+  {
+    command: /^npx gamenet parked (show|retry|drop) \S+ \d/,
+    reason: 'is about a message that is parked at that position; the test of a service with parked messages runs it'
+  },
   { command: /\[cluster\]/, reason: 'needs a service on servers' }
 ]
 

@@ -8,7 +8,7 @@ import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
-const RUNS = { all: 3, boards: 2, deaths: 2 }
+const RUNS = { all: 2, boards: 1, deaths: 1 }
 const T0 = Date.UTC(2026, 2, 14, 22)
 
 /** Projections of the topics that are appended. */

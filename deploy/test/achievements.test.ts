@@ -8,6 +8,7 @@ import {
   lateReader,
   migrate,
   type Projector,
+  projections,
   readBeside,
   storeLateBatch
 } from '@gamenet/projector'
@@ -297,9 +298,9 @@ async function storedTables({ tables }: World): Promise<Map<string, string>> {
     `SELECT c.table AS name, groupArray(c.name) AS columns
      FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
      WHERE c.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND c.default_kind NOT IN ('ALIAS', 'MATERIALIZED')
-       AND c.name != extract(t.engine_full, 'ReplacingMergeTree\\\\((\\\\w+)\\\\)') AND c.table NOT IN ('schema_migration', 'checkpoint', 'data_change', 'parked_message')
+       AND c.name != extract(t.engine_full, 'ReplacingMergeTree\\\\((\\\\w+)\\\\)') AND (startsWith(c.table, 'event_') OR has({readTables: Array(String)}, c.table))
      GROUP BY c.table ORDER BY c.table`,
-    {}
+    { readTables: projections.flatMap(({ into }) => (typeof into === 'string' ? [into] : Object.keys(into))) }
   )
   const stored = new Map<string, string>()
   for (const row of columns) {

@@ -12,6 +12,8 @@ type Member = Consumption & {
   readonly failed: (error: unknown) => void
   /** What it reads, whether the group has given it to another by now or not. */
   readonly readings: Map<Partition, { isOver: boolean }>
+  /** All that it was ever given to read. */
+  readonly given: Set<{ isOver: boolean }>
   /** Of each partition the end of its last reading: one goes on after the other. */
   readonly ends: Map<Partition, Promise<void>>
 }
@@ -99,7 +101,7 @@ export class SimulatedLog {
     const failure = new Promise<never>((_, reject) => {
       failed = reject
     })
-    const member: Member = { ...consumption, life, failed, readings: new Map(), ends: new Map() }
+    const member: Member = { ...consumption, life, failed, readings: new Map(), given: new Set(), ends: new Map() }
     let abort: () => void = () => undefined
     const aborted = new Promise<void>((resolve) => {
       abort = resolve
@@ -113,6 +115,8 @@ export class SimulatedLog {
     } finally {
       consumption.signal.removeEventListener('abort', abort)
       this.#leave(member)
+      // Nothing is delivered any more when it has ended.
+      await Promise.allSettled(member.ends.values())
     }
   }
 
@@ -138,6 +142,7 @@ export class SimulatedLog {
         this.#owners.set(partition, owner)
         const reading = { isOver: false }
         owner.readings.set(partition, reading)
+        owner.given.add(reading)
         this.#world.note(`is given ${partition.topic}/${partition.partition}`, owner.life)
         time.after(owner.life, chance.below(20), () => {
           const end = (owner.ends.get(partition) ?? Promise.resolve()).then(() => this.#read(owner, partition, reading))
@@ -165,10 +170,8 @@ export class SimulatedLog {
 
   #leave(member: Member): void {
     if (!this.#members.delete(member)) return
-    for (const [partition, reading] of member.readings) {
-      reading.isOver = true
-      this.#wake(partition)
-    }
+    for (const reading of member.given) reading.isOver = true
+    for (const partition of member.ends.keys()) this.#wake(partition)
     this.rebalance()
   }
 

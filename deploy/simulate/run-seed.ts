@@ -35,8 +35,8 @@ export type SeedOptions = {
 const LIVELY_MS = { least: 12_000, most: 40_000 }
 const SETTLED_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
-/** Readers ask every two seconds. */
-const HEARD_MS = 3500
+/** Readers ask every two seconds, and a question from before the calm may be on its way for eight. */
+const HEARD_MS = 12_000
 const SHORTEST_S = 4
 
 /** Lives through one world: some minutes of facts and of everything that goes wrong, then calm, then the comparison. */

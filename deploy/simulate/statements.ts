@@ -27,6 +27,8 @@ const answers: readonly (readonly [string, Answer])[] = [
   ['SELECT l.title_id AS titleId, l.leaderboard_id AS leaderboardId, argMax(l.name,', knownLists],
   ['SELECT DISTINCT e.title_id AS titleId FROM event_title', titles],
   ['SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms', newestBegin],
+  // Nobody retries parked messages here.
+  ['SELECT b.id AS id, b.topic AS topic, b.stored_at', () => []],
   ['SELECT c.projection AS projection, c.key AS key, if(c.to_ms >', changesSince],
   [plain(feedExtents.sql), feedEnds],
   [plain(recordedChanges(ALL_CHANGES).sql), recorded]

@@ -76,7 +76,8 @@ export type VisitBatch = {
 
 /** A board that the tables are behind of is looked at again after so long. */
 const BEHIND_REST_S = 30
-const UNKNOWN: BoardState = { version: '0', newestMs: -1 }
+/** Unlike that of any board: of one with a single event, the first of all, the version is 0. */
+const UNKNOWN: BoardState = { version: '', newestMs: -1 }
 
 /**
  * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant

@@ -1,0 +1,74 @@
+import type { LeaderboardEntryChanged } from '@gamenet/schemas'
+import { test } from 'tap'
+import type { BoardTurns, EqualPage, Turn } from '../../src/boards/board-turns.js'
+import type { BoardState } from '../../src/boards/last-board.js'
+import { type VisitBatch, visitBoard } from '../../src/boards/visit-board.js'
+import type { GamePage } from '../../src/pages/game-page.js'
+
+const BOARD = { titleId: '4d530064', leaderboardId: 7 }
+const EMPTY: GamePage = {
+  matches: { ok: true, value: [] },
+  boards: { ok: true, value: [{ leaderboardId: 7, name: 'Sprint' }] },
+  board: { ok: true, value: { leaderboardId: 7, entries: [] } }
+}
+
+/** Visits a board whose page is empty, as often as the tables are given; tells what the last visit found changed. */
+async function visits(states: readonly (BoardState | undefined)[]): Promise<readonly LeaderboardEntryChanged[]> {
+  let equal: EqualPage | null = null
+  let found: readonly LeaderboardEntryChanged[] = []
+  const turns = {
+    renew: async () => true,
+    setBoards: async () => ({ added: 0 }),
+    end: async (_: Turn, visited: { equal: EqualPage | null }) => {
+      equal = visited.equal
+      return true
+    }
+  } as Partial<BoardTurns> as BoardTurns
+  for (const state of states) {
+    const turn: Turn = { ...BOARD, holder: 'a', periodS: 60, failures: 0, wasUnclean: false, appended: [], equal }
+    const batch: VisitBatch = {
+      reached: { has: () => true },
+      headsWhenTaken: [],
+      oldestEpoch: 0,
+      states: new Map(state === undefined ? [] : [['4d530064/7', state]]),
+      lists: new Map([['4d530064', new Map([[7, { name: 'Sprint', listed: true, observedAtMs: 0 }]])]]),
+      areListsKnown: true,
+      listed: new Map(),
+      outdated: new Set()
+    }
+    const entry = { playerName: 'ann', occurrence: 1, rating: '4', timeMs: null, order: 1, step: 1, details: '' }
+    const visit = await visitBoard(
+      {
+        parsing: { parse: async () => ({ ok: true, page: EMPTY }) as never, close: async () => {} },
+        tables: { rows: async () => (state === undefined ? [] : [entry]) },
+        log: { extents: async () => [] },
+        turns,
+        shortestS: 60,
+        random: () => 0
+      },
+      {
+        fetcher: {
+          fetch: async (_, options) =>
+            options?.validators?.etag === 'empty'
+              ? { ok: true, changed: false, answeredAtMs: 5 }
+              : {
+                  ...{ ok: true, changed: true, html: '', address: 'http://upstream/games/4d530064?leaderboard=7' },
+                  ...{ validators: { etag: 'empty' }, answeredAtMs: 5 }
+                },
+          close: async () => {}
+        },
+        publish: async () => {}
+      },
+      turn,
+      batch,
+      new AbortController().signal
+    )
+    found = 'changes' in visit ? visit.changes : []
+  }
+  return found
+}
+
+test('an empty page is compared again when the board has got its first entry, be it the first event of all', async (t) => {
+  const changes = await visits([undefined, { version: '0', newestMs: 1 }])
+  t.match(changes, [{ playerName: 'ann', changeType: 'removed' }])
+})

@@ -13,16 +13,25 @@ const TAP = path.join(ROOT, 'node_modules', '.bin', 'tap')
 /** How much of the failures is told again; `.tap/results.tap` has all. */
 const FAILURE_LINES = 300
 const RESULTS = path.join(ROOT, '.tap', 'results.tap')
+const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
 
 // tap compiles its set of plugins once for a checkout; a run that has to do it on the way finds no tests.
 childProcess.spawnSync(TAP, ['build'], { cwd: ROOT, stdio: 'ignore' })
 fs.rmSync(RESULTS, { force: true })
+fs.rmSync(FIXTURES, { force: true, recursive: true })
 const run = childProcess.spawn(
   TAP,
   ['run', '--reporter=terse', `--output-file=${RESULTS}`].concat(process.argv.slice(2)),
-  { cwd: ROOT, stdio: 'inherit', env: { UV_THREADPOOL_SIZE: '16', ...process.env } }
+  {
+    cwd: ROOT,
+    stdio: 'inherit',
+    // tap removes a test's folder before the test's own teardowns have closed the engines that still write to it, so that the
+    // removal fails now and then: here all folders go at the end.
+    env: { UV_THREADPOOL_SIZE: '16', TAP_SAVE_FIXTURE: '1', ...process.env }
+  }
 )
 run.on('exit', (code) => {
+  fs.rmSync(FIXTURES, { force: true, recursive: true })
   const results = fs.existsSync(RESULTS) ? fs.readFileSync(RESULTS, 'utf8') : ''
   const { passed, failed, skipped } = totals(results)
   // tap leaves a code that shows the cursor again, without a line's end: what follows begins on its own.

@@ -6,11 +6,11 @@ import { lengthOf, rangeBetween } from '../range.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
-const STEP_MS = 1500
-const STEP_EVENTS_MIN = 50_000
+const STEP_MS = 5000
+const STEP_EVENTS_MIN = 500_000
 const STEP_EVENTS_MAX = 8_000_000
 /** Events of a slice of a fold's keys. */
-const SLICE_EVENTS = 200_000
+const SLICE_EVENTS = 50_000
 const SLICES_MAX = 4096
 
 /** Slices into which the keys of a fold are cut that has so many events to take. */

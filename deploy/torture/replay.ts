@@ -1,19 +1,9 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, type LogReader, migrate, readBeside } from '@gamenet/projector'
+import { createProjector, type LogReader, migrate, projections, readBeside } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
-/** These tell when something was done, or how it was cut into steps. */
-const NOT_COMPARED = [
-  'checkpoint',
-  'data_change',
-  'parked_message',
-  'projection_definition',
-  'rebuild',
-  'rebuild_owner',
-  'schema_migration'
-]
 /** Of what folds write it tells how far the fold had read, and that differs where the same comes of a later reading. */
 const LINE = "formatRowNoNewline('JSONCompactEachRow', x.* EXCEPT (version))"
 const STANDSTILL_MS = 300_000
@@ -52,12 +42,14 @@ export type Prints = ReadonlyMap<string, string>
 
 export async function printsOf(tables: ClickHouse): Promise<Prints> {
   const names = await tables.control.rows(
-    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = 'default' AND t.engine LIKE '%MergeTree'
-     ORDER BY t.name`
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = 'default' AND t.engine LIKE 'Replacing%MergeTree'
+       AND (startsWith(t.name, 'event_') OR has({readTables: Array(String)}, t.name))
+     ORDER BY t.name`,
+    { readTables: projections.flatMap(({ into }) => (typeof into === 'string' ? [into] : Object.keys(into))) }
   )
   const prints = new Map<string, string>()
   for (const { name } of names) {
-    if (NOT_COMPARED.includes(String(name)) || OF_REBUILD.test(String(name))) continue
+    if (OF_REBUILD.test(String(name))) continue
     const [row] = await tables.projections.rows(
       `SELECT count() AS rows, toString(sum(cityHash64(${LINE}))) AS hash
        FROM {name: Identifier} AS x FINAL`,

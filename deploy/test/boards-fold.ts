@@ -106,8 +106,7 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
         else valid = valid.filter((state) => entryKey(state) !== key)
         if (before === undefined || isRatedOtherwise(before, event)) since.set(key, event)
       }
-    }
-    if (!isShown) {
+      if (isShown) continue
       const best = valid.toSorted((a, b) => compareMeasures(a, b) || inTime(a, b))[0]
       if (best === undefined) {
         end(ms)
@@ -116,8 +115,8 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
         begin(best, best.ms, ms)
         holder = best
       }
-      continue
     }
+    if (!isShown) continue
     const [first] = board
     const leaders = board.filter(({ rank }) => rank === Math.min(...board.map((entry) => entry.rank)))
     const isHolders = (event: EntryEvent) =>

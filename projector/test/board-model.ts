@@ -177,10 +177,12 @@ function reignsOf(states: readonly PlainState[]): PlainReign[] {
         )
       continue
     }
-    const best = bestValid(states.filter(({ ms }) => ms <= at))
-    const holder = current()
-    if (best !== undefined && holder !== undefined && shows(best, holder) && holder.setAt === best.ms) continue
-    follow(best, best?.ms ?? at, at)
+    for (const event of states.filter(({ ms }) => ms === at)) {
+      const best = bestValid(states.filter((each) => byTime(each, event) <= 0))
+      const holder = current()
+      if (best !== undefined && holder !== undefined && shows(best, holder) && holder.setAt === best.ms) continue
+      follow(best, best?.ms ?? at, at)
+    }
   }
   return reigns
 }

@@ -162,7 +162,10 @@ function goalOf(is: (goal: RankGoal) => boolean): number {
   return goal.id
 }
 
-/** `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. */
+/**
+ * `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. One that ended
+ * at the instant at which it began counts for nothing: somebody else was better at that instant.
+ */
 const REIGNS = `
   SELECT u.user_key AS user_key, arraySort(groupArray((r.from_ms, r.title_id, r.leaderboard_id, r.to_ms))) AS reigns
   FROM (
@@ -170,7 +173,7 @@ const REIGNS = `
       toUnixTimestamp64Milli(g.2) AS from_ms,
       ifNull(toUnixTimestamp64Milli(g.3), {now_ms: Int64}) AS to_ms
     FROM record_history AS h FINAL
-    ARRAY JOIN arrayZip(h.players, h.from_at, h.to_at) AS g
+    ARRAY JOIN arrayFilter(each -> each.3 IS NULL OR each.3 > each.2, arrayZip(h.players, h.from_at, h.to_at)) AS g
     WHERE g.1 IN (SELECT n.player FROM player AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
   JOIN (SELECT n.player AS player, n.player_key AS player_key FROM player AS n FINAL
     WHERE n.player_key IN (${OWN_NAMES})) AS p ON p.player = r.player

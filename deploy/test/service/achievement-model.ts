@@ -264,6 +264,7 @@ async function boardsByPlayer(tables: ClickHouse, nowMs: number) {
      FROM record_history AS h FINAL ARRAY JOIN arrayZip(h.players, h.from_at, h.to_at) AS g`,
     {}
   )) {
+    if (row.to_ms === row.from_ms) continue
     const key = nameKey(String(row.player))
     const reign = { board: boardOf(row), from: Number(row.from_ms), to: row.to_ms === null ? nowMs : Number(row.to_ms) }
     reigns.set(key, [...(reigns.get(key) ?? []), reign])

@@ -91,10 +91,12 @@ function boardBefore(
       current[state.entry] = state
       return last
     })
-    for (const [n, state] of atOnce.entries()) records.take(state, before[n])
+    for (const [n, state] of atOnce.entries()) {
+      records.take(state, before[n])
+      if (!ranks.hasRankedOnes) records.judgeMeasures(state.ms)
+    }
     const at = atOnce[0]?.ms ?? 0
     if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, (reign) => shown(holderOf(reign)))
-    else records.judgeMeasures(at)
     goals.judge(at, ranks)
   }
   const rankOf = (entry: number): number | null => {

@@ -19,10 +19,10 @@ export type Reign = {
 /**
  * Who held a board's record from when to when.
  *
- * It is judged once an instant: who is beaten at the very instant has held no record. While a source tells places, the record
- * is with those of the best rank. Where measures alone decide, it is the best of all states without a told place that are
- * valid: a state is valid until its entry is removed or told a place, so that an entry's own later, worse one takes nothing
- * back.
+ * While a source tells places, the record is with those of the best rank, judged once an instant. Where measures alone
+ * decide, it is the best of all states without a told place that are valid, judged event by event, as sources with whole
+ * seconds list two records of one second: a state is valid until its entry is removed or told a place, so that an entry's
+ * own later, worse one takes nothing back.
  */
 export class BoardRecords {
   readonly reigns: Reign[]
@@ -47,7 +47,7 @@ export class BoardRecords {
     if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
   }
 
-  /** Judges by measure, after an instant. */
+  /** Judges by measure, after an event. */
   judgeMeasures(atMs: number): void {
     const best = this.#valid?.best()
     const reign = this.#current()

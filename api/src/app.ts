@@ -21,6 +21,7 @@ import { addHealth, type Readiness } from './http/health.js'
 import { addJsonBodies } from './http/json-body.js'
 import type { Versions } from './http/known-url.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/metrics.js'
+import { closeOpenConnections } from './http/open-connections.js'
 import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
@@ -45,6 +46,8 @@ export type ApiLimits = {
   readonly keepAliveTimeoutMs: number
   /** How often Node looks for requests that are late. */
   readonly lateCheckMs: number
+  /** For answers that are under way when the service stops. */
+  readonly finishMs: number
   readonly bodyBytes: number
   readonly headerBytes: number
   /** Of answers kept ready. */
@@ -57,6 +60,7 @@ export const API_LIMITS: ApiLimits = {
   connectionTimeoutMs: 120_000,
   keepAliveTimeoutMs: 72_000,
   lateCheckMs: 1_000,
+  finishMs: 5_000,
   bodyBytes: 64 * 1024,
   headerBytes: 32 * 1024,
   memoryBytes: 64 * 1024 * 1024
@@ -184,6 +188,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
     }
   })
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
+  closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)

@@ -74,5 +74,5 @@ test('the example page signs in, shows friends and rates a profile, under its st
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
   t.equal(await page.evaluate(`localStorage.getItem('service_auth')`), null)
   t.same(faults, [], 'no violation of the policy, no unhandled rejection')
-  t.equal(await service.stop(), 0)
+  t.equal(await service.stop(), 0, service.stderr())
 })

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { test } from 'tap'
@@ -7,6 +9,8 @@ import { Status } from '../src/operator/operations.js'
 import { startGamenet } from './service/gamenet.js'
 
 const run = promisify(execFile)
+/** Scrapes nothing. */
+const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
 test('what the loader thread imports does not load chDB, whose connections would close with the thread', async (t) => {
   const log = new URL('../src/service/log.js', import.meta.url).href
@@ -29,13 +33,7 @@ test('a service that is stopped in the middle of its work ends with 0, every tim
 
 test('a service that is stopped during an import and a wait ends with 0, and says to both what to do', async (t) => {
   const directory = t.testdir()
-  const environment = {
-    DATA_DIR: `${directory}/data`,
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0'
-  }
-  const service = await startGamenet(environment)
+  const service = await startGamenet({ ...QUIET, DATA_DIR: `${directory}/data` })
   t.teardown(() => service.kill())
   const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
   let isStopped = false
@@ -59,6 +57,26 @@ test('a service that is stopped during an import and a wait ends with 0, and say
   t.equal(await service.stop(), 0)
   isStopped = true
   t.match(await importing, /The service is stopping|cut off/)
+})
+
+test('clients that hold connections do not hold up a stop', async (t) => {
+  const service = await startGamenet({ ...QUIET, DATA_DIR: t.testdir() })
+  t.teardown(() => service.kill())
+  const address = new URL(service.apiUrl ?? '')
+  // Browsers open connections in advance; others begin a request and never end it.
+  const sockets = await Promise.all(
+    ['', 'GET /api/online-users HTTP/1.1\r\nHost: a\r\n'].map(async (said) => {
+      const socket = connect(Number(address.port), address.hostname)
+      socket.on('error', () => undefined)
+      await once(socket, 'connect')
+      socket.write(said)
+      return socket
+    })
+  )
+  // Answered behind them: the service knows of both.
+  t.equal((await fetch(`${service.apiUrl}/healthz`)).status, 200)
+  t.equal(await service.stop(), 0, service.stderr())
+  for (const socket of sockets) socket.destroy()
 })
 
 async function untilUploading(uploads: string): Promise<void> {

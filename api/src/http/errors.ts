@@ -32,6 +32,8 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
       clientRequestId: clientId(request)
     }
     if (refusal.code === 'internal') request.log.error(context, 'a request failed')
+    // Its client has gone, and whatever was asked of others for it went along.
+    else if (request.socket.destroyed) request.log.info(context, 'a request was given up')
     else request.log.warn(context, 'a request was refused')
   }
   if (refusal.status === 503) void reply.header('Retry-After', String(refusal.retryAfterSeconds ?? RETRY_AFTER_SECONDS))

@@ -9,7 +9,7 @@ export const engineVersions = (): Readonly<Record<string, string>> => ({
 })
 
 /** As its package.json says, which lies beside its program or above it, and may not be imported. */
-const versionOf = (name: string): string => {
+export const versionOf = (name: string): string => {
   for (let at = new URL(import.meta.resolve(name)); at.pathname !== '/'; at = new URL('..', at)) {
     const found = packageAt(new URL('./package.json', at))
     if (found?.name === name && found.version !== undefined) return found.version

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -157,6 +157,14 @@ test('PGlite keeps what was stored, and closes once', async (t) => {
   t.teardown(() => again.close())
   t.same(await again.query('SELECT n FROM kept'), [{ n: 1 }])
 })
+test('a PGlite that was killed while it was laid out first is laid out anew', async (t) => {
+  const dir = join(t.testdir({ 'writes.new': { PG_VERSION: '1' } }), 'writes')
+  const postgres = await openPglite({ dir })
+  t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])
+  await postgres.close()
+  t.notOk(existsSync(`${dir}.new`))
+})
+
 test('a path that is no directory is refused in one sentence', async (t) => {
   const dir = t.testdir()
   writeFileSync(join(dir, 'file'), '')

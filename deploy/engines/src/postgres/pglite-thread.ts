@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { PGlite, type Transaction } from '@electric-sql/pglite'
+import { layEmptyCluster } from './empty-cluster.js'
 
 /*
  * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
@@ -112,7 +113,9 @@ const faultOf = (error: unknown): Record<string, unknown> => {
 try {
   // The server's driver gives bigint as a string too.
   const parsers = { [INT8]: (text: string) => text }
-  const database = await PGlite.create({ dataDir: (workerData as { dir: string }).dir, parsers })
+  const { dir } = workerData as { dir: string }
+  await layEmptyCluster(dir)
+  const database = await PGlite.create({ dataDir: dir, parsers })
   serve(database)
   post({ kind: 'open' })
 } catch (error) {

@@ -1,6 +1,9 @@
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { createServer, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { Status } from '../src/operator/operations.js'
+import { operatorClient } from '../src/operator/operator-client.js'
 import { startGamenet } from './service/gamenet.js'
 
 test('the operator port answers the command line and no web page', async (t) => {
@@ -55,4 +58,26 @@ test('the operator port answers the command line and no web page', async (t) => 
   )
   t.equal((await send('GET', '/healthz', { host: 'localhost:8081' })).status, 200)
   t.equal((await send('GET', '/healthz', { host: '[::1]:8081' })).status, 200)
+})
+
+test('a service that dies during an answer leaves a sentence, and after the report nothing', async (t) => {
+  const report = { directory: '/b', createdAt: '2026-11-21T00:00:00Z', files: 2, bytes: 2, tookMs: 1 }
+  // Answers the first time with its report, later without, and breaks every connection off.
+  let answered = 0
+  const server = createServer(async (_request, response) => {
+    answered += 1
+    const said = answered === 1 ? `${JSON.stringify({ report })}\n` : ''
+    response.writeHead(200, { 'content-type': 'application/x-ndjson' })
+    response.write(`${said}{"half of a`, () => response.destroy())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const operations = operatorClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  t.same(await operations.backup('/b', () => undefined), report)
+  await t.rejects(
+    operations.backup('/b', () => undefined),
+    {
+      message: 'The service ended the backup without a report; look into its log, then do it again.'
+    }
+  )
 })

@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { request } from 'undici'
 import { z } from 'zod'
@@ -100,13 +99,32 @@ async function follow<Progress, Report>(
     })
   )
   if (statusCode !== 200) throw refusalOf(statusCode, await body.text())
-  for await (const text of createInterface({ input: body })) {
+  let last: { report: Report } | { error: string; usage: boolean } | undefined
+  // To the end of the answer, though the report is the last line: nobody would hear of a connection that breaks after it.
+  for await (const text of linesOf(body)) {
     const line = schema.parse(JSON.parse(text))
     if ('progress' in line) onProgress(line.progress)
-    else if ('report' in line) return line.report
-    else throw line.usage ? new UsageError(line.error) : new FailureError(line.error)
+    else last = line
   }
-  throw new FailureError(`The service ended the ${noun} without a report; look into its log, then do it again.`)
+  if (last === undefined)
+    throw new FailureError(`The service ended the ${noun} without a report; look into its log, then do it again.`)
+  if ('report' in last) return last.report
+  throw last.usage ? new UsageError(last.error) : new FailureError(last.error)
+}
+
+/** Whole lines; they end where the connection breaks. */
+async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  try {
+    for await (const bytes of body) {
+      const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+      rest = lines.pop() ?? ''
+      yield* lines
+    }
+  } catch {
+    // A service that was killed ends its answers so.
+  }
 }
 
 async function askOperator<Answer>(

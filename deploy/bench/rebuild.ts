@@ -18,7 +18,8 @@ const BOARD_EVENTS = 2_000_000
 const TITLES = 200
 const ENTRIES = 1000
 const FIRST_MS = Date.UTC(2025, 0, 1)
-const LOOK_MS = 50
+/** As often as the command line asks. */
+const LOOK_MS = 500
 const COUNTS_A_SECOND = 1_000_000
 
 const COUNTS_SQL = `
@@ -41,9 +42,23 @@ const ENTRIES_SQL = `
       toUInt32(60000 + (intDiv(s.number, {boards: UInt64}) % ${ENTRIES}) * 37 + sipHash64(s.number) % 30000) AS made_ms
     FROM numbers({from: UInt64}, {count: UInt64}) AS s) AS n`
 
-/** What SQL can say of boards: the entries with their ranks, and the same by player. Changes and records it cannot. */
+/** An entry's states, each with the rating and time of the one before. */
+const SUCCESSIVE = `
+  SELECT h.*, lagInFrame(h.rating) OVER entry AS rating_before, lagInFrame(h.time_ms) OVER entry AS time_before,
+    row_number() OVER entry = 1 AS is_first
+  FROM leaderboard_history AS h FINAL
+  WINDOW entry AS (PARTITION BY h.title_id, h.leaderboard_id, h.player, h.occurrence ORDER BY h.ts, h.offset
+    ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)`
+
+const CHANGE_COLUMNS = `ts, title_id, leaderboard_id, epoch, partition, offset, recorded_epoch, recorded_partition, recorded_offset,
+  is_change, change, player, player_key, occurrence, previous_rating, new_rating, previous_time_ms, new_time_ms, is_time, version`
+
+/**
+ * What SQL can say of boards, into the same tables: the entries with their ranks, the changes in both orders. The ranks around
+ * each change, who reached a goal and who held a record it cannot: these columns and tables stay empty.
+ */
 const BOARDS_SQL = [
-  `INSERT INTO bare_leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+  `INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
      time_ms, stated_rank, ord, step, details, ts, version)
    SELECT l.title_id, l.leaderboard_id, l.player, l.occurrence, l.player_key, false,
      sum(l.step) OVER board AS rank, row_number() OVER board AS place,
@@ -54,11 +69,17 @@ const BOARDS_SQL = [
        argMax((h.rating, h.time_ms, h.stated_rank, h.ord, h.step, h.details, h.ts, h.is_gone), (h.ts, h.offset)) AS state,
        state.1 AS rating, state.2 AS time_ms, state.3 AS stated_rank, state.4 AS ord, state.5 AS step, state.6 AS details,
        state.7 AS ts
-     FROM bare_leaderboard_history AS h FINAL
+     FROM leaderboard_history AS h FINAL
      GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
      HAVING NOT state.8) AS l
    WINDOW board AS (PARTITION BY l.title_id, l.leaderboard_id ORDER BY l.ord ROWS UNBOUNDED PRECEDING)`,
-  bareStatement('player-entry')
+  `INSERT INTO leaderboard_change (${CHANGE_COLUMNS})
+   SELECT s.ts, s.title_id, s.leaderboard_id, s.epoch, s.partition, s.offset, s.epoch, s.partition, s.offset,
+     true, if(s.is_first, 'new', 'updated'), s.player, s.player_key, s.occurrence,
+     if(s.is_first, NULL, s.rating_before), s.rating, if(s.is_first, NULL, s.time_before), s.time_ms,
+     s.time_ms IS NOT NULL, s.offset
+   FROM (${SUCCESSIVE}) AS s`,
+  `INSERT INTO leaderboard_feed (${CHANGE_COLUMNS}) SELECT ${CHANGE_COLUMNS} FROM leaderboard_change`
 ]
 
 /** Rebuilds as fast as the engine, or nearly so. */
@@ -90,7 +111,11 @@ export const rebuild: Measurement = {
         await measured(needs, {
           what: 'boards and history',
           projection: 'leaderboard-history',
-          bare: [bareStatement('leaderboard-history'), ...BOARDS_SQL],
+          bare: [
+            ...['leaderboard-history', 'entry-time'].map(bareStatement),
+            ...BOARDS_SQL,
+            bareStatement('player-entry')
+          ],
           events: entries,
           share: 0.7
         })
@@ -144,32 +169,13 @@ async function measured(
   { what, projection, bare, events, share, least }: Asked
 ): Promise<Result[]> {
   const { conditions, tables, projector } = needs
-  const bareTables = bare.map((sql) => /INTO (\w+)/.exec(sql)?.[1] ?? '')
+  // Into the tables that serve: what a rebuild's time is told by reads them.
   conditions.note(`${what}: bare SQL`)
-  for (const table of bareTables) {
-    await tables.control.execute(`CREATE TABLE ${table} AS ${table.replace(/^bare_/, '')}`)
-  }
   const bareBegun = performance.now()
   for (const sql of bare) await tables.rebuild.execute(sql)
   const bareSeconds = (performance.now() - bareBegun) / 1000
-  for (const table of bareTables) await tables.control.execute(`DROP TABLE ${table}`)
   conditions.note(`${what}: rebuild`)
-  await projector.rebuilds.start(projection)
-  const begun = performance.now()
-  const halves: number[] = []
-  for (;;) {
-    const status = (await projector.rebuilds.list()).find((each) => each.projection === projection)
-    if (status?.state === 'failed') throw new Error(`the rebuild of ${projection} failed: ${status.reason}`)
-    if (status?.state === 'filled') break
-    const { done = 0, total = 0, etaSeconds = null } = status?.progress ?? {}
-    if (halves.length === 0 && 2 * done >= total && etaSeconds !== null) {
-      halves.push((performance.now() - begun) / 1000 + etaSeconds)
-    }
-    await wait(LOOK_MS)
-  }
-  const seconds = (performance.now() - begun) / 1000
-  await projector.rebuilds.cancel(projection)
-  const [estimate] = halves
+  const { seconds, estimate } = await rebuilt(projector, projection)
   return [
     {
       what: `${what}, events a second`,
@@ -202,12 +208,33 @@ async function measured(
   ]
 }
 
-/** A projection's own statement over all events, among tables of their own. */
+/** How long a fill took, and what it was told to take at half of its time. */
+async function rebuilt(
+  { rebuilds }: Projector,
+  projection: string
+): Promise<{ readonly seconds: number; readonly estimate: number | undefined }> {
+  await rebuilds.start(projection)
+  const told: { readonly at: number; readonly seconds: number }[] = []
+  for (;;) {
+    const status = (await rebuilds.list()).find((each) => each.projection === projection)
+    if (status === undefined || status.state === 'failed') {
+      throw new Error(`the rebuild of ${projection} failed: ${status?.reason ?? 'it is not there any more'}`)
+    }
+    const { state, startedAt, changedAt, progress } = status
+    if (state === 'filled') {
+      const seconds = (Date.parse(changedAt) - Date.parse(startedAt)) / 1000
+      await rebuilds.cancel(projection)
+      return { seconds, estimate: told.findLast(({ at }) => 2 * at <= seconds)?.seconds }
+    }
+    const at = (Date.now() - Date.parse(startedAt)) / 1000
+    if (progress.etaSeconds !== null) told.push({ at, seconds: at + progress.etaSeconds })
+    await wait(LOOK_MS)
+  }
+}
+
+/** A projection's own statement over all events. */
 function bareStatement(name: string): string {
   const projection = projections.find((each) => each.name === name)
   if (projection === undefined || projection.form === 'fold') throw new Error(`${name} is no statement`)
-  const select = projection.select
-    .replaceAll('{range}', 'true')
-    .replaceAll(/\b(FROM|JOIN) (?!event_)([a-z_]+)/g, '$1 bare_$2')
-  return `INSERT INTO bare_${projection.into} (${projection.columns.join(', ')}) ${select}`
+  return `INSERT INTO ${projection.into} (${projection.columns.join(', ')}) ${projection.select.replaceAll('{range}', 'true')}`
 }

@@ -49,8 +49,7 @@ function showProgress({ errors }: Terminal): { update(status: RebuildStatus): vo
   )
   bar.start(1, 0, { table: '', rate: '', left: '?' })
   const update = ({ projection, progress }: RebuildStatus) => {
-    bar.setTotal(Math.max(1, progress.total))
-    bar.update(progress.done, {
+    bar.update(progress.share, {
       table: progress.projection === '' ? projection : progress.projection,
       rate: rateOf(progress),
       left: progress.etaSeconds === null ? '?' : duration(progress.etaSeconds)

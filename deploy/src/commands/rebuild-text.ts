@@ -112,8 +112,8 @@ function shown(value: unknown): string {
   return JSON.stringify(value) ?? 'nothing'
 }
 
-export function percentOf({ done, total }: RebuildProgress): number {
-  return total === 0 ? 100 : Math.floor((100 * done) / total)
+export function percentOf({ share }: RebuildProgress): number {
+  return Math.floor(100 * share)
 }
 
 export function rateOf({ eventsPerSecond }: RebuildProgress): string {

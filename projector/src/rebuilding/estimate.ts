@@ -1,8 +1,9 @@
 /** Steps of the last minute tell the rate. */
 const RATE_SECONDS = 60
 
-/** Seconds of work from which on a projection's own cost counts alone. */
+/** Work from which on a projection's own cost counts alone: in seconds, or more events than the sample had. */
 const TRUSTED_SECONDS = 1
+const TRUSTED_EVENTS = 250_000
 /** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
 const BELIEVED_SECONDS = 5
 
@@ -35,8 +36,8 @@ export class Estimate {
     return this.#steps.reduce((sum, step) => sum + step.events, 0) / seconds
   }
 
-  /** Seconds for what is left, events by projection. */
-  secondsFor(left: ReadonlyMap<string, number>): number {
+  /** Seconds that so many events take, by projection: of what is left, or of what is done. */
+  secondsFor(eventsBy: ReadonlyMap<string, number>): number {
     let predicted = 0
     let actual = 0
     for (const [projection, { events, seconds }] of this.#measured) {
@@ -45,12 +46,24 @@ export class Estimate {
     }
     const correction = (actual + BELIEVED_SECONDS) / (predicted + BELIEVED_SECONDS)
     let sum = 0
-    for (const [projection, events] of left) {
+    for (const [projection, events] of eventsBy) {
       const own = this.#measured.get(projection)
       const told = (this.#costs[projection] ?? 0) * correction
-      const isShown = own !== undefined && own.seconds >= TRUSTED_SECONDS
+      const isShown = own !== undefined && (own.seconds >= TRUSTED_SECONDS || own.events >= TRUSTED_EVENTS)
       sum += events * (isShown ? own.seconds / own.events : told)
     }
     return sum
   }
+
+  /** How much of the work is done, from 0 to 1: an event of one projection may cost fifty times that of another. */
+  shareOf(done: ReadonlyMap<string, number>, left: ReadonlyMap<string, number>): number {
+    const [secondsDone, secondsLeft] = [this.secondsFor(done), this.secondsFor(left)]
+    if (secondsDone + secondsLeft > 0) return secondsDone / (secondsDone + secondsLeft)
+    const [eventsDone, eventsLeft] = [sumOf(done), sumOf(left)]
+    return eventsLeft === 0 ? 1 : eventsDone / (eventsDone + eventsLeft)
+  }
+}
+
+function sumOf(eventsBy: ReadonlyMap<string, number>): number {
+  return [...eventsBy.values()].reduce((sum, events) => sum + events, 0)
 }

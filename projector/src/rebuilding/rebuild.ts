@@ -33,6 +33,8 @@ export const RebuildProgress = z.object({
   /** Events taken, summed over the unit's projections, of how many. */
   done: z.int(),
   total: z.int(),
+  /** How much of the work is done, from 0 to 1: events by what they cost. */
+  share: z.number(),
   /** Over the last minute; null before the first step. */
   eventsPerSecond: z.number().nullable(),
   /** What is left, by what each projection was measured to cost; null while nothing was measured. */

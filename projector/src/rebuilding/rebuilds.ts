@@ -345,7 +345,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
   async #progressOf(record: RebuildRecord): Promise<RebuildStatus['progress']> {
     const total = Object.values(record.events).reduce((sum, events) => sum + events, 0)
     const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
-    if (!isFilling) return { projection: '', done: total, total, eventsPerSecond: null, etaSeconds: null }
+    if (!isFilling) return { projection: '', done: total, total, share: 1, eventsPerSecond: null, etaSeconds: null }
     const checkpoints = await Checkpoints.read(makingOf(this.#context, record).tables)
     const done = doneByProjection(record, unitOf(record), checkpoints)
     const left = new Map(
@@ -356,6 +356,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
       projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
       done: [...done.values()].reduce((sum, events) => sum + events, 0),
       total,
+      share: estimate.shareOf(done, left),
       eventsPerSecond: estimate.eventsPerSecond,
       etaSeconds: estimate.secondsFor(left)
     }

@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import { test } from 'tap'
+import { Estimate } from '../src/rebuilding/estimate.js'
+
+/** A projection of a fill: its events, and seconds that each really costs. */
+const Filled = fc.record({
+  events: fc.integer({ min: 100_000, max: 10_000_000 }),
+  cost: fc.double({ min: 1e-7, max: 1e-4, noNaN: true })
+})
+
+test('at half of its time a fill is told right within a quarter, although the sample was off by a factor', (t) => {
+  fc.assert(
+    fc.property(
+      fc.array(Filled, { minLength: 1, maxLength: 5 }),
+      fc.double({ min: 1 / 3, max: 3, noNaN: true }),
+      (unit, factor) => {
+        const whole = unit.reduce((sum, { events, cost }) => sum + events * cost, 0)
+        fc.pre(whole >= 20)
+        const estimate = new Estimate(Object.fromEntries(unit.map(({ cost }, n) => [`${n}`, cost * factor])))
+        const done = new Map(unit.map((_, n) => [`${n}`, 0]))
+        const left = new Map(unit.map(({ events }, n) => [`${n}`, events]))
+        let now = 0
+        for (const [n, { events, cost }] of unit.entries()) {
+          const stepEvents = Math.max(1, Math.floor(whole / 40 / cost))
+          for (let at = 0; at < events && now < whole / 2; ) {
+            const taken = Math.min(stepEvents, events - at)
+            at += taken
+            now += taken * cost
+            estimate.add(`${n}`, taken, taken * cost, now * 1000)
+            done.set(`${n}`, at)
+            left.set(`${n}`, events - at)
+          }
+        }
+        const told = now + estimate.secondsFor(left)
+        const share = estimate.shareOf(done, left)
+        return Math.abs(told - whole) <= whole / 4 && share >= 0.25 && share <= 0.75
+      }
+    )
+  )
+  t.pass('whatever the projections cost')
+  t.end()
+})
+
+test('how much is done is told by events where nothing is known of their cost', (t) => {
+  const estimate = new Estimate({})
+  const share = (done: number, left: number) => estimate.shareOf(new Map([['a', done]]), new Map([['a', left]]))
+  t.equal(share(0, 4), 0)
+  t.equal(share(1, 3), 0.25)
+  t.equal(share(4, 0), 1)
+  t.equal(share(0, 0), 1, 'nothing to do')
+  t.end()
+})

@@ -1,5 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSessionKey } from '../session/session-key.js'
 import { JSON_TYPE } from './headers.js'
 import { shown } from './parameters.js'
@@ -22,19 +22,25 @@ export function admit(request: FastifyRequest): void {
 }
 
 /** Answers an error; the log has the cause of what the answer hides, under the request id. */
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: FastifyBaseLogger | undefined
+): FastifyReply {
   const refusal = refusalOf(error, request)
   if (refusal.status >= 500) {
     const context = {
+      reqId: request.id,
       err: error,
       cause: causeOf(error),
       url: shown(withoutSessionKey(request.raw.url ?? '')),
       clientRequestId: clientId(request)
     }
-    if (refusal.code === 'internal') request.log.error(context, 'a request failed')
+    if (refusal.code === 'internal') log?.error(context, 'a request failed')
     // Its client has gone, and whatever was asked of others for it went along.
-    else if (request.socket.destroyed) request.log.info(context, 'a request was given up')
-    else request.log.warn(context, 'a request was refused')
+    else if (request.socket.destroyed) log?.info(context, 'a request was given up')
+    else log?.warn(context, 'a request was refused')
   }
   if (refusal.status === 503) void reply.header('Retry-After', String(refusal.retryAfterSeconds ?? RETRY_AFTER_SECONDS))
   return reply

@@ -1,25 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
-import { createProjector, migrate, projections } from '@gamenet/projector'
-import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
-import { pino } from 'pino'
+import { migrate, projections } from '@gamenet/projector'
 import { Registry } from 'prom-client'
-import type { LoaderWorkerData } from '../src/service/loader-worker.js'
-import { type LogChoice, openLog } from '../src/service/log.js'
-import { randomness } from './count-files.js'
+import type { LogChoice } from '../src/service/log.js'
+import { fillWithCounts, rateInto } from './count-log.js'
 import { CannotMeasure, figure, type Measurement, quantile, scaled } from './measurement.js'
+import { projectorOn } from './projector-on.js'
 
 const EVENTS = 1_000_000
-const TITLES = 200
-const APPEND_MINUTES = 50
 const PARTITIONS = 4
 const ROUNDS = 3
-const POLL_MS = 20
-const LOADED_WITHIN_MS = 120_000
 /** As many rows an insert as our loader has. */
 const BLOCK_ROWS = 65_536
 /** By default a last block that is not full waits for 7.5 s, which says nothing of the engine's speed. */
@@ -44,7 +37,7 @@ export const loaderKafka: Measurement = {
         replicationFactor: 1,
         epoch: 1
       }
-      const events = await fillTopic(choice, scaled(EVENTS, scale, 50_000))
+      const events = await fillWithCounts(choice, scaled(EVENTS, scale, 50_000))
       note(`${events} events are in Kafka, ${PARTITIONS} partitions`)
       const ours: number[] = []
       const theirs: number[] = []
@@ -70,49 +63,11 @@ export const loaderKafka: Measurement = {
   }
 }
 
-/** Counts of 200 titles by the minute, appended as an import appends them; how many. */
-async function fillTopic(choice: LogChoice, atLeast: number): Promise<number> {
-  const log = await openLog(choice, 'bench')
-  const random = randomness(7)
-  const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_0000 + i * 37).toString(16))
-  let events = 0
-  for (let minute = 0; events < atLeast; minute += APPEND_MINUTES) {
-    const messages = Array.from({ length: APPEND_MINUTES }, (_, i) => {
-      const observedAt = instantOf(Date.UTC(2026, 0, 1) + (minute + i) * 60_000)
-      return titleIds.map((titleId) => {
-        const online = Math.floor(random() * 4000)
-        const event = { titleId, observedAt, online, sessions: online >> 3, lobbyPlayers: online >> 1 }
-        return encodeEvent(titleCountTopic, event, { source: '/import/bench', importId: 'bench' })
-      })
-    }).flat()
-    await log.append(titleCountTopic.name, messages)
-    events += messages.length
-  }
-  await log.close()
-  return events
-}
-
 /** The service's loader with its thread, every projection held; events a second. */
 async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: number): Promise<number> {
   await tables.control.execute('TRUNCATE TABLE event_title_count')
   await tables.control.execute('TRUNCATE TABLE checkpoint')
-  const projector = createProjector({
-    sealKeys: async () => new Map(),
-    tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
-    startReading: async () => {
-      const worker = new Worker(new URL('../src/service/loader-worker.js', import.meta.url), {
-        workerData: { choice, only: undefined } satisfies LoaderWorkerData
-      })
-      const ended = new Promise<void>((resolve, reject) => {
-        worker.on('error', reject)
-        worker.on('exit', () => resolve())
-      })
-      return { port: worker, ended, close: async () => void (await worker.terminate()) }
-    },
-    registry: new Registry(),
-    logger: pino({ level: 'warn' }, pino.destination(2)),
-    onChange: () => undefined
-  })
+  const projector = projectorOn(tables, choice, new Registry())
   for (const { name } of projections) projector.pause(name)
   projector.start()
   try {
@@ -150,28 +105,5 @@ async function loadWithTheirs(tables: ClickHouse, address: string, events: numbe
     await control.execute('DROP TABLE theirs_view SYNC')
     await control.execute('DROP TABLE theirs_in SYNC')
     await control.execute('DROP TABLE theirs SYNC')
-  }
-}
-
-/**
- * Rows a second from the first insert seen to the last: both join a consumer group first, which takes seconds and says
- * nothing of their speed.
- */
-async function rateInto(tables: ClickHouse, table: string, events: number): Promise<number> {
-  const begun = performance.now()
-  let first: { at: number; rows: number } | undefined
-  for (;;) {
-    const [row] = await tables.control.rows(`SELECT count() AS rows FROM ${table}`)
-    const rows = Number(row?.rows)
-    const at = performance.now()
-    if (rows > 0) first ??= { at, rows }
-    if (first !== undefined && rows >= events) {
-      if (rows > events) throw new Error(`${table} has ${rows} rows of ${events} events`)
-      return ((rows - first.rows) / (at - first.at)) * 1000
-    }
-    if (at - begun > LOADED_WITHIN_MS) {
-      throw new Error(`${table} has ${rows} of ${events} rows after ${LOADED_WITHIN_MS} ms`)
-    }
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
 }

@@ -13,6 +13,7 @@ import { rating } from './rating.js'
 import { ratingToTable } from './rating-to-table.js'
 import { rebuild } from './rebuild.js'
 import { rebuildApi } from './rebuild-api.js'
+import { reload } from './reload.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
@@ -39,6 +40,7 @@ export const measurements: readonly Measurement[] = [
   ratingToTable,
   rebuild,
   rebuildApi,
+  reload,
   repeatedAnswer,
   notModified,
   flood,

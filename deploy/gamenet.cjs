@@ -7,8 +7,13 @@
 const fs = require('node:fs')
 const path = require('node:path')
 const url = require('node:url')
+const v8 = require('node:v8')
 
 process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '16'
+
+// The embedded PostgreSQL is WebAssembly. As Node has it, each start optimizes what it runs, most of a processor second; so,
+// only what goes on computing is.
+v8.setFlagsFromString('--wasm-tiering-budget=500000000')
 
 const program = path.join(__dirname, 'dist', 'src', 'main.js')
 if (!fs.existsSync(program)) {

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { type FromReader, runLoaderWorker } from '@gamenet/projector'
+import { type FromReader, runLoaderWorker } from '@gamenet/projector/loader'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
 
@@ -9,7 +9,7 @@ export type LoaderWorkerData = {
   readonly only: { readonly topic: string; readonly group: string } | undefined
 }
 
-/** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. */
+/** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. It loads no more of the projector. */
 const port = parentPort
 if (port === null) throw new Error('This file runs as the worker thread of a loader only')
 const { choice, only } = workerData as LoaderWorkerData

@@ -1,5 +1,6 @@
-import { type ParsedPage, parseHtml, unreadablePage } from './parsed-page.js'
+import { type ParsedPage, parseHtml } from './parsed-page.js'
 import { type ListedTitle, readListedTitle, readTitleRows, tableRows } from './title-table.js'
+import { unreadablePage } from './unreadable-page.js'
 
 /** The list of supported games, as far as it could be read. */
 export type GamesPage = {

@@ -1,7 +1,7 @@
 import { TITLE_FEATURES } from '@gamenet/schemas'
 import type { CheerioAPI } from 'cheerio'
 import { countIn, lobbiesIn, quoted, visibleText } from './page-text.js'
-import { type ParsedPage, parseHtml, unreadablePage } from './parsed-page.js'
+import { type ParsedPage, parseHtml } from './parsed-page.js'
 import {
   type Elements,
   type ListedTitle,
@@ -10,6 +10,7 @@ import {
   readTitleRows,
   tableRows
 } from './title-table.js'
+import { unreadablePage } from './unreadable-page.js'
 
 /** A row of the home page. */
 export type CountedTitle = ListedTitle & {

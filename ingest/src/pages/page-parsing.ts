@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
-import { unreadablePage } from './parsed-page.js'
+import { unreadablePage } from './unreadable-page.js'
 
 /** Parses pages away from the thread that answers requests. */
 export type PageParsing = {

@@ -1,5 +1,8 @@
-import { type CheerioAPI, load } from 'cheerio'
+import type { CheerioAPI } from 'cheerio'
+import { load } from 'cheerio/slim'
+import { parse } from 'parse5'
 import { adapter } from 'parse5-htmlparser2-tree-adapter'
+import { unreadablePage } from './unreadable-page.js'
 
 /** A part of a page that can be read, or not, without the other parts. */
 export type PagePart<Value> =
@@ -53,7 +56,7 @@ export function parseHtml<Page>(
   const brokenTags: number[] = []
   const spilling = new Set<unknown>()
   try {
-    const $ = load(html, {
+    const document = parse(html, {
       sourceCodeLocationInfo: true,
       treeAdapter: limitedAdapter(spilling),
       onParseError({ code, startOffset }) {
@@ -62,7 +65,7 @@ export function parseHtml<Page>(
         brokenTags.push(startOffset)
       }
     })
-    return read($, { html, brokenTags, spilling })
+    return read(load(document), { html, brokenTags, spilling })
   } catch (error) {
     return unreadablePage(`the page broke the parser: ${error instanceof Error ? error.message : String(error)}`)
   }
@@ -116,11 +119,6 @@ function limitedAdapter(spilling: Set<unknown>): typeof adapter {
       if ('name' in node && PLACED.has(node.name)) adapter.setNodeSourceCodeLocation(node, location)
     }
   }
-}
-
-/** The refusal of a whole page. */
-export function unreadablePage(reason: string): { ok: false; reason: string } {
-  return { ok: false, reason }
 }
 
 const NONE: Record<string, string> = Object.freeze(Object.create(null))

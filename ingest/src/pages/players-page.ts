@@ -1,8 +1,9 @@
 import { nameKey, Username } from '@gamenet/schemas'
 import { visibleText } from './page-text.js'
 import { childElements, isElement, type PageElement, shownText } from './page-tree.js'
-import { type PageSource, type ParsedPage, parseHtml, unreadablePage } from './parsed-page.js'
+import { type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 import { markupFault } from './striped-table.js'
+import { unreadablePage } from './unreadable-page.js'
 
 /** A row of the players page. */
 export type ShownPlayer = {

@@ -6,6 +6,8 @@ import type { FromReader, LoaderPort, ToReader } from './message.js'
 import { RowBuilder } from './row-builder.js'
 import { KeptSealKeys } from './seal-keys.js'
 
+export type { FromReader }
+
 /** Batches that may be on their way: one being stored, one behind it. */
 const CREDITS = 2
 /** More rows than one scrape makes: a backlog is being read, and a pause is only the log fetching its next piece. */

@@ -1,16 +1,22 @@
 import { createRequire } from 'node:module'
-import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs'
+import type { Kafka, KafkaConfig } from 'kafkajs'
 
 /*
  * kafkajs is no longer maintained. What we know of its faults is kept in this folder; nobody else imports it.
  */
 
+const load = createRequire(import.meta.url)
+
+/** Its 143 files are loaded where a Kafka is named: most services have none. */
+export const kafkajs = (): typeof import('kafkajs') => load('kafkajs')
+
 /** A client of kafkajs with bounded waits, silent: what goes wrong is told by errors. */
 export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl' | 'sasl'>): Kafka {
   quietIdleQueues()
-  return new kafkajs.Kafka({
+  const { Kafka, logLevel } = kafkajs()
+  return new Kafka({
     ...config,
-    logLevel: kafkajs.logLevel.NOTHING,
+    logLevel: logLevel.NOTHING,
     connectionTimeout: 5000,
     authenticationTimeout: 10_000,
     requestTimeout: 20_000,
@@ -73,7 +79,7 @@ let isQuiet = false
 function quietIdleQueues(): void {
   if (isQuiet) return
   isQuiet = true
-  const queue: unknown = createRequire(import.meta.url)('kafkajs/src/network/requestQueue')
+  const queue: unknown = load('kafkajs/src/network/requestQueue')
   if (typeof queue !== 'function') return
   const prototype = queue.prototype as RequestQueue
   const schedule = prototype.scheduleCheckPendingRequests

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { LogBatch, LogHalt, LogMessage, PartitionExtent } from '@gamenet/schemas'
-import kafkajs, { type Admin, type Kafka, type KafkaConfig, type Producer } from 'kafkajs'
+import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
   isUnreachable,
   kafkaClient,
   kafkaErrorType,
+  kafkajs,
   kafkaReason,
   LogUnreachable
 } from './kafka-client.js'
@@ -271,7 +272,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
       metadataMaxAge: metadataMs(options),
-      createPartitioner: kafkajs.Partitioners.DefaultPartitioner
+      createPartitioner: kafkajs().Partitioners.DefaultPartitioner
     })
     producer = fresh
     await fresh.connect()
@@ -290,7 +291,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
     const sender = await connected()
     await sender.sendBatch({
       acks: -1,
-      compression: kafkajs.CompressionTypes.GZIP,
+      compression: kafkajs().CompressionTypes.GZIP,
       topicMessages: topicMessages(group, topicPrefix)
     })
   }

@@ -167,6 +167,42 @@ test('projections of matches', async (t) => {
     t.same(await readFor(list('20:02:00', 'bob')), [...late, at('21:05:00')])
   })
 
+  await t.test('another projector that goes ahead between two reads of a step spoils no match', async (t) => {
+    for (const [next, bobsLast] of [
+      [list('20:02:00', 'ann'), '20:00:00'],
+      [list('20:00:30', 'ann', 'bob'), '20:00:30']
+    ] as const) {
+      await emptyTables(control)
+      const log = new MemoryLog()
+      log.append('match-list', [list('20:00:00', 'ann', 'bob'), list('20:01:00', 'ann')])
+      await runToHead(engine, log)
+      let reads = 0
+      const overtaken: Tables = {
+        execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+        rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+        insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+        json: async (sql, parameters) => {
+          reads += 1
+          if (reads === 2) {
+            log.append('match-list', [list('20:03:00', 'ann')])
+            await runToHead(engine, log)
+          }
+          return await engine.projections.json(sql, parameters)
+        }
+      }
+      log.append('match-list', [next])
+      await runToHead({ loader: engine.loader, projections: overtaken }, log)
+      const bobs = bobsLast === '20:00:00' ? [1, 1] : [2, 2]
+      t.same(
+        (await control.rows(MATCHES)).map((row) => Object.values(row)),
+        [
+          ['ann', '20:00:00', '20:03:00', 1, 8, 4, 4],
+          ['bob', '20:00:00', bobsLast, 1, 8, ...bobs]
+        ]
+      )
+    }
+  })
+
   await t.test('what is right already is not written again', async (t) => {
     const written: string[] = []
     const watched: Tables = {

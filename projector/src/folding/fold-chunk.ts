@@ -9,14 +9,14 @@ export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
 /** What a fold made of a chunk: rows by table. */
 export type ChunkRows = Readonly<Record<string, RowLines>>
 
-/** Runs the fold of a name over one chunk: bytes in, bytes out. */
-export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows {
+/** Runs the fold of a name over one chunk: bytes in, bytes out; or `again`, when what was read does not fit together. */
+export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
   const fold = folds[name]
   if (fold === undefined) throw new Error(`There is no function ${name} in folds.ts.`)
   const parsed: Record<string, readonly AnswerRow[]> = {}
   for (const [read, bytes] of Object.entries(answers)) parsed[read] = JSON.parse(Buffer.from(bytes).toString())
   const writers = new Map<string, LineWriter>()
-  fold(parsed, (table, line) => {
+  const verdict = fold(parsed, (table, line) => {
     let writer = writers.get(table)
     if (writer === undefined) {
       writer = new LineWriter()
@@ -24,5 +24,6 @@ export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows {
     }
     writer.add(line)
   })
+  if (verdict === 'again') return verdict
   return Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
 }

@@ -9,7 +9,7 @@ if (port === null) throw new Error('This file runs as the thread of folds only')
 port.on('message', ({ id, name, answers }: ToFolder) => {
   try {
     const rows = foldChunk(name, answers)
-    const buffers = Object.values(rows).map(({ body }) => body.buffer)
+    const buffers = rows === 'again' ? [] : Object.values(rows).map(({ body }) => body.buffer)
     port.postMessage({ id, rows } satisfies FromFolder, buffers)
   } catch (error) {
     port.postMessage({ id, reason: reasonOf(error) } satisfies FromFolder)

@@ -7,5 +7,6 @@ export type WriteRow = (table: string, line: string) => void
 /**
  * The pure part of a projection of form `fold`: what was read of a chunk of keys, by the name of the read, in; rows out. It
  * may run twice on the same facts, and then writes the same rows. It runs in a thread that knows no engine.
+ * Gives `again` where the reads do not fit one another, since another process wrote between them; then nothing of it counts.
  */
-export type Fold = (answers: Readonly<Record<string, readonly AnswerRow[]>>, write: WriteRow) => void
+export type Fold = (answers: Readonly<Record<string, readonly AnswerRow[]>>, write: WriteRow) => 'again' | undefined

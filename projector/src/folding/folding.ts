@@ -4,15 +4,15 @@ import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
 
 /** Where folds run. */
 export type Folding = {
-  /** Rejects when the fold throws or the thread dies; asked again, it begins anew. */
-  fold(name: string, answers: ChunkAnswers): Promise<ChunkRows>
+  /** Rejects when the fold throws or the thread dies; asked again, it begins anew. `again`: what was read does not fit together. */
+  fold(name: string, answers: ChunkAnswers): Promise<ChunkRows | 'again'>
   /** Ends the thread. */
   close(): Promise<void>
 }
 
 export type ToFolder = { readonly id: number; readonly name: string; readonly answers: ChunkAnswers }
 export type FromFolder =
-  | { readonly id: number; readonly rows: ChunkRows }
+  | { readonly id: number; readonly rows: ChunkRows | 'again' }
   | { readonly id: number; readonly reason: string }
 
 /** Folds in this very thread: for tests and small tools. */
@@ -28,7 +28,7 @@ const YOUNG_HEAP_MB = 96
  * thread would answer nobody. The thread loads no engine (one that loads chDB would close every connection at its end).
  */
 export function foldInThread(): Folding {
-  const waiting = new Map<number, { resolve: (rows: ChunkRows) => void; reject: (error: Error) => void }>()
+  const waiting = new Map<number, { resolve: (rows: ChunkRows | 'again') => void; reject: (error: Error) => void }>()
   let thread: Worker | undefined
   let lastId = 0
   const begin = (): Worker => {

@@ -17,6 +17,8 @@ export type TouchedKey = {
 const CHUNK_WEIGHT_MAX = 100_000
 /** Keys of a chunk at most: they are sought one by one. */
 const CHUNK_KEYS_MAX = 256
+/** So often a chunk is read again whose reads do not fit together; then the step fails, and is made again later. */
+const AGAIN_MAX = 5
 /** Keys that are weighed at once. */
 const WEIGHED_KEYS_MAX = 10_000
 
@@ -36,18 +38,33 @@ export async function runFold(
   let before: ChunkRows | undefined
   for (const chunk of chunksOf(await touchedKeys(tables, projection, made))) {
     signal.throwIfAborted()
-    const answers: Record<string, Uint8Array> = {}
-    for (const [name, sql] of Object.entries(chunk[0]?.isApart === true ? readsApart : reads)) {
-      const statement = bound(projection, sql, chunk)
-      answers[name] = await tables.json(statement.sql, statement.parameters)
-    }
-    before = await whileStoring(
-      before,
-      folding.fold(projection.fold ?? projection.name, answers satisfies ChunkAnswers)
-    )
+    const answers = await read(chunk, chunk[0]?.isApart === true ? readsApart : reads)
+    before = await whileStoring(before, rowsOf(chunk, answers))
   }
   if (before !== undefined) await store(before)
 
+  async function read(
+    chunk: readonly TouchedKey[],
+    statements: Readonly<Record<string, string>>
+  ): Promise<ChunkAnswers> {
+    const answers: Record<string, Uint8Array> = {}
+    for (const [name, sql] of Object.entries(statements)) {
+      const statement = bound(projection, sql, chunk)
+      answers[name] = await tables.json(statement.sql, statement.parameters)
+    }
+    return answers
+  }
+  async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {
+    let answers = first
+    for (let again = 0; again <= AGAIN_MAX; again += 1) {
+      const rows = await folding.fold(projection.fold ?? projection.name, answers)
+      if (rows !== 'again') return rows
+      answers = await read(chunk, readsApart)
+    }
+    throw new Error(
+      `Another process wrote to what ${projection.name} reads each of the ${AGAIN_MAX + 1} times it was read; the step is made again.`
+    )
+  }
   async function whileStoring(rows: ChunkRows | undefined, folded: Promise<ChunkRows>): Promise<ChunkRows> {
     // Both are waited for, or the one that fails second would be nobody's.
     const [next, stored] = await Promise.allSettled([folded, rows === undefined ? undefined : store(rows)])

@@ -91,7 +91,16 @@ export function changedMatches({ beforeMs, isContinued, stretches, position, sto
   return changed
 }
 
-/** The fold of `match-session`: reads `lists` and `stored`, see the projection. */
+/**
+ * Whether what is stored goes further than the lists that were read before it: another process has gone on meanwhile, and these
+ * lists do not say how its matches came about.
+ */
+export function isOvertaken({ beforeMs, isContinued, stretches, stored }: TitleFacts): boolean {
+  const knownMs = isContinued ? beforeMs : Math.max(beforeMs, stretches.at(-1)?.instants.at(-1) ?? beforeMs)
+  return stored.some(({ isVoid, lastMs }) => !isVoid && lastMs > knownMs)
+}
+
+/** The fold of `match-session`: reads `lists` and then `stored`, see the projection. */
 export const foldMatchSession: Fold = ({ lists = [], stored = [] }, write) => {
   const storedByTitle = grouped(stored)
   for (const [titleId, rows] of grouped(lists)) {
@@ -102,8 +111,10 @@ export const foldMatchSession: Fold = ({ lists = [], stored = [] }, write) => {
       position: rows.reduce((most, row) => larger(most, BigInt(String(row.newest))), 0n),
       stored: (storedByTitle.get(titleId) ?? []).map(storedOf)
     }
+    if (isOvertaken(facts)) return 'again'
     for (const match of changedMatches(facts)) write('match_session', lineOf(titleId, match))
   }
+  return undefined
 }
 
 function joined(before: Match, run: Match): Match {

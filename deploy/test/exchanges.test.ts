@@ -43,7 +43,9 @@ test('an exchange is told of in the tables, before it begins and when it has end
   t.equal(learnt, 2, 'with what has changed, as at first')
   await t.rejects(exchange(true), /went away/)
   t.same(seen, [0, 1, 2, 3])
-  t.equal(await watch.before(), 4, 'after one that failed too')
+  await exchange(false)
+  t.same(seen, [0, 1, 2, 3, 3], 'one that failed is not over until another has ended it')
+  t.equal(await watch.before(), 4)
   const states = await chdb.control.rows(
     'SELECT e.id AS id, e.state AS state FROM exchange AS e ORDER BY e.id, e.state'
   )

@@ -9,7 +9,7 @@ import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics, type Standing } from './metrics.js'
 import { parkedCounter } from './parked-count.js'
-import { OWN_PASSES, type Passes } from './passes.js'
+import { guardedPasses, OWN_PASSES, type Passes } from './passes.js'
 import { answeredExtents, topicProgress } from './progress.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
@@ -122,13 +122,14 @@ export function createProjector(options: ProjectorOptions): Projector {
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
   const { isShared = false, passes = OWN_PASSES, projections: own = projections } = options
+  const guarded = isShared ? guardedPasses(passes, () => rebuilds.requireWhole()) : passes
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
     serving: () => serving.current(),
     beforePass: () => rebuilds.recover(),
-    passes,
+    passes: guarded,
     folding,
     metrics,
     logger,
@@ -163,6 +164,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     metrics,
     logger,
     onStored: () => runner.wake(),
+    passes: guarded,
     ...backoff
   })
   const loaderTrouble = () => troubleOf(loader)

@@ -55,7 +55,10 @@ export async function newestVersion(tables: Tables): Promise<number> {
 export function projectorOn(
   tables: { loader: Tables; projections: Tables; rebuild?: Tables },
   reader: LogReader,
-  options: Pick<Partial<ProjectorOptions>, 'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'projections'> & {
+  options: Pick<
+    Partial<ProjectorOptions>,
+    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passes' | 'aroundExchange' | 'projections'
+  > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
   } = {}
@@ -66,6 +69,8 @@ export function projectorOn(
     sealKeys: options.sealKeys ?? sealKeys,
     folding: foldBeside(),
     ...(options.projections === undefined ? {} : { projections: options.projections }),
+    ...(options.passes === undefined ? {} : { passes: options.passes }),
+    ...(options.aroundExchange === undefined ? {} : { aroundExchange: options.aroundExchange }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

@@ -2,7 +2,15 @@ import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
-import { type Projection, type Projector, projections, RebuildRefused, type Tables } from '../src/index.js'
+import {
+  type LogReader,
+  type Passes,
+  type Projection,
+  type Projector,
+  projections,
+  RebuildRefused,
+  type Tables
+} from '../src/index.js'
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
@@ -23,6 +31,10 @@ test('rebuilds', async (t) => {
     serveOn(t, engine)
   )
   await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
+  await t.test('whose exchange is cut off are ended by another projector before it writes anything', (t) =>
+    endOthers(t, engine)
+  )
+  await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
   await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
 })
@@ -139,6 +151,133 @@ function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<v
       json: (sql, parameters) => call(() => of.json(sql, parameters)),
       insert: (table, columns, body) => call(() => of.insert(table, columns, body))
     }
+  }
+}
+
+/** As a lock of PostgreSQL's: passes run together, or something alone, in the order in which they are asked for. */
+function lockedPasses(): Passes {
+  let alone: Promise<unknown> = Promise.resolve()
+  let together: Promise<unknown>[] = []
+  return {
+    together: (pass) => {
+      const run = alone.then(() => pass(async () => undefined))
+      together.push(run.catch(() => undefined))
+      return run
+    },
+    alone: (work) => {
+      const run = Promise.all([alone, ...together]).then(work)
+      together = []
+      alone = run.catch(() => undefined)
+      return run
+    }
+  }
+}
+
+function appendCount(log: MemoryLog, minute: number, partition = 0): void {
+  const event = { titleId: '4d530064', observedAt: instantOf(T0 + minute * 60_000), online: 5 + minute }
+  log.append(titleCountTopic.name, [message(titleCountTopic, event)], { epoch: 0, partition })
+}
+
+/** One of two projectors dies when it is to exchange tables. */
+async function endOthers(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const shared = { isShared: true, passes: lockedPasses() }
+  let isDead = false
+  const unlessDead = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    if (isDead) throw new Error('the process died')
+    return await work()
+  }
+  const rebuild: Tables = {
+    execute: (sql, parameters) => {
+      isDead ||= sql.startsWith('EXCHANGE')
+      return unlessDead(() => engine.rebuild.execute(sql, parameters))
+    },
+    rows: (sql, parameters) => unlessDead(() => engine.rebuild.rows(sql, parameters)),
+    json: (sql, parameters) => unlessDead(() => engine.rebuild.json(sql, parameters)),
+    insert: (table, columns, body) => unlessDead(() => engine.rebuild.insert(table, columns, body))
+  }
+  const owner = projectorOn({ ...engine, rebuild }, log, shared)
+  const other = projectorOn(engine, log, shared)
+  owner.start()
+  other.start()
+  try {
+    appendCount(log, 0)
+    await Promise.all([owner.settled(), other.settled()])
+    await owner.rebuilds.start('title-count', { isFromLog: true })
+    await untilFilled(owner)
+    await owner.rebuilds.verify('title-count')
+    await t.rejects(owner.rebuilds.swap('title-count'), /died/)
+    await owner.stop()
+    appendCount(log, 1)
+    await other.settled()
+    t.equal((await other.rebuilds.list())[0]?.state, 'swapped')
+    compare(await readModel(engine.control), foldOf(log), false)
+  } finally {
+    await Promise.all([owner.stop(), other.stop()])
+  }
+}
+
+/** One of two projectors exchanges event tables, when the other, whose partition it is, has an event to store. */
+async function loadBeside(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const passes = lockedPasses()
+  let wake: () => void = () => undefined
+  const stored = new Promise<void>((resolve) => {
+    wake = resolve
+  })
+  let isDelivered = false
+  /** As a group shares a topic; what reads one topic alone is a rebuild's, and reads all of it. */
+  const readerOf = (own: number): LogReader => ({
+    extents: (topic) => log.extents(topic),
+    commit: (topic, position) => log.commit(topic, position),
+    consume: (options) =>
+      log.consume({
+        ...options,
+        deliver: async (batch) => {
+          if (options.topics.length > 1 && batch.partition !== own) return
+          isDelivered ||= batch.partition === 1
+          await options.deliver(batch)
+          if (batch.partition === 1) wake()
+        }
+      })
+  })
+  const owner = projectorOn(engine, readerOf(0), {
+    isShared: true,
+    passes,
+    aroundExchange: async (_projections, exchange) => {
+      appendCount(log, 1, 1)
+      await stored
+      await exchange()
+      return 0
+    }
+  })
+  const other = projectorOn(engine, readerOf(1), {
+    isShared: true,
+    passes: {
+      alone: passes.alone,
+      together: (pass) => {
+        // It waits for the exchange, before it stores anything.
+        if (isDelivered) wake()
+        return passes.together(pass)
+      }
+    }
+  })
+  owner.start()
+  other.start()
+  try {
+    appendCount(log, 0)
+    await Promise.all([owner.settled(), other.settled()])
+    await owner.rebuilds.start('title-count', { isFromLog: true })
+    await untilFilled(owner)
+    await owner.rebuilds.verify('title-count')
+    await owner.rebuilds.swap('title-count')
+    await Promise.all([owner.settled(), other.settled()])
+    compare(await readModel(engine.control), foldOf(log), false)
+    t.pass('it stands in the tables that serve')
+  } finally {
+    await Promise.all([owner.stop(), other.stop()])
   }
 }
 

@@ -5,6 +5,7 @@ import { eventTables } from '../event-tables.js'
 import { haltSentence } from '../halts.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
+import { OWN_PASSES, type Passes } from '../passes.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { PARKED_COLUMNS } from './row-builder.js'
@@ -30,6 +31,8 @@ export type LoaderOptions = {
   readonly logger: Logger
   /** Called after rows are stored and their checkpoint is too. */
   readonly onStored: () => void
+  /** How stores of several processes are kept from exchanges of event tables; given where there are several. */
+  readonly passes?: Passes
   readonly backoff?: Backoff
 }
 
@@ -237,9 +240,12 @@ class Storing {
 
   /** True when stored; false when the loader was stopped before. */
   async store(batch: RowBatch, signal: AbortSignal): Promise<boolean> {
+    const { passes = OWN_PASSES } = this.#options
     this.#waiting += 1
     const isStored = await this.#inTurn(async () => {
-      const stored = await this.#untilDone(batch.topic, signal, () => this.#storeOnce(batch))
+      const stored = await this.#untilDone(batch.topic, signal, () =>
+        passes.together((check) => this.#storeOnce(batch, check))
+      )
       return stored !== undefined
     })
     this.#waiting -= 1
@@ -261,7 +267,10 @@ class Storing {
     return this.#untilDone(topic, signal, () => this.#options.sealKeys(people))
   }
 
-  async #storeOnce({ topic, events, parked, passedOver, progress }: RowBatch): Promise<true> {
+  async #storeOnce(
+    { topic, events, parked, passedOver, progress }: RowBatch,
+    check: () => Promise<void>
+  ): Promise<true> {
     const { tables, metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
@@ -272,6 +281,7 @@ class Storing {
     }
     if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
     const name = loadCheckpoint(topic)
+    await check()
     await storeCheckpoints(
       tables,
       progress.map((each) => ({ name, ...each }))

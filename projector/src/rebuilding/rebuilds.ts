@@ -45,6 +45,10 @@ const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
   return performance.now() - begun
 }
 
+function isCutOff({ state }: RebuildRecord): boolean {
+  return state === 'swapping' || state === 'rolling-back'
+}
+
 /** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
 export class RebuildOperations implements Rebuilds, Retractions {
   readonly #context: RebuildContext
@@ -76,7 +80,6 @@ export class RebuildOperations implements Rebuilds, Retractions {
   async recover(): Promise<void> {
     if (this.#isRecovered) return
     const { tables, passes } = this.#context
-    const isCutOff = ({ state }: RebuildRecord) => state === 'swapping' || state === 'rolling-back'
     if ((await readRebuilds(tables)).some(isCutOff)) {
       await passes.alone(async () => {
         // Another process may be at it, or have ended it by now.
@@ -84,6 +87,16 @@ export class RebuildOperations implements Rebuilds, Retractions {
       })
     }
     this.#isRecovered = true
+  }
+
+  /**
+   * Rejects while an exchange is cut off, which the next {@link recover} ends: what were written now would be put away with the
+   * tables that were to go, and checkpoints would say that it serves. For work beside which no exchange begins.
+   */
+  async requireWhole(): Promise<void> {
+    if (!(await readRebuilds(this.#context.tables)).some(isCutOff)) return
+    this.#isRecovered = false
+    throw new Error('An exchange of tables was cut off; it is ended first.')
   }
 
   async plan(projection: string): Promise<RebuildPlan> {

@@ -1,12 +1,21 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
+import { readManifest } from '../src/backup/manifest.js'
 import { restore } from '../src/backup/restore.js'
-import { type Environment, gamenet, gamenetJson } from './service/gamenet.js'
+import { takeDataDirectory } from '../src/data-directory.js'
+import type { Operations } from '../src/operator/operations.js'
+import { operatorClient } from '../src/operator/operator-client.js'
+import { VERSIONS } from '../src/service/version.js'
+import { gamenet, gamenetJson, type Running, spawnGamenet } from './service/gamenet.js'
 import {
   Caller,
   type SignedIn,
@@ -20,6 +29,8 @@ import { startUpstream } from './service/upstream.js'
 const HALO = '4d530064'
 const BOARD = 3
 const RATED_AT_MOST = 100
+const POLL_MS = 50
+const SETTLED_MS = 120_000
 /** What pages show once; nothing of it is from before the scrapes of this test. */
 const titles = [
   { titleId: HALO, name: 'Halo 2', subtitle: '', online: 41, lobbies: { players: 12, sessions: 2 }, hasBoards: true },
@@ -40,42 +51,53 @@ test('a backup of a service at work holds all that was acknowledged, and answers
   t.teardown(() => service.kill())
   const caller = new Caller(service, 8)
   t.teardown(() => caller.close())
-  await gamenetJson(environment, ['scrape', 'all'])
-  await writeFile(part('counts.csv'), countsOfYears())
-  await gamenetJson(environment, ['import', 'network-count', part('counts.csv')])
+  const operations = operatorClient(service.operatorUrl)
+  await operations.scrape('all')
+  const counts = { topic: 'network-count', file: 'counts.csv', columns: {}, set: {}, strict: false }
+  await operations.import(counts, Readable.from([Buffer.from(countsOfYears())]), () => undefined)
 
   const acknowledged = new Set<string>()
   const rating = rateUntil({ caller, sessions, names, acknowledged })
   while (acknowledged.size < 4) await rating.next()
   const before = new Set(acknowledged)
-  const [busy] = await Promise.all([gamenetJson(environment, ['backup', part('busy')]), rating.end()])
-  t.match(busy, { directory: part('busy'), files: Number, bytes: Number })
+  // The command is killed; the service goes on.
+  await Promise.all([
+    killAt(spawnGamenet(environment, ['backup', part('busy')]), part('busy.unfinished'), 1),
+    rating.end()
+  ])
+  await untilWhole(part('busy'))
 
-  const answers = await restingAnswers(environment, caller, names)
-  await gamenetJson(environment, ['backup', part('quiet')])
+  const answers = await restingAnswers(service, caller, names)
+  const quiet = await gamenetJson(environment, ['backup', part('quiet')])
+  t.match(quiet, { directory: part('quiet'), files: Number, bytes: Number })
   t.ok(answers.size > 30, `${answers.size} answers`)
-  t.same(await readdir(join(part('data'), 'tables', 'shadow')).catch(() => []), [], 'nothing stays frozen')
+  t.same(await shadowOf(part('data')), [], 'nothing stays frozen')
+  await provesBackupRefusals(t, { operations, part })
 
-  await t.test('elsewhere, all answers are equal', async (t) => {
+  await t.test('elsewhere, all answers are equal, though restoring it was killed', async (t) => {
+    await killRestores(t, part('quiet'), part('elsewhere'))
     await gamenetJson({ DATA_DIR: part('elsewhere') }, ['restore', part('quiet')])
     const restored = await start('elsewhere')
     t.teardown(() => restored.kill())
     const asked = new Caller(restored, 8)
     t.teardown(() => asked.close())
-    const found = await restingAnswers({ DATA_DIR: part('elsewhere') }, asked, names)
+    const found = await restingAnswers(restored, asked, names)
     for (const [path, body] of answers) t.same(found.get(path), body, path)
+    await killBackups(t, restored, { data: part('elsewhere'), target: part('second') })
   })
 
   await t.test('what was acknowledged before a busy one began is in it, in PostgreSQL and in ClickHouse', async (t) => {
-    await gamenetJson({ DATA_DIR: part('from-busy') }, ['restore', part('busy')])
+    await restoreHere(part('busy'), part('from-busy'))
     // What the copy's outbox has goes to the log first.
-    for (let outbox = -1; outbox !== 0; outbox = (await storedRatings(part('from-busy'))).outbox) {
-      t.equal(await (await start('from-busy')).stop(), 0)
-    }
-    await gamenetJson({ DATA_DIR: part('from-busy') }, ['status', '--wait', '120'])
-    const { writes, tables } = await storedRatings(part('from-busy'))
-    t.same(tables, writes)
-    const kept = new Set(writes.map(({ userKey, raterKey }) => `${userKey}/${raterKey}`))
+    let stored: Awaited<ReturnType<typeof storedRatings>>
+    do {
+      const restored = await start('from-busy')
+      await settle(restored)
+      t.equal(await restored.stop(), 0)
+      stored = await storedRatings(part('from-busy'))
+    } while (stored.outbox > 0)
+    t.same(stored.tables, stored.writes)
+    const kept = new Set(stored.writes.map(({ userKey, raterKey }) => `${userKey}/${raterKey}`))
     t.same(
       [...before].filter((pair) => !kept.has(pair)),
       []
@@ -86,7 +108,7 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     const [ann, ben] = [names[0] ?? '', names[1] ?? '']
     await gamenetJson(environment, ['forget', ann])
     t.equal(await service.stop(), 0)
-    t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('quiet'), '--ledger', part('data')]), {
+    t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
       toForget: 1
     })
     let restored = await start('later')
@@ -95,6 +117,8 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     t.teardown(() => asked.close())
     t.match(await asked.ask('GET', `/api/profile/${ann}`), { status: 404 }, 'from the first answer on')
     t.match(await asked.ask('GET', `/api/profile/${ben}`), { status: 200 })
+    const ofOthers = await answersOf(asked, OF_NOBODY)
+    for (const [path, body] of ofOthers) t.same(body, answers.get(path), path)
     const again = await asked.ask('POST', `/api/profile/${ben}/reputation`, sessions[0], { stars: 2, comment: 'back' })
     t.match(again, { status: 200 })
     await restored.kill()
@@ -107,20 +131,109 @@ test('a backup of a service at work holds all that was acknowledged, and answers
   })
 
   await t.test('what cannot be restored is refused with a sentence, and nothing is left behind', (t) =>
-    provesRefusals(t, part)
+    provesRestoreRefusals(t, part)
   )
 })
 
-async function provesRefusals(t: Test, part: (name: string) => string) {
+/** Ends a process with SIGKILL when a folder has so many entries; gives its exit code where it ended before. */
+async function killAt(child: ChildProcess, folder: string, entries: number): Promise<number | null> {
+  const closed = once(child, 'close')
+  child.stdout?.resume()
+  child.stderr?.resume()
+  while (child.exitCode === null && (await entriesOf(folder)) < entries) await wait(POLL_MS)
+  child.kill('SIGKILL')
+  await closed
+  return child.exitCode
+}
+
+/** How many files and folders are below a folder; they come and go meanwhile. */
+async function entriesOf(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true }).catch(() => [])).length
+}
+
+/** A restore that is killed is none, whenever it is; nothing but the same restore goes on where it stopped. */
+async function killRestores(t: Test, backup: string, data: string) {
+  const wanted = await entriesOf(join(backup, 'data'))
+  for (const share of [0, ...fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), 2)]) {
+    const entries = Math.ceil(share * wanted)
+    const code = await killAt(spawnGamenet({ DATA_DIR: data }, ['restore', backup]), data, entries)
+    if (code === 0) {
+      await rm(data, { recursive: true })
+      continue
+    }
+    // Killed before it had begun, it leaves nothing.
+    if ((await entriesOf(data)) < 5) continue
+    await t.rejects(
+      takeDataDirectory(data, VERSIONS),
+      /not restored to its end; restore it again: gamenet restore .*quiet/
+    )
+  }
+}
+
+/** A service that is killed in the middle of a backup, then the command of a stopped one: the next attempt succeeds. */
+async function killBackups(t: Test, service: Running, { data, target }: { data: string; target: string }) {
+  const wanted = await entriesOf(data)
+  const [first = 0, second = 0] = fc.sample(fc.double({ min: 0, max: 0.9, noNaN: true }), 2)
+  const asked = operatorClient(service.operatorUrl).backup(target, () => undefined)
+  asked.catch(() => undefined)
+  await killAt(service.process, `${target}.unfinished`, Math.ceil(first * wanted))
+  await provesNotHalf(t, target)
+  const command = spawnGamenet({ DATA_DIR: data }, ['backup', target])
+  await killAt(command, `${target}.unfinished`, Math.ceil(second * wanted))
+  await provesNotHalf(t, target)
+  await gamenetJson({ DATA_DIR: data }, ['backup', target])
+  t.same(await shadowOf(data), [], 'nothing stays frozen')
+  t.same((await readdir(target)).sort(), ['backup.json', 'data', 'files.ndjson'])
+  t.equal(await entriesOf(`${target}.unfinished`), 0)
+}
+
+/** A backup has its name when it is whole alone; here it goes again. */
+async function provesNotHalf(t: Test, target: string) {
+  if ((await entriesOf(target)) === 0) return
+  await t.resolves(readManifest(target))
+  await rm(target, { recursive: true })
+}
+
+async function untilWhole(target: string) {
+  for (;;) {
+    const names = await readdir(target).catch((): string[] => [])
+    if (names.length > 0 && !names.includes('unfinished')) return
+    await wait(POLL_MS)
+  }
+}
+
+const shadowOf = (data: string) => readdir(join(data, 'tables', 'shadow')).catch(() => [])
+
+function restoreHere(backup: string, dataDirectory: string, ledger?: string) {
+  const signal = new AbortController().signal
+  return restore({ backup, dataDirectory, ledger, onProgress: () => undefined, signal })
+}
+
+async function provesBackupRefusals(
+  t: Test,
+  { operations, part }: { operations: Operations; part: (name: string) => string }
+) {
+  const backup = (target: string) => operations.backup(target, () => undefined)
+  await t.rejects(backup(part('busy')), /holds something already/)
+  const environment = { DATA_DIR: part('data') }
+  t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /apart from it/ })
+  const sparse = join(part('data'), 'sparse')
+  await writeFile(sparse, '')
+  await truncate(sparse, 2 ** 42)
+  await t.rejects(backup(part('large')), /MiB free; this takes/)
+  await rm(sparse)
+  await mkdir(part('foreign.unfinished'))
+  await writeFile(join(part('foreign.unfinished'), 'mine'), '')
+  await t.rejects(backup(part('foreign')), /holds something else \(mine\)/)
+  t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
+}
+
+async function provesRestoreRefusals(t: Test, part: (name: string) => string) {
   const backup = part('quiet')
-  const attempt = (ledger?: string) =>
-    restore({
-      backup,
-      dataDirectory: part('refused'),
-      ledger,
-      onProgress: () => undefined,
-      signal: new AbortController().signal
-    })
+  // What one that was killed at its very begin leaves.
+  await mkdir(part('refused'))
+  for (const name of ['.writable', 'format.json', 'service.json.1']) await writeFile(join(part('refused'), name), '')
+  const attempt = (ledger?: string) => restoreHere(backup, part('refused'), ledger)
   const file = join(backup, 'backup.json')
   const text = await readFile(file, 'utf8')
   const said = z.looseObject({}).parse(JSON.parse(text))
@@ -156,19 +269,12 @@ async function provesRefusals(t: Test, part: (name: string) => string) {
   await rm(file)
   await t.rejects(attempt(), /no whole backup/)
 
-  const environment = { DATA_DIR: part('data') }
-  t.match(await gamenet(environment, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
-  t.match(await gamenet(environment, ['restore', part('busy')]), { code: 1, stderr: /holds something already/ })
-  t.match(await gamenet({ ...environment, CLICKHOUSE_URL: 'http://x' }, ['restore', part('busy')]), { code: 2 })
-  t.match(await gamenet(environment, ['backup', part('busy')]), { code: 1, stderr: /holds something already/ })
-  t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /apart from it/ })
-  await mkdir(part('half'))
+  t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
+  t.match(await gamenet({ CLICKHOUSE_URL: 'http://x', DATA_DIR: part('half') }, ['restore', part('busy')]), { code: 2 })
+  await t.rejects(restoreHere(part('busy'), part('data')), /holds something already/)
+  await mkdir(part('half'), { recursive: true })
   await writeFile(join(part('half'), 'restoring.json'), `${part('busy')}\n`)
   t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /not restored to its end/ })
-  await writeFile(join(part('data'), 'sparse'), '')
-  await truncate(join(part('data'), 'sparse'), 2 ** 42)
-  t.match(await gamenet(environment, ['backup', part('large')]), { code: 1, stderr: /MiB free; this takes/ })
-  t.notOk((await readdir(part(''))).some((name) => name.startsWith('large')))
 }
 
 async function startPages(t: Test, names: readonly string[]) {
@@ -232,9 +338,22 @@ function rateUntil({
 
 const DAYS = 'from=2025-02-01T00:00:00Z&to=2025-04-01T00:00:00Z'
 
-/** Every answer to everybody, but for those that tell the instant of the question. */
+const BOARD_PATH = `/api/game/${HALO}/leaderboards/${BOARD}`
+
+/** Every answer that is about no user, but for those that tell the instant of the question. */
+const OF_NOBODY = [
+  ...['registered-users', 'online-24h', 'daily-online'].map((name) => `/api/network-stats/${name}?${DAYS}`),
+  ...['lobbies-24h', 'activity-summary', 'top-games'].map((name) => `/api/network-stats/${name}`),
+  ...['', '/history', '/stats'].map((end) => `/api/title/${HALO}/matches${end}`),
+  ...['', '/records'].map((end) => BOARD_PATH + end),
+  ...['/api/online-users', '/api/games', `/api/game/${HALO}`, `/api/game/${HALO}/leaderboards`],
+  ...['/api/leaderboard-changes', '/api/leaderboard-changes?after=start', '/api/records/recent'],
+  ...['/api/player/racer%201', '/api/player/racer%201/history', '/api/datasearch/player/racer%201'],
+  ...['/api/datasearch/suggest?q=ra', `/api/title/${HALO}/online-users/history`]
+]
+
+/** Every answer to everybody. */
 function pathsOf(names: readonly string[]): string[] {
-  const board = `/api/game/${HALO}/leaderboards/${BOARD}`
   const profiles = names.flatMap((name) =>
     [
       '',
@@ -246,26 +365,23 @@ function pathsOf(names: readonly string[]): string[] {
       '/reputation?feedbackLimit=30'
     ].map((end) => `/api/profile/${name}${end}`)
   )
-  return [
-    ...profiles,
-    ...['', '/leaderboard', '/recent'].map((end) => `/api/achievements${end}`),
-    ...['registered-users', 'online-24h', 'daily-online'].map((name) => `/api/network-stats/${name}?${DAYS}`),
-    ...['lobbies-24h', 'activity-summary', 'top-games'].map((name) => `/api/network-stats/${name}`),
-    ...['', '/history', '/stats'].map((end) => `/api/title/${HALO}/matches${end}`),
-    ...['', '/records'].map((end) => board + end),
-    ...['/api/online-users', '/api/games', `/api/game/${HALO}`, `/api/game/${HALO}/leaderboards`],
-    ...['/api/leaderboard-changes', '/api/leaderboard-changes?after=start', '/api/records/recent'],
-    ...['/api/player/racer%201', '/api/player/racer%201/history', '/api/datasearch/player/racer%201'],
-    ...['/api/datasearch/suggest?q=ra', `/api/title/${HALO}/online-users/history`]
-  ]
+  return [...profiles, ...['', '/leaderboard', '/recent'].map((end) => `/api/achievements${end}`), ...OF_NOBODY]
+}
+
+async function answersOf(caller: Caller, paths: readonly string[]) {
+  return new Map(await Promise.all(paths.map(async (path) => [path, await caller.ask('GET', path)] as const)))
+}
+
+async function settle({ operatorUrl }: Running): Promise<void> {
+  const { behind } = await operatorClient(operatorUrl).settled(SETTLED_MS)
+  if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 
 /** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
-async function restingAnswers(environment: Environment, caller: Caller, names: readonly string[]) {
+async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
   const answers = async () => {
-    await gamenetJson(environment, ['status', '--wait', '120'])
-    const asked = pathsOf(names).map(async (path) => [path, await caller.ask('GET', path)] as const)
-    return new Map(await Promise.all(asked))
+    await settle(service)
+    return await answersOf(caller, pathsOf(names))
   }
   for (let last = await answers(); ; ) {
     const now = await answers()

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
-import { basename, dirname, isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { EmbeddedLog } from '@gamenet/engines/log'
@@ -14,11 +14,13 @@ import { bytesOfTables, type Frozen, freezeTables, unfreeze } from './freeze.js'
 import {
   BACKUP_FORMAT,
   DATA_FOLDER,
+  draftOf,
   ENTRIES_FILE,
   type Entry,
   hashOfFile,
   MANIFEST_FILE,
-  type Manifest
+  type Manifest,
+  UNFINISHED_FILE
 } from './manifest.js'
 
 export type BackupNeeds = {
@@ -30,8 +32,6 @@ export type BackupNeeds = {
   readonly signal: AbortSignal
 }
 
-/** Stands in a backup that is not whole. */
-const UNFINISHED_FILE = 'unfinished'
 /** What is left free beside what the backup takes: the service goes on writing. */
 const SPARE_BYTES = 256 * 1024 * 1024
 /** Parts of the data directory that are copied by what they are, or that are of no use to another process. */
@@ -51,20 +51,21 @@ export async function backUp(needs: BackupNeeds, target: string): Promise<Backup
   await refuseTarget(target, directory.path)
   const needed = await bytesOf(needs)
   await refuseLowDisk(dirname(target), needed)
-  const draft = join(dirname(target), `${basename(target)}.unfinished`)
+  const draft = draftOf(target)
   await removeUnfinished(draft)
   // It has the keys of people, and what they wrote.
   await mkdir(draft, { mode: 0o700 })
-  await mkdir(join(draft, DATA_FOLDER))
   try {
     await writeFile(join(draft, UNFINISHED_FILE), '')
+    await mkdir(join(draft, DATA_FOLDER))
     const manifest = await fill(needs, draft, needed)
     await writeFile(join(draft, MANIFEST_FILE), `${JSON.stringify(manifest)}\n`)
     needs.onProgress({ phase: 'flushing', bytes: manifest.bytes, bytesTotal: manifest.bytes })
     await flush(draft)
-    await rm(join(draft, UNFINISHED_FILE))
     await rmdir(target).catch(ignoreAbsent)
     await rename(draft, target)
+    // A draft without it would pass for somebody else's, which the next backup leaves alone.
+    await rm(join(target, UNFINISHED_FILE))
     const { createdAt, files, bytes } = manifest
     return { directory: target, createdAt, files, bytes, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
@@ -225,7 +226,7 @@ async function removeUnfinished(draft: string): Promise<void> {
 }
 
 /** Everything on that disk is written to it; where there is no such command, the system does it within a minute. */
-async function flush(folder: string): Promise<void> {
+export async function flush(folder: string): Promise<void> {
   await promisify(execFile)('sync', ['-f', folder]).catch(() => undefined)
 }
 

@@ -20,9 +20,24 @@ export const SHADOW = 'shadow'
 const ROUNDS_MAX = 5
 
 /**
- * Freezes all tables, the checkpoints first: what they say was taken is then in the tables that are frozen behind them.
- * What is in these beyond the checkpoints is taken again after a restore, as after a crash. The other bookkeeping comes
- * before what it tells of for the same reason. A change of the tables themselves meanwhile (a swap of two, a migration)
+ * Tables that say what was done with others, and so must not be newer than these: what they say is then in the copy. What
+ * they do not say yet is done again.
+ */
+export const BOOKKEEPING = [
+  'checkpoint',
+  'parked_decision',
+  'late_batch_taken',
+  'forgotten',
+  'projection_definition',
+  'rebuild',
+  'rebuild_owner',
+  // Written before it is decided and taken, and after its rows.
+  'late_batch'
+] as const
+
+/**
+ * Freezes all tables, the bookkeeping first: what it says was taken is then in the tables that are frozen behind it.
+ * What is in these beyond it is taken again after a restore, as after a crash. A change of the tables themselves meanwhile (a swap of two, a migration)
  * begins it anew.
  * @param folder the engine's data directory
  */
@@ -65,7 +80,8 @@ async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   const rows = await tables.rows(
     `SELECT t.name AS table, t.engine LIKE '%MergeTree' AS hasParts, t.data_paths AS paths, t.create_table_query AS made
      FROM system.tables AS t WHERE t.database = currentDatabase()
-     ORDER BY NOT startsWith(t.name, 'checkpoint'), t.name NOT IN ('forgotten', 'projection_definition') AND NOT startsWith(t.name, 'rebuild'), t.name`
+     ORDER BY (arrayFirstIndex(name -> startsWith(t.name, name), {bookkeeping: Array(String)}) AS place) = 0, place, t.name`,
+    { bookkeeping: BOOKKEEPING }
   )
   return rows.map(({ table, hasParts, paths, made }) => ({
     table: String(table),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 
@@ -14,6 +14,13 @@ import { FailureError } from '../config.js'
 export const MANIFEST_FILE = 'backup.json'
 export const ENTRIES_FILE = 'files.ndjson'
 export const DATA_FOLDER = 'data'
+/** Stands in what may be removed: a backup that has not its name yet. */
+export const UNFINISHED_FILE = 'unfinished'
+
+/** Where a backup is made, beside its place. */
+export function draftOf(target: string): string {
+  return join(dirname(target), `${basename(target)}.unfinished`)
+}
 
 /** Rises when an older program could no longer restore what this one backs up. */
 export const BACKUP_FORMAT = 1

@@ -6,7 +6,7 @@ import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
 import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../forgetting/ledger-file.js'
 import { VERSIONS } from '../service/version.js'
-import { refuseLowDisk } from './backup.js'
+import { flush, refuseLowDisk } from './backup.js'
 import { copyFiles } from './copy.js'
 import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from './manifest.js'
 
@@ -29,8 +29,12 @@ export type RestoreReport = {
   readonly tookMs: number
 }
 
-/** What a data directory may hold that a backup is restored into; `lost+found` is a file system's own. */
-const MAY_BE_THERE = ['lost+found']
+/** A file system's own. */
+const STAYS = ['lost+found']
+/** What a data directory may hold that a backup is restored into: no data, but what one that was killed at its begin leaves. */
+const MAY_BE_THERE = new RegExp(
+  `^(lost\\+found|\\.writable|(format\\.json|${OWNER_FILE.replace('.', '\\.')})(\\.\\d+)?)$`
+)
 
 /**
  * Puts a backup into a data directory that is new or empty. All files are compared with their hashes while they are copied;
@@ -52,6 +56,7 @@ export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
     await empty(path)
     await copyIn(asked, { backup, path, manifest })
     const toForget = ledger === undefined ? null : await takeIn(directory.part('writes'), ledger)
+    await flush(path)
     await rm(directory.part(RESTORING_FILE))
     const { createdAt, files, bytes } = manifest
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
@@ -113,7 +118,7 @@ async function refuseFilled(path: string): Promise<void> {
     throw error
   })
   if (names.includes(RESTORING_FILE)) return
-  const found = names.filter((name) => !MAY_BE_THERE.includes(name))
+  const found = names.filter((name) => !MAY_BE_THERE.test(name))
   if (found.length === 0) return
   throw new FailureError(
     `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` takes from it who was forgotten since the backup.`
@@ -122,7 +127,7 @@ async function refuseFilled(path: string): Promise<void> {
 
 /** But for what says whose it is. */
 async function empty(path: string): Promise<void> {
-  const keep = [OWNER_FILE, RESTORING_FILE, ...MAY_BE_THERE]
+  const keep = [OWNER_FILE, RESTORING_FILE, ...STAYS]
   for (const name of await readdir(path)) {
     if (!keep.includes(name)) await rm(join(path, name), { recursive: true, force: true })
   }

@@ -1,6 +1,9 @@
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { Command } from 'commander'
-import { FailureError, UsageError } from '../config.js'
+import { draftOf, UNFINISHED_FILE } from '../backup/manifest.js'
+import { type Config, FailureError, UsageError } from '../config.js'
+import { runningOperatorUrl } from '../data-directory.js'
 import { showBytes } from './byte-progress.js'
 import { requireData, withOperations } from './reach.js'
 import { dataExists } from './status.js'
@@ -16,10 +19,10 @@ export function addBackup(program: Command, terminal: Terminal): void {
       const report = await withOperations(terminal, (operations) =>
         operations.backup(resolve(dir), ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal))
       )
-        .catch((error: unknown) => {
+        .catch(async (error: unknown) => {
           if (error instanceof UsageError) throw error
           const reason = error instanceof Error ? error.message : String(error)
-          throw new FailureError(`There is no backup. ${reason}`)
+          throw new FailureError(`There is no backup. ${reason}${await leftLine(config, resolve(dir))}`)
         })
         .finally(() => progress.stop())
       const size = `${report.files} files, ${(report.bytes / 1e6).toFixed(1)} MB`
@@ -28,4 +31,12 @@ export function addBackup(program: Command, terminal: Terminal): void {
         'It has the keys of people and what they wrote: keep it as you keep the service.'
       ])
     })
+}
+
+/** What a service that was killed has left; one that runs may be at it for somebody else. */
+async function leftLine({ DATA_DIR, OPERATOR_URL }: Config, target: string): Promise<string> {
+  const draft = draftOf(target)
+  if (OPERATOR_URL !== undefined || !existsSync(join(draft, UNFINISHED_FILE))) return ''
+  if ((await runningOperatorUrl(DATA_DIR).catch(() => null)) !== undefined) return ''
+  return ` ${draft} is what was begun: the next backup to the same place replaces it, and it may be removed.`
 }

@@ -3,6 +3,7 @@ import { ExchangeWatch } from '@gamenet/api'
 import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
+import { PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { announceExchange } from '../src/service/exchanges.js'
 import { sharedPasses } from '../src/service/passes.js'
@@ -63,7 +64,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   const [one, other] = [0, 1].map(() => {
     const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
     t.teardown(() => postgres.close())
-    return sharedPasses({ writes: async () => postgres, tables: chdb.control })
+    return sharedPasses({ writes: async () => postgres, tables: chdb.control, lock: PASSES_LOCK })
   })
   if (one === undefined || other === undefined) throw new Error('two projectors were to share')
   const order: string[] = []

@@ -1,6 +1,6 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openChdb, openPglite, openPostgres } from '@gamenet/engines'
+import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { presenceTopic } from '@gamenet/schemas'
@@ -67,6 +67,68 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   })
 })
 
+test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
+  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
+  await fill(world)
+  await world.closeTables()
+  const slow = slowInsert('presence_day__1')
+  const tables = await openTables(world, 'tables', (lane) => slow.on(lane))
+  t.teardown(() => tables.closeTables())
+  const now = { ...world, ...tables }
+  await tables.projector.settled()
+  await tables.projector.rebuilds.start('presence')
+  await slow.begun
+  let waits = 0
+  const stepsEnded = async () => {
+    waits += 1
+    const ended = tables.projector.stepsEnded()
+    let isOver = false
+    void ended.then(() => {
+      isOver = true
+    })
+    if (waits === 1) {
+      // A question to the tables later, everything that waits for nothing else is over.
+      await tables.clickhouse.control.rows('SELECT 1 AS one')
+      t.equal(isOver, false, 'the step is waited for')
+      slow.goOn()
+    }
+    await ended
+  }
+  await forget({ ...needsOf(now), stepsEnded }, USER)
+  t.same(await tablesThatName(tables.clickhouse), [])
+  slow.goOn()
+  while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
+  t.same(await tablesThatName(tables.clickhouse), [])
+  t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
+})
+
+/** An INSERT … SELECT into a table that has read its rows when it has begun, and stores them when it is told to. */
+function slowInsert(table: string) {
+  let begin = () => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  let goOn = () => {}
+  const told = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const on = (lane: ClickHouse['rebuild']): ClickHouse['rebuild'] => ({
+    ...lane,
+    execute: async (sql, parameters) => {
+      const [head = ''] = new RegExp(`^INSERT INTO ${table} \\([^)]*\\)`).exec(sql) ?? []
+      if (head === '') return await lane.execute(sql, parameters)
+      const columns = head.slice(head.indexOf('(') + 1, -1)
+      await lane.execute(`CREATE TABLE read_rows ENGINE = Memory AS SELECT ${columns} FROM ${table} LIMIT 0`)
+      await lane.execute(`INSERT INTO read_rows (${columns})${sql.slice(head.length)}`, parameters)
+      begin()
+      await told
+      await lane.execute(`${head} SELECT ${columns} FROM read_rows`)
+      await lane.execute('DROP TABLE read_rows')
+    }
+  })
+  return { on, begun, goOn: () => goOn() }
+}
+
 test('a forgetting that is cut off anywhere is ended later', async (t) => {
   const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
   await fc.assert(
@@ -126,7 +188,7 @@ test('beside older tables, who was forgotten is forgotten again, and who came ba
 
   const signal = new AbortController().signal
   const clickhouse = await openChdb({ path: join(folder, 'older') })
-  const needs = { writes, tables: clickhouse.control, signal, isAlone: true }
+  const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
   t.not((await tablesThatName(clickhouse)).length, 0)
   t.equal(await catchUpForgettings(needs), 2)
   t.same(await tablesThatName(clickhouse), [])

@@ -5,7 +5,13 @@ import type { Range } from './range.js'
 import type { Tables } from './tables.js'
 
 /** Where rows are made. */
-export type Making = { readonly tables: Tables; readonly folding: Folding; readonly signal: AbortSignal }
+export type Making = {
+  readonly tables: Tables
+  readonly folding: Folding
+  readonly signal: AbortSignal
+  /** What runs each step, where somebody waits for steps; else they are just run. */
+  readonly inStep?: <Result>(step: () => Promise<Result>) => Promise<Result>
+}
 
 /** What rows are made of. */
 export type Made = {
@@ -18,12 +24,12 @@ export type Made = {
 
 /** Makes and stores the rows of a range, whoever asks: live, catching up or rebuilding. */
 export async function makeRows(making: Making, projection: Projection, made: Made): Promise<void> {
-  if (projection.form === 'fold') {
-    await runFold(making, projection, made)
-    return
+  const make = async () => {
+    if (projection.form === 'fold') return await runFold(making, projection, made)
+    const { sql, parameters } = stepStatement(projection, made.range, made.isLate)
+    await making.tables.execute(sql, parameters)
   }
-  const { sql, parameters } = stepStatement(projection, made.range, made.isLate)
-  await making.tables.execute(sql, parameters)
+  await (making.inStep === undefined ? make() : making.inStep(make))
 }
 
 /** Whether a range holds events of an older epoch than the newest that was loaded, which may undo what was stored. */

@@ -45,6 +45,8 @@ export type ProjectorOptions = {
   readonly isShared?: boolean
   /** How passes of several projectors are kept from exchanges; given where there may be several. */
   readonly passes?: Passes
+  /** How steps of rebuilds are kept from who waits for them, likewise. */
+  readonly fills?: Passes
   /** Called after each stored change, so that answers next door look for newer data at once. */
   readonly onChange: () => void
   /** How long failed steps wait; for tests. */
@@ -103,6 +105,11 @@ export type Projector = {
     readonly standstillMs?: number
     readonly signal?: AbortSignal
   }): Promise<void>
+  /**
+   * Resolves when every step that writes rows and has begun by now, live ones and those of rebuilds in whatever process, has ended:
+   * what begins afterwards reads what the tables hold now.
+   */
+  stepsEnded(): Promise<void>
   /** Making read tables anew while the old ones serve. */
   readonly rebuilds: Rebuilds & Retractions
 }
@@ -152,6 +159,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     folding: options.folding ?? foldInThread(),
     aroundExchange: options.aroundExchange,
     passes,
+    fills: options.fills ?? OWN_PASSES,
     logger,
     isShared,
     signal: stopping.signal
@@ -190,8 +198,13 @@ export function createProjector(options: ProjectorOptions): Projector {
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
       await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
     },
+    stepsEnded: () => stepsEnded(runner, rebuilds),
     rebuilds
   }
+}
+
+async function stepsEnded(runner: ProjectionRunner, rebuilds: RebuildOperations): Promise<void> {
+  await Promise.all([runner.between(async () => undefined), rebuilds.stepsEnded()])
 }
 
 /** What of a projector tells its status. */

@@ -125,4 +125,12 @@ export { importableTopics, topics } from './topics.js'
 export { UserGames } from './user-game.js'
 export { UserScores } from './user-score.js'
 export { USERNAME_LENGTH_MAX, Username } from './username.js'
-export { CHANGED_CHANNEL, nameHashSql, PASSES_LOCK, PEOPLE_LOCK, WRITE_NOUNS, WriteChange } from './write-side.js'
+export {
+  CHANGED_CHANNEL,
+  FILLS_LOCK,
+  nameHashSql,
+  PASSES_LOCK,
+  PEOPLE_LOCK,
+  WRITE_NOUNS,
+  WriteChange
+} from './write-side.js'

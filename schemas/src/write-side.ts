@@ -20,6 +20,8 @@ export const PEOPLE_LOCK = 7_203_115
 
 /** Held, shared, while a projector writes to read tables, and alone by who exchanges some. */
 export const PASSES_LOCK = 7_203_116
+/** Held together by steps of rebuilds, alone by whoever waits until those under way have ended. */
+export const FILLS_LOCK = 7_203_117
 
 /**
  * The hash by which a forgotten name is known, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.

@@ -21,6 +21,8 @@ export type ForgetNeeds = {
   readonly tables: ClickHouse['control']
   /** Resolves when all that the log holds of these topics can be read; rejects with what stands still. */
   readonly settled: (topics: readonly string[]) => Promise<void>
+  /** Resolves when every step that writes rows of the tables, and has begun by now, has ended. */
+  readonly stepsEnded: () => Promise<void>
   /** Told when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ForgetProgress) => void
@@ -68,7 +70,7 @@ export async function finishForgettings(needs: ForgetNeeds): Promise<number> {
   return open.length
 }
 
-export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'signal'> & {
+export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
   /** Whether nobody else reads the log: then what is not done can be done at once, with no wait for readers. */
   readonly isAlone: boolean
 }
@@ -83,7 +85,7 @@ export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'signal'> & {
  * @returns how many forgettings were done again here
  */
 export async function catchUpForgettings(needs: CatchUpNeeds): Promise<number> {
-  const { writes, tables, signal, isAlone } = needs
+  const { writes, tables, stepsEnded, signal, isAlone } = needs
   const cleaned = await cleanedOf(tables)
   await addToLedger(writes, cleaned)
   const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
@@ -94,6 +96,7 @@ export async function catchUpForgettings(needs: CatchUpNeeds): Promise<number> {
   const all: ForgetNeeds = {
     writes,
     tables,
+    stepsEnded,
     signal,
     settled: async () => undefined,
     onChange: async () => undefined,
@@ -121,9 +124,9 @@ async function waitForReaders(needs: ForgetNeeds): Promise<void> {
 }
 
 async function clean(needs: ForgetNeeds, userKey: string): Promise<number> {
-  const { tables, writes, signal } = needs
+  const { tables, writes, stepsEnded, signal } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
-  const deleted = await cleanTables({ tables, salt: await readSalt(writes), onTable, signal }, userKey)
+  const deleted = await cleanTables({ tables, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
   await needs.onChange()
   return deleted
 }

@@ -1,4 +1,4 @@
-import type { ClickHouse } from '@gamenet/engines'
+import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import { pause, projections } from '@gamenet/projector'
 import type { LedgerEntry } from './ledger.js'
 
@@ -15,13 +15,16 @@ const LOOK_MS = 200
 const MUTATION_MS_MAX = 600_000
 /** How long parts that were replaced are waited for; a query may still read them. */
 const OLD_PARTS_MS_MAX = 60_000
-/** A projection of another process may have read, before the rows were deleted, what it stores afterwards. */
-const ROUNDS_MAX = 5
+/** Each round finds what was stored meanwhile by steps that had read, before the rows were deleted, the tables behind them. */
+const ROUNDS_MAX = 8
+const UNKNOWN_TABLE = 60
 
 export type Cleaning = {
   readonly tables: Lane
   /** Of the ledger's hashes, hexadecimal. */
   readonly salt: string
+  /** Resolves when every step that writes rows, and has begun by now, has ended. */
+  readonly stepsEnded: () => Promise<void>
   /** Told before each table. */
   readonly onTable: (done: number, total: number) => void
   readonly signal: AbortSignal
@@ -85,26 +88,44 @@ export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[])
 
 /**
  * Deletes every row of a user from every table, and waits until the files that held them are gone.
+ *
+ * A step that has read rows before they were deleted stores what it made of them afterwards: of a rebuild, many seconds later,
+ * and into tables that were not there at first. So each round waits for the steps under way and looks at the tables that there
+ * are then; when one finds nothing, there was nothing that any step could have read meanwhile.
  * @returns how many rows there were
  */
 export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<number> {
-  const { tables, signal } = cleaning
-  const conditions = await conditionsByTable(cleaning, userKey)
-  const names = conditions.map(({ table }) => table)
-  // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
-  for (const table of names) await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+  const { tables, stepsEnded, signal } = cleaning
+  const names = new Set<string>()
   try {
     let deleted = 0
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
       if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
+      await stepsEnded()
+      const conditions = await conditionsByTable(cleaning, userKey)
+      // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
+      for (const { table } of conditions.filter((each) => !names.has(each.table))) {
+        await unlessGone(tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`))
+        names.add(table)
+      }
       found = await deleteRows(cleaning, conditions)
       deleted += found
     }
-    await waitForOldParts(tables, names, signal)
+    await waitForOldParts(tables, [...names], signal)
     await tellChanges(tables)
     return deleted
   } finally {
-    for (const table of names) await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
+    for (const table of names) await unlessGone(tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`))
+  }
+}
+
+/** Tables of a rebuild are dropped at any time, and the rows are gone with them. */
+async function unlessGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof ClickHouseError && error.code === UNKNOWN_TABLE) return undefined
+    throw error
   }
 }
 
@@ -154,9 +175,9 @@ async function deleteRows({ tables, onTable, signal }: Cleaning, conditions: rea
   for (const [done, { table, condition }] of conditions.entries()) {
     signal.throwIfAborted()
     onTable(done, conditions.length)
-    const [row] = await tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`)
-    const rows = Number(row?.rows)
-    if (rows > 0) await tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`)
+    const [row] = (await unlessGone(tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`))) ?? []
+    const rows = Number(row?.rows ?? 0)
+    if (rows > 0) await unlessGone(tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`))
     await until(MUTATION_MS_MAX, signal, async () => {
       const [left] = await tables.rows(
         `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason

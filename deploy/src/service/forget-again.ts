@@ -8,12 +8,18 @@ import type { Role } from './service.js'
  * Forgets again whom an older copy has brought back, before anything is loaded or answered. What fails is tried again in the
  * background, and at the next start.
  */
-export async function forgetAgain(engines: Engines, role: Role, logger: Logger): Promise<void> {
+export async function forgetAgain(
+  engines: Engines,
+  role: Role,
+  stepsEnded: () => Promise<void>,
+  logger: Logger
+): Promise<void> {
   if (role === 'offline' || role === 'api') return
   try {
     const done = await catchUpForgettings({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
+      stepsEnded,
       signal: new AbortController().signal,
       isAlone: role === 'all' && engines.isEmbedded
     })

@@ -1,7 +1,7 @@
 import { newestExchange } from '@gamenet/api'
 import type { ClickHouse, Postgres, Queries } from '@gamenet/engines'
 import type { Passes } from '@gamenet/projector'
-import { PASSES_LOCK, Refusal } from '@gamenet/schemas'
+import { type FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
 /** Passes take seconds, at most some tens of them. */
@@ -18,11 +18,12 @@ const LOCK_NOT_AVAILABLE = '55P03'
 export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
   readonly tables: Pick<ClickHouse['control'], 'rows'>
+  readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): Passes {
-  const { writes, tables } = needs
+  const { writes, tables, lock } = needs
   return {
     together: async (pass) => {
-      const locked = await underLock(writes, 'SELECT pg_advisory_xact_lock_shared($1)', (transaction) =>
+      const locked = await underLock(writes, lock, 'shared', (transaction) =>
         // Where the connection is broken, somebody else may be alone by now.
         pass(async () => void (await transaction.query('SELECT 1')))
       )
@@ -33,7 +34,7 @@ export function sharedPasses(needs: {
       const begun = performance.now()
       while (performance.now() - begun < ALONE_WITHIN_MS) {
         try {
-          const locked = await underLock(writes, 'SELECT pg_advisory_xact_lock($1)', work)
+          const locked = await underLock(writes, lock, 'alone', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
             'PostgreSQL cannot be reached, without which other projectors would write into the tables meanwhile; do it again when it is back.'
@@ -43,7 +44,7 @@ export function sharedPasses(needs: {
         }
       }
       throw new FailureError(
-        `Another projector has not ended its pass within ${ALONE_WITHIN_MS / 1000} s; look at \`gamenet status\` there, then do it again.`
+        `Another projector has not ended its pass, or its step of a rebuild, within ${ALONE_WITHIN_MS / 1000} s; look at \`gamenet status\` there, then do it again.`
       )
     }
   }
@@ -52,7 +53,8 @@ export function sharedPasses(needs: {
 /** What work gives under the lock, or that there was no PostgreSQL to lock in. */
 async function underLock<Result>(
   writes: () => Promise<Postgres>,
-  lock: string,
+  lock: number,
+  how: 'shared' | 'alone',
   work: (transaction: Queries) => Promise<Result>
 ): Promise<{ readonly result: Result } | 'away'> {
   let hasBegun = false
@@ -64,7 +66,7 @@ async function underLock<Result>(
       await transaction.script(
         `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
       )
-      await transaction.query(lock, [PASSES_LOCK])
+      await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
       hasBegun = true
       done = { result: await work(transaction) }
     })

@@ -49,6 +49,8 @@ type Needs = {
   /** False in a process that answers alone, which was not told where the log is: what it opened is nobody's. */
   readonly hasLog: boolean
   readonly projector: Projector | undefined
+  /** Resolves when the steps that write rows and have begun by now, of all processes, have ended. */
+  readonly stepsEnded: () => Promise<void>
   readonly ingest: Ingest | undefined
   readonly people: People
   readonly demo: Demo | undefined
@@ -181,7 +183,7 @@ async function forgetNeeds(
   needs: Needs,
   onProgress: (progress: ForgetProgress) => void
 ): Promise<Parameters<typeof forget>[0]> {
-  const { engines, onChange, signal } = needs
+  const { engines, onChange, signal, stepsEnded } = needs
   const settledTopics = async (names: readonly string[]) => {
     // What comes next is deleting rows, which waits for ever while nothing is merged.
     await engines.disk.requireRoom(0, 'Deleting the rows of a user')
@@ -193,7 +195,7 @@ async function forgetNeeds(
       )
   }
   const tables = engines.clickhouse.control
-  return { writes: await engines.writes(), tables, settled: settledTopics, onChange, onProgress, signal }
+  return { writes: await engines.writes(), tables, settled: settledTopics, stepsEnded, onChange, onProgress, signal }
 }
 
 async function scrape(

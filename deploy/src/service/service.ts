@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { Apart, actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
-import { createProjector, lateReader, migrate, type Passes, type Projector } from '@gamenet/projector'
+import { createProjector, lateReader, migrate, type Projector } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
@@ -18,9 +18,9 @@ import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
 import type { LoaderWorkerData } from './loader-worker.js'
 import { orNewer } from './newer.js'
+import { type OthersBeside, othersBeside, stepsEnded } from './others-beside.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
-import { sharedPasses } from './passes.js'
 import { type CutOff, serviceOperations } from './service-operations.js'
 import { openSpoolingLog } from './spool.js'
 import type { SpoolingLog } from './spooling-log.js'
@@ -86,9 +86,10 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     (engines) => engines.close()
   )
   addEngineMetrics(registry, engines)
-  const applied = await prepareTables(engines, role, logger)
+  const others = othersBeside(config, engines)
+  const applied = await prepareTables(engines, role, others, logger)
   const dataVersions = openVersions(engines, logger, parts)
-  const shared = { config, engines, registry, logger, parts }
+  const shared = { config, engines, registry, logger, parts, others }
   const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
   parts.add(exchanges, () => exchanges.stop())
   const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
@@ -104,6 +105,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     engines,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     projector,
+    stepsEnded: stepsEnded(others, projector),
     ingest,
     people,
     demo,
@@ -140,9 +142,9 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
 }
 
 /** The names of the migrations that were applied. */
-async function prepareTables(engines: Engines, role: Role, logger: Logger): Promise<string[]> {
+async function prepareTables(engines: Engines, role: Role, others: OthersBeside, logger: Logger): Promise<string[]> {
   const applied = await orNewer(migrate(engines.clickhouse.control))
-  await forgetAgain(engines, role, logger)
+  await forgetAgain(engines, role, stepsEnded(others), logger)
   return applied
 }
 
@@ -212,14 +214,14 @@ type Needs = {
 }
 
 function startProjector({
-  config,
   engines,
   registry,
   logger,
   dataVersions,
   exchanges,
+  others,
   parts
-}: Needs & { dataVersions: DataVersions; exchanges: ServiceExchanges }): Projector {
+}: Needs & { dataVersions: DataVersions; exchanges: ServiceExchanges; others: OthersBeside }): Projector {
   const projector = createProjector({
     tables: {
       loader: engines.clickhouse.loader,
@@ -246,22 +248,12 @@ function startProjector({
     registry,
     logger,
     aroundExchange: exchanges.around,
-    ...othersBeside(config, engines),
+    ...others,
     // A refresh that fails is told by DataVersions itself.
     onChange: () => void dataVersions.refresh().catch(() => undefined)
   })
   projector.start()
   return parts.add(projector, () => projector.stop())
-}
-
-/** A ClickHouse server may have other projectors; a shared PostgreSQL is where they agree. */
-function othersBeside(config: Config, engines: Engines): { isShared?: true; passes?: Passes } {
-  if (config.CLICKHOUSE_URL === undefined) return {}
-  if (config.POSTGRES_URL === undefined) return { isShared: true }
-  return {
-    isShared: true,
-    passes: sharedPasses({ writes: () => engines.writes(), tables: engines.clickhouse.control })
-  }
 }
 
 function makeIngest({

@@ -52,12 +52,13 @@ export async function openWorld(t: Test, open: (folder: string) => Promise<Postg
 
 export async function openTables(
   { folder, log, writes }: Pick<WorldUnderTest, 'folder' | 'log' | 'writes'>,
-  name: string
+  name: string,
+  rebuildOn = (tables: ClickHouse['rebuild']): ClickHouse['rebuild'] => tables
 ) {
   const clickhouse = await openChdb({ path: join(folder, name) })
   await migrate(clickhouse.control)
   const projector = createProjector({
-    tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: clickhouse.rebuild },
+    tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: rebuildOn(clickhouse.rebuild) },
     startReading: readBeside(log, topics),
     sealKeys: (ids) => sealKeys(writes, ids),
     registry: new Registry(),
@@ -77,6 +78,7 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Forg
     writes,
     tables: clickhouse.control,
     settled: () => projector.settled(),
+    stepsEnded: () => projector.stepsEnded(),
     onChange: async () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,

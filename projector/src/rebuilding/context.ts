@@ -11,6 +11,7 @@ import type { Tables } from '../tables.js'
 import { standingIn, type TableNames } from './fresh-tables.js'
 import type { AroundExchange } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import type { Steps } from './steps.js'
 
 /** What rebuilds work with. */
 export type RebuildContext = {
@@ -27,6 +28,7 @@ export type RebuildContext = {
   readonly folding: Folding
   readonly aroundExchange: AroundExchange
   readonly passes: Passes
+  readonly steps: Steps
   readonly logger: Logger
   /** A name of this process that no other has. */
   readonly process: string
@@ -41,8 +43,8 @@ export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
 }
 
 /** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
-export function makingOf({ tables, folding, signal }: RebuildContext, record: RebuildRecord): Making {
-  return { tables: standingIn(tables, namesOf(record)), folding, signal }
+export function makingOf({ tables, folding, signal, steps }: RebuildContext, record: RebuildRecord): Making {
+  return { tables: standingIn(tables, namesOf(record)), folding, signal, inStep: (step) => steps.run(step) }
 }
 
 /** The projections by which the tables that do not serve are made. */

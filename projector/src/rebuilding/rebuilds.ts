@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { pause } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
+import type { Passes } from '../passes.js'
 import { type Beginning, begin, unitFor } from './begin.js'
 import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
 import { approach, atRest, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
@@ -23,6 +24,7 @@ import {
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { beyond, reloadedTopic } from './reload.js'
 import { deleteRetracted } from './retraction.js'
+import { Steps } from './steps.js'
 import { projectionNamed } from './unit.js'
 import { compareTables } from './verify.js'
 
@@ -57,10 +59,14 @@ export class RebuildOperations implements Rebuilds, Retractions {
   #isRecovered = false
 
   constructor(
-    needs: Omit<RebuildContext, 'process' | 'aroundExchange'> & { readonly aroundExchange: AroundExchange | undefined }
+    needs: Omit<RebuildContext, 'process' | 'aroundExchange' | 'steps'> & {
+      readonly aroundExchange: AroundExchange | undefined
+      /** A lock that the steps of all processes' rebuilds hold together. */
+      readonly fills: Passes
+    }
   ) {
-    const { aroundExchange = exchangeAtOnce } = needs
-    this.#context = { ...needs, aroundExchange, process: randomUUID() }
+    const { aroundExchange = exchangeAtOnce, fills, ...rest } = needs
+    this.#context = { ...rest, aroundExchange, steps: new Steps(fills), process: randomUUID() }
     this.#fillers = new Fillers(this.#context)
   }
 
@@ -74,6 +80,11 @@ export class RebuildOperations implements Rebuilds, Retractions {
     await this.#queue.catch(() => undefined)
     await this.#fillers.allEnded()
     await this.#context.folding.close()
+  }
+
+  /** Resolves when the steps that have begun by now, of rebuilds in whatever process, have ended. */
+  async stepsEnded(): Promise<void> {
+    await this.#context.steps.ended()
   }
 
   /** Ends exchanges that a crash cut off. Before the first pass; tried again when it rejects. */

@@ -104,8 +104,8 @@ async function keepWhatTheLogLost(
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
     const first = Math.min(next, extent === undefined ? next : extent.first)
     if (first <= checkpoints.next(kept, epoch, partition)) continue
-    await copyRows(context.tables, eventTableName(topic), record, { epoch, partition, next: first })
     const place = { epoch, partition, next: first }
+    await context.steps.run(() => copyRows(context.tables, eventTableName(topic), record, place))
     await storeCheckpoints(tables, [
       { name: kept, ...place },
       { name: loadCheckpoint(topic.name), ...place }

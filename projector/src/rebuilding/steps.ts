@@ -1,0 +1,28 @@
+import type { Passes } from '../passes.js'
+
+/** The steps of rebuilds that write rows, of all processes: so that whoever deletes rows can wait for what had read them before. */
+export class Steps {
+  readonly #passes: Passes
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  /** @param passes a lock of rebuilds alone: an exchange does not wait for them, nor a live pass for who waits here */
+  constructor(passes: Passes) {
+    this.#passes = passes
+  }
+
+  async run<Result>(step: () => Promise<Result>): Promise<Result> {
+    const running = this.#passes.together(step)
+    this.#underWay.add(running)
+    try {
+      return await running
+    } finally {
+      this.#underWay.delete(running)
+    }
+  }
+
+  /** Resolves when the steps that have begun by now have ended, well or not. */
+  async ended(): Promise<void> {
+    await Promise.allSettled(this.#underWay)
+    await this.#passes.alone(async () => undefined)
+  }
+}

@@ -35,6 +35,7 @@ test('rebuilds', async (t) => {
     endOthers(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
+  await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
   await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
 })
@@ -113,6 +114,36 @@ async function outliveDeaths(t: Test, engine: ClickHouse) {
   )
   await fc.assert(property, { numRuns: RUNS.deaths, endOnFailure: true })
   t.pass('whenever they died')
+}
+
+async function dropTheRest(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  let drops = Number.NEGATIVE_INFINITY
+  const rebuild: Tables = {
+    ...engine.rebuild,
+    execute: async (sql, parameters) => {
+      if (sql.startsWith('DROP TABLE')) drops += 1
+      if (drops === 2) throw new Error('the process died')
+      await engine.rebuild.execute(sql, parameters)
+    }
+  }
+  const first = projectorOn({ loader: engine.loader, projections: engine.projections, rebuild }, log)
+  first.start()
+  await first.settled()
+  await first.rebuilds.start('title-count')
+  await untilFilled(first)
+  drops = 0
+  await t.rejects(first.rebuilds.cancel('title-count'), /the process died/)
+  await first.stop()
+  const next = projectorOn(engine, log)
+  next.start()
+  await next.settled()
+  await next.stop()
+  const left = await engine.control.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+  )
+  t.same(left, [])
 }
 
 /** Start → verify → swap → rollback, from wherever an earlier life has come. */

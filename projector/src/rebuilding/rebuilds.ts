@@ -8,7 +8,7 @@ import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
 import { approach, atRest, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
 import { doneByProjection } from './fill.js'
 import { Fillers } from './fillers.js'
-import { cloneTables, dropTables, tablesOf } from './fresh-tables.js'
+import { cloneTables, dropTables, tablesOf, uuidsOf } from './fresh-tables.js'
 import { planOf } from './plan.js'
 import {
   type AroundExchange,
@@ -45,6 +45,11 @@ const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
   const begun = performance.now()
   await exchange()
   return performance.now() - begun
+}
+
+/** Of these nothing is to be left but the record. */
+function isOver({ state }: RebuildRecord): boolean {
+  return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
 }
 
 function isCutOff({ state }: RebuildRecord): boolean {
@@ -87,11 +92,14 @@ export class RebuildOperations implements Rebuilds, Retractions {
     await this.#context.steps.ended()
   }
 
-  /** Ends exchanges that a crash cut off. Before the first pass; tried again when it rejects. */
+  /** Ends exchanges and drops that a crash cut off. Before the first pass; tried again when it rejects. */
   async recover(): Promise<void> {
     if (this.#isRecovered) return
     const { tables, passes } = this.#context
-    if ((await readRebuilds(tables)).some(isCutOff)) {
+    const records = await readRebuilds(tables)
+    const remains = records.filter(isOver).flatMap(tablesToDrop)
+    await dropTables(tables, (await uuidsOf(tables, remains)).keys())
+    if (records.some(isCutOff)) {
       await passes.alone(async () => {
         // Another process may be at it, or have ended it by now.
         for (const record of (await readRebuilds(tables)).filter(isCutOff)) await finish(this.#context, record)

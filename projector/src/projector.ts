@@ -118,7 +118,7 @@ const STANDSTILL_MS = 30_000
 
 /** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
 export function createProjector(options: ProjectorOptions): Projector {
-  const { tables, logger } = options
+  const { tables, logger, isShared = false, passes = OWN_PASSES, projections: own = projections } = options
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const countParked = parkedCounter(tables.projections, logger)
@@ -128,7 +128,6 @@ export function createProjector(options: ProjectorOptions): Projector {
   })
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const { isShared = false, passes = OWN_PASSES, projections: own = projections } = options
   const guarded = isShared ? guardedPasses(passes, () => rebuilds.requireWhole()) : passes
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
@@ -184,8 +183,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     },
     stop: async () => {
       stopping.abort(new Error('The projector was stopped.'))
-      await loader.stop()
-      await runner.stop()
+      for (const part of [loader, runner]) await part.stop()
       await rebuilds.closed()
       await folding.close()
     },

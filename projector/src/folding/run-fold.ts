@@ -13,8 +13,8 @@ export type TouchedKey = {
   readonly isApart?: boolean
 }
 
-/** Rows that a chunk costs at most, about 15 MB as JSON; a single key that costs more is a chunk by itself. */
-const CHUNK_WEIGHT_MAX = 100_000
+/** Rows that a chunk costs at most, some 5 MB as JSON; three chunks are held. A single key that costs more is a chunk by itself. */
+const CHUNK_WEIGHT_MAX = 50_000
 /** Keys of a chunk at most: they are sought one by one. */
 const CHUNK_KEYS_MAX = 256
 /** So often a chunk is read again whose reads do not fit together; then the step fails, and is made again later. */
@@ -23,9 +23,9 @@ const AGAIN_MAX = 5
 const WEIGHED_KEYS_MAX = 10_000
 
 /**
- * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is folded,
- * the rows of the one before are stored. A crash in between leaves some keys' rows written and others' not; the step is then
- * repeated whole, and makes the same rows again.
+ * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is folded, the next
+ * one is read and the rows of the one before are stored: chunks share no key. A crash in between leaves some keys' rows written and
+ * others' not; the step is then repeated whole, and makes the same rows again.
  */
 export async function runFold(
   { tables, folding, signal }: Making,
@@ -35,49 +35,57 @@ export async function runFold(
   const { isLate } = made
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
   const readsApart = { ...reads, ...projection.readsApart }
-  let before: ChunkRows | undefined
-  for (const chunk of chunksOf(await touchedKeys(tables, projection, made))) {
+  const chunks = chunksOf(await touchedKeys(tables, projection, made))
+  let answers: ChunkAnswers | undefined
+  let rows: ChunkRows | undefined
+  // Two rounds longer than there are chunks: the last one is folded, then stored.
+  for (let n = 0; n < chunks.length + 2; n += 1) {
     signal.throwIfAborted()
-    const answers = await read(chunk, chunk[0]?.isApart === true ? readsApart : reads)
-    before = await whileStoring(before, rowsOf(chunk, answers))
+    const [next, current] = [chunks[n], chunks[n - 1]]
+    const [nextRead, folded, stored] = await Promise.allSettled([
+      next === undefined ? undefined : read(next, next[0]?.isApart === true ? readsApart : reads),
+      current === undefined || answers === undefined ? undefined : rowsOf(current, answers),
+      rows === undefined ? undefined : store(rows)
+    ])
+    // All are waited for, or what fails second would be nobody's.
+    answers = fulfilled(nextRead)
+    rows = fulfilled(folded)
+    fulfilled(stored)
   }
-  if (before !== undefined) await store(before)
 
   async function read(
     chunk: readonly TouchedKey[],
     statements: Readonly<Record<string, string>>
   ): Promise<ChunkAnswers> {
-    const answers: Record<string, Uint8Array> = {}
+    const found: Record<string, Uint8Array> = {}
     for (const [name, sql] of Object.entries(statements)) {
       const statement = bound(projection, sql, chunk)
-      answers[name] = await tables.json(statement.sql, statement.parameters)
+      found[name] = await tables.json(statement.sql, statement.parameters)
     }
-    return answers
+    return found
   }
   async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {
-    let answers = first
+    let found = first
     for (let again = 0; again <= AGAIN_MAX; again += 1) {
-      const rows = await folding.fold(projection.fold ?? projection.name, answers)
-      if (rows !== 'again') return rows
-      answers = await read(chunk, readsApart)
+      const lines = await folding.fold(projection.fold ?? projection.name, found)
+      if (lines !== 'again') return lines
+      found = await read(chunk, readsApart)
     }
     throw new Error(
       `Another process wrote to what ${projection.name} reads each of the ${AGAIN_MAX + 1} times it was read; the step is made again.`
     )
   }
-  async function whileStoring(rows: ChunkRows | undefined, folded: Promise<ChunkRows>): Promise<ChunkRows> {
-    // Both are waited for, or the one that fails second would be nobody's.
-    const [next, stored] = await Promise.allSettled([folded, rows === undefined ? undefined : store(rows)])
-    if (stored.status === 'rejected') throw stored.reason
-    if (next.status === 'rejected') throw next.reason
-    return next.value
-  }
-  async function store(rows: ChunkRows): Promise<void> {
+  async function store(lines: ChunkRows): Promise<void> {
     for (const [table, columns] of Object.entries(projection.into)) {
-      const lines = rows[table]
-      if (lines !== undefined) await tables.insert(table, columns, lines.body)
+      const body = lines[table]?.body
+      if (body !== undefined) await tables.insert(table, columns, body)
     }
   }
+}
+
+function fulfilled<Value>(result: PromiseSettledResult<Value>): Value {
+  if (result.status === 'rejected') throw result.reason
+  return result.value
 }
 
 async function touchedKeys(tables: Tables, projection: FoldProjection, { range, slice }: Made): Promise<TouchedKey[]> {

@@ -111,8 +111,8 @@ export class BoardRanks {
     for (const kind of ['ordered', 'stated', 'measured'] as const) {
       const first = this.#trees[kind].firstLeast(mark)
       const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
-      if (state === undefined) continue
-      const rank = this.rankOf(state)
+      if (first === undefined || state === undefined) continue
+      const rank = kind === 'ordered' ? first.sum : this.rankOf(state)
       const isBefore =
         leader === undefined ||
         rank < leader.rank ||
@@ -125,7 +125,9 @@ export class BoardRanks {
   /** The entries with a rank that is the board's best. */
   *leaders(rank: number): Generator<State> {
     for (const kind of ['ordered', 'stated', 'measured'] as const) {
-      for (const place of this.#trees[kind].placesWithin(kind === 'ordered' ? rank : 0)) {
+      const tree = this.#trees[kind]
+      const most = kind === 'ordered' ? rank : 0
+      for (let place = tree.nextWithin(most); place !== undefined; place = tree.nextWithin(most, place + 1)) {
         const state = this.#byPlace[kind][place]
         if (state === undefined || this.rankOf(state) !== rank) break
         yield state

@@ -6,18 +6,19 @@
 export class RankTree {
   readonly #leaves: number
   readonly #sums: Float64Array
+  /** Least running sums of a node: one about all taken places, and one about those with each mark. */
+  readonly #kinds: number
   /**
-   * Least running sum among the places below a node, from the node's own beginning; Infinity where none is. The first
-   * array is about all taken places, the others about those with each mark.
+   * Least running sum among the places below a node, from the node's own beginning; Infinity where none is. Those of a node stand
+   * side by side.
    */
-  readonly #leasts: readonly Float64Array[]
+  readonly #leasts: Float64Array
 
   constructor(places: number, marks = 0) {
     this.#leaves = 2 ** Math.ceil(Math.log2(Math.max(places, 1)))
+    this.#kinds = 1 + marks
     this.#sums = new Float64Array(2 * this.#leaves)
-    this.#leasts = Array.from({ length: 1 + marks }, () =>
-      new Float64Array(2 * this.#leaves).fill(Number.POSITIVE_INFINITY)
-    )
+    this.#leasts = new Float64Array(2 * this.#leaves * this.#kinds).fill(Number.POSITIVE_INFINITY)
   }
 
   /** Takes a place, or takes it anew: with its step, and bit by bit the marks that it bears. */
@@ -36,7 +37,7 @@ export class RankTree {
   leave(place: number): void {
     const leaf = place + this.#leaves
     this.#sums[leaf] = 0
-    for (const leasts of this.#leasts) leasts[leaf] = Number.POSITIVE_INFINITY
+    this.#leasts.fill(Number.POSITIVE_INFINITY, leaf * this.#kinds, (leaf + 1) * this.#kinds)
     for (let node = leaf >> 1; node >= 1; node >>= 1) this.#join(node)
   }
 
@@ -56,46 +57,66 @@ export class RankTree {
 
   /** The first of the taken places with the least running sum, of those that bear a mark where one is given. */
   firstLeast(mark?: number): { readonly place: number; readonly sum: number } | undefined {
-    const leasts = this.#leasts[mark === undefined ? 0 : 1 + mark]
-    const sum = leasts?.[1] ?? Number.POSITIVE_INFINITY
-    if (leasts === undefined || sum === Number.POSITIVE_INFINITY) return undefined
+    const kind = mark === undefined ? 0 : 1 + mark
+    const sum = this.#least(1, kind)
+    if (sum === Number.POSITIVE_INFINITY) return undefined
     let node = 1
     while (node < this.#leaves) {
       const left = 2 * node
-      const ofLeft = leasts[left] ?? 0
-      const ofRight = (this.#sums[left] ?? 0) + (leasts[left + 1] ?? 0)
-      node = ofLeft <= ofRight ? left : left + 1
+      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1, kind)
+      node = this.#least(left, kind) <= ofRight ? left : left + 1
     }
     return { place: node - this.#leaves, sum }
   }
 
-  /** The taken places with a running sum of at most `most`, in their order. */
-  *placesWithin(most: number, node = 1, before = 0): Generator<number> {
-    if (before + (this.#leasts[0]?.[node] ?? 0) > most) return
-    if (node >= this.#leaves) {
-      yield node - this.#leaves
-      return
+  /** The first taken place from one on with a running sum of at most `most`; undefined where there is none. */
+  nextWithin(most: number, from = 0): number | undefined {
+    if (from >= this.#leaves) return undefined
+    let node = from + this.#leaves
+    let before = this.sumBefore(from)
+    // From subtree to subtree to the right, each as large as may be, until one holds such a place.
+    while (before + this.#least(node, 0) > most) {
+      before += this.#sums[node] ?? 0
+      while (node % 2 === 1) {
+        if (node === 1) return undefined
+        node >>= 1
+      }
+      node += 1
     }
-    yield* this.placesWithin(most, 2 * node, before)
-    yield* this.placesWithin(most, 2 * node + 1, before + (this.#sums[2 * node] ?? 0))
+    while (node < this.#leaves) {
+      const left = 2 * node
+      if (before + this.#least(left, 0) <= most) {
+        node = left
+      } else {
+        before += this.#sums[left] ?? 0
+        node = left + 1
+      }
+    }
+    return node - this.#leaves
+  }
+
+  #least(node: number, kind: number): number {
+    return this.#leasts[node * this.#kinds + kind] ?? Number.POSITIVE_INFINITY
   }
 
   #put(place: number, step: number, marks: number): void {
     const leaf = place + this.#leaves
     this.#sums[leaf] = step
-    for (const [n, leasts] of this.#leasts.entries()) {
-      leasts[leaf] = n === 0 || (marks >> (n - 1)) % 2 === 1 ? step : Number.POSITIVE_INFINITY
+    for (let kind = 0; kind < this.#kinds; kind += 1) {
+      const isIn = kind === 0 || (marks >> (kind - 1)) % 2 === 1
+      this.#leasts[leaf * this.#kinds + kind] = isIn ? step : Number.POSITIVE_INFINITY
     }
   }
 
   #join(node: number): void {
+    const leasts = this.#leasts
+    const kinds = this.#kinds
     const left = 2 * node
     const leftSum = this.#sums[left] ?? 0
     this.#sums[node] = leftSum + (this.#sums[left + 1] ?? 0)
     // No iterator: this is the innermost loop of a fold.
-    for (let n = 0; n < this.#leasts.length; n += 1) {
-      const leasts = this.#leasts[n]
-      if (leasts !== undefined) leasts[node] = Math.min(leasts[left] ?? 0, leftSum + (leasts[left + 1] ?? 0))
+    for (let to = node * kinds, from = left * kinds; to < (node + 1) * kinds; to += 1, from += 1) {
+      leasts[to] = Math.min(leasts[from] ?? 0, leftSum + (leasts[from + kinds] ?? 0))
     }
   }
 }

@@ -9,8 +9,8 @@ import type { RebuildRecord } from './rebuild-record.js'
 const STEP_MS = 5000
 const STEP_EVENTS_MIN = 500_000
 const STEP_EVENTS_MAX = 8_000_000
-/** Events of a slice of a fold's keys. */
-const SLICE_EVENTS = 50_000
+/** Events of a slice of a fold's keys: some ten chunks, so that reading, folding and storing go on side by side. */
+const SLICE_EVENTS = 500_000
 const SLICES_MAX = 4096
 
 /** Slices into which the keys of a fold are cut that has so many events to take. */

@@ -15,6 +15,7 @@ import type { Projection } from './projection.js'
 import { projections } from './projections.js'
 import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
 import { RebuildOperations } from './rebuilding/rebuilds.js'
+import type { KeepFree } from './rebuilding/room.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { ServingDefinitions } from './serving-definitions.js'
 import { headsOf, type Target, waitUntilSettled } from './settled.js'
@@ -47,6 +48,8 @@ export type ProjectorOptions = {
   readonly passes?: Passes
   /** How steps of rebuilds are kept from who waits for them, likewise. */
   readonly fills?: Passes
+  /** What stays free on the disk of the tables: a rebuild that would take of it is refused, and is paused when it gets there. */
+  readonly keepFree?: KeepFree
   /** Called after each stored change, so that answers next door look for newer data at once. */
   readonly onChange: () => void
   /** How long failed steps wait; for tests. */
@@ -140,9 +143,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     metrics,
     logger,
     onChange: options.onChange,
-    onPass: () => {
-      for (const watch of watchers) watch()
-    },
+    onPass: () => watchers.forEach((watch) => void watch()),
     isLoaderBusy: () => loader.isBusy(),
     isShared,
     ...backoff
@@ -159,6 +160,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     aroundExchange: options.aroundExchange,
     passes,
     fills: options.fills ?? OWN_PASSES,
+    keepFree: options.keepFree ?? (() => 0),
     logger,
     isShared,
     signal: stopping.signal

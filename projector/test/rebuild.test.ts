@@ -36,6 +36,9 @@ test('rebuilds', async (t) => {
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
+  await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
+    pauseForRoom(t, engine)
+  )
   await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
   await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
 })
@@ -144,6 +147,45 @@ async function dropTheRest(t: Test, engine: ClickHouse) {
     `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
   )
   t.same(left, [])
+}
+
+async function pauseForRoom(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  log.append(
+    titleCountTopic.name,
+    [message(titleCountTopic, { titleId: '4d530064', observedAt: instantOf(T0), online: 5 })],
+    {
+      epoch: 0,
+      partition: 0
+    }
+  )
+  // Before it begins there is room, afterwards none for a while.
+  let kept: (diskBytes: number) => number = () => {
+    kept = (diskBytes) => 2 * diskBytes
+    return 0
+  }
+  const projector = projectorOn(engine, log, { keepFree: (diskBytes) => kept(diskBytes) })
+  const { rebuilds } = projector
+  projector.start()
+  try {
+    await projector.settled()
+    await rebuilds.start('title-count')
+    const newest = async () => (await rebuilds.list())[0]
+    while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 5))
+    t.match(await newest(), {
+      state: 'paused',
+      reason: /^The disk of the tables has \d+ MiB free, and \d+ MiB stay free .*DISK_FREE_MIN_BYTES.*make room/
+    })
+    await t.rejects(rebuilds.start('title', {}), /of which it needs \d+ MiB, and \d+ MiB stay free|DISK_FREE_MIN_BYTES/)
+    kept = () => 0
+    await rebuilds.resume('title-count')
+    await untilFilled(projector)
+    t.equal((await rebuilds.verify('title-count')).isEqual, true)
+    await rebuilds.cancel('title-count')
+  } finally {
+    await projector.stop()
+  }
 }
 
 /** Start → verify → swap → rollback, from wherever an earlier life has come. */

@@ -54,6 +54,11 @@ export type DiskGuardOptions = {
   readonly lookMs?: number
 }
 
+/** What must stay free on a disk of so many bytes. */
+export function freeMinBytesOf(wanted: number | undefined, sizeBytes: number): number {
+  return wanted ?? Math.min(FREE_MIN_BYTES, Math.floor(sizeBytes * FREE_MIN_SHARE))
+}
+
 /** Looks once before it resolves. */
 export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuard> {
   const watch = new DiskWatch(options)
@@ -116,7 +121,7 @@ class DiskWatch {
     const { paths, freeMinBytes: wanted } = this.#options
     const spaces = await (this.#options.readSpace ?? readSpace)(paths)
     const disks = spaces.map((space) => {
-      const freeMinBytes = wanted ?? Math.min(FREE_MIN_BYTES, Math.floor(space.sizeBytes * FREE_MIN_SHARE))
+      const freeMinBytes = freeMinBytesOf(wanted, space.sizeBytes)
       const wasLow = this.#low.has(space.path)
       const isLow = freeMinBytes > 0 && space.freeBytes < freeMinBytes * (wasLow ? ROOM_AGAIN : 1)
       return { ...space, freeMinBytes, isLow }

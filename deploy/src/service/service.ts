@@ -8,6 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { type Config, FailureError, UsageError } from '../config.js'
+import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { FORGOTTEN_CHANNEL } from '../forgetting/ledger.js'
 import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
@@ -214,6 +215,7 @@ type Needs = {
 }
 
 function startProjector({
+  config,
   engines,
   registry,
   logger,
@@ -248,6 +250,7 @@ function startProjector({
     registry,
     logger,
     aroundExchange: exchanges.around,
+    keepFree: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     ...others,
     // A refresh that fails is told by DataVersions itself.
     onChange: () => void dataVersions.refresh().catch(() => undefined)

@@ -11,6 +11,7 @@ import type { Tables } from '../tables.js'
 import { standingIn, type TableNames } from './fresh-tables.js'
 import type { AroundExchange } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import type { KeepFree } from './room.js'
 import type { Steps } from './steps.js'
 
 /** What rebuilds work with. */
@@ -29,6 +30,7 @@ export type RebuildContext = {
   readonly aroundExchange: AroundExchange
   readonly passes: Passes
   readonly steps: Steps
+  readonly keepFree: KeepFree
   readonly logger: Logger
   /** A name of this process that no other has. */
   readonly process: string

@@ -2,9 +2,9 @@ import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
-import { freeBytes, noRoom } from './plan.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload, reloadedTopic } from './reload.js'
+import { roomFor } from './room.js'
 
 const ATTEMPTS = 5
 /** Other processes' rebuilds are looked for so often. */
@@ -85,8 +85,12 @@ export class Fillers {
           return await this.#fillOnce(record)
         } catch (error) {
           if (signal.aborted || !(await this.#isFilling(record))) return
+          if (error instanceof NoRoom) {
+            logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
+            return await this.#change(record, { state: 'paused', reason: error.message })
+          }
           logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')
-          if (attempt >= ATTEMPTS || error instanceof NoRoom) {
+          if (attempt >= ATTEMPTS) {
             await this.#change(record, { state: 'failed', reason: reasonOf(error) })
             return
           }
@@ -102,7 +106,7 @@ export class Fillers {
   }
 
   async #fillOnce(record: RebuildRecord): Promise<void> {
-    const { tables, signal } = this.#context
+    const { tables, signal, keepFree } = this.#context
     const estimate = this.estimateOf(record)
     const filling: Filling = {
       making: makingOf(this.#context, record),
@@ -110,7 +114,7 @@ export class Fillers {
       record,
       goesOn: async () => {
         if (signal.aborted || !(await this.#isFilling(record))) return false
-        const [obstacle] = noRoom(0, await freeBytes(tables))
+        const [obstacle] = (await roomFor(tables, 0, keepFree)).obstacles
         if (obstacle !== undefined) throw new NoRoom(obstacle)
         return true
       },

@@ -312,9 +312,9 @@ export class RebuildOperations implements Rebuilds, Retractions {
   async #plan(
     asked: Omit<Beginning, 'costs'>
   ): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
-    const { tables, projections, folding, signal } = this.#context
+    const { tables, projections, folding, signal, keepFree } = this.#context
     const unit = unitFor(projections, asked)
-    const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables))
+    const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables), keepFree)
     const names = new Set(unit.map(({ name }) => name))
     const other = (await readRebuilds(tables)).find(
       ({ state, unit: others }) => UNDER_WAY.has(state) && others.some((name) => names.has(name))

@@ -4,9 +4,12 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { openChdb } from '@gamenet/engines'
+import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { BOOKKEEPING } from '../src/backup/freeze.js'
 import { gamenetJson, ROOT, type Running, startGamenet } from './service/gamenet.js'
 
 /*
@@ -140,6 +143,22 @@ test('what the runbook says to type works, and what alerts ask for is there', as
   }
   // The directory is removed before what is torn down.
   await service.kill()
+})
+
+test('the statements that back ClickHouse up name all bookkeeping before what it tells of, and ClickHouse takes them', async (t) => {
+  const fence = /^ *```sql\n( *BACKUP .*?)^ *```$/ms.exec(operators)?.[1] ?? ''
+  const statements = fence
+    .trim()
+    .split(/;\s*/)
+    .filter((statement) => statement !== '')
+  const tablesOf = (text = '') => text.split(/, /).map((name) => name.replace('TABLE ', ''))
+  const [first, second, rest] = statements.map((text) => /(?:TABLES?) (.*) TO …$/.exec(text)?.[1])
+  t.same([...tablesOf(first), ...tablesOf(second)], BOOKKEEPING)
+  t.same(tablesOf(rest), BOOKKEEPING)
+  const clickhouse = await openChdb({ path: t.testdir() })
+  t.teardown(() => clickhouse.close())
+  await migrate(clickhouse.control)
+  for (const [at, text] of statements.entries()) await clickhouse.control.execute(text.replace('…', `Memory('${at}')`))
 })
 
 /** The lines of the page's fences that call the program, each once. */

@@ -7,10 +7,11 @@ import {
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
-import { type Test, test } from 'tap'
+import { after, type Test, test } from 'tap'
 import { z } from 'zod'
 import { provesTheWholeWay } from './service/end-to-end.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { logBeside, provesGap, provesRebuild, provesTwoIngests } from './service/kafka-proofs.js'
 import { startUpstream, type Upstream } from './service/upstream.js'
 
 const programs = postgresPrograms()
@@ -19,14 +20,18 @@ if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
 if (missing !== undefined) console.error(`NOT TESTED: the service on a real Kafka; ${missing}.`)
 const options = missing === undefined ? {} : { skip: missing }
 
-/** A broker of its own, an upstream network of its own, and the variables that lead to both. */
-async function surroundings(t: Test) {
+const broker = missing === undefined ? startKafkaBroker() : undefined
+after(async () => (await broker)?.stop())
+
+/** Topics of its own, an upstream network of its own, and the variables that lead to both. */
+async function surroundings(t: Test, topicPrefix: string) {
+  const kafka = await broker
+  if (kafka === undefined) throw new Error(`there is no broker: ${missing}`)
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
-  const kafka = await startKafkaBroker()
-  t.teardown(() => kafka.stop())
   const environment: Environment = {
     KAFKA_BROKERS: kafka.address,
+    KAFKA_TOPIC_PREFIX: topicPrefix,
     KAFKA_PARTITIONS: '3',
     UPSTREAM_URL: upstream.url,
     SCRAPE_NETWORK_SECONDS: '0',
@@ -37,11 +42,16 @@ async function surroundings(t: Test) {
 
 test('one process on a real Kafka and chDB brings pages and files to answers', options, async (t) => {
   const directory = t.testdir()
-  const { upstream, environment } = await surroundings(t)
-  const service = await startGamenet({ ...environment, DATA_DIR: `${directory}/data` })
+  const { upstream, kafka, environment } = await surroundings(t, 'one.')
+  const own = { ...environment, DATA_DIR: `${directory}/data` }
+  const service = await startGamenet(own)
   t.teardown(() => service.kill())
   await provesTheWholeWay(t, { upstream, apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl, directory })
   t.equal(await service.stop(), 0)
+  await t.test('and what Kafka lost before it was loaded is missed aloud, until an operator accepts it', async (t) => {
+    const later = await provesGap(t, kafka, own)
+    t.equal(await later.stop(), 0)
+  })
 })
 
 test(
@@ -49,7 +59,7 @@ test(
   options,
   async (t) => {
     const directory = t.testdir()
-    const { upstream, kafka, environment } = await surroundings(t)
+    const { upstream, kafka, environment } = await surroundings(t, 'several.')
     const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
     const postgres = await startPostgres(programs ?? '')
@@ -63,6 +73,14 @@ test(
     const api = await startGamenet(real, 'api')
     t.teardown(() => api.kill())
     await provesTheWholeWay(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
+    const secondIngest = await startGamenet({ ...real, DATA_DIR: `${directory}/second` }, 'ingest')
+    t.teardown(() => secondIngest.kill())
+    await t.test('two processes that scrape at once tell everything once', async (t) => {
+      const log = await logBeside(t, kafka, real)
+      const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const
+      await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl ?? '' })
+    })
+    t.equal(await secondIngest.stop(), 0)
 
     const known = await fetch(`${api.apiUrl}/api/online-users`)
     await front.kill()
@@ -96,7 +114,14 @@ test(
     t.match(await gamenetJson({ OPERATOR_URL: other.operatorUrl }, ['status', '--wait', '60']), {
       settled: { settled: true }
     })
-    await other.kill()
+    const secondApi = await startGamenet({ ...real, DATA_DIR: `${directory}/second` }, 'api')
+    t.teardown(() => secondApi.kill())
+    await t.test('a rebuild outlives its projector, and no answer of any process mixes old and new', async (t) => {
+      const apiUrls = [api, secondApi].map(({ apiUrl }) => apiUrl ?? '')
+      const projectors = { owner: other, other: projector }
+      await provesRebuild(t, { ...projectors, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls })
+    })
+    t.equal(await secondApi.stop(), 0)
     const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
     for (const process of [api, later, projector]) t.equal(await process.stop(), 0)
   }

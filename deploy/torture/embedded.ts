@@ -14,7 +14,7 @@ import type { Outcome, Surroundings } from './torture.js'
 const SETTLED_MS = 300_000
 const SCRAPES_MAX = 5
 const RESTING_LOOKS = 5
-const RESTING_LOOK_MS = 200
+const LOOK_MS = 200
 
 /** Every second or two, so that there is always something on its way. */
 export const SCRAPED_OFTEN = {
@@ -38,7 +38,8 @@ export async function tortureEmbedded({
   const data = join(directory, 'data')
   const [port, operatorPort] = await Promise.all([freePort(), freePort()])
   const urls = { apiUrl: `http://127.0.0.1:${port}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
-  const load = await startLoad({ facts, auth, ...urls, projectorUrl: urls.operatorUrl })
+  const { operatorUrl } = urls
+  const load = await startLoad({ facts, auth, operatorUrl, apiUrls: [urls.apiUrl], projectorUrls: [operatorUrl] })
   const needs: OneProcessNeeds = {
     facts,
     load,
@@ -76,6 +77,8 @@ export async function tortureEmbedded({
 /** Everything is scraped once more as it will stay, and waited for. */
 export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const operations = operatorClient(operatorUrl)
+  // While anything waits for the log, boards cannot be compared with what is known of them.
+  while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
   for (let run = 1; ; run += 1) {
     const runs = await operations.scrape('all')
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
@@ -90,12 +93,17 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
 async function untilRelayRests(operatorUrl: string): Promise<void> {
   let before = ''
   for (let same = 0; same < RESTING_LOOKS; ) {
-    const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
-    const now = /^gamenet_outbox_relayed_total.*$/m.exec(metrics)?.[0] ?? ''
+    const now = await metric(operatorUrl, 'gamenet_outbox_relayed_total')
     same = now === before ? same + 1 : 0
     before = now
-    await wait(RESTING_LOOK_MS)
+    await wait(LOOK_MS)
   }
+}
+
+/** '' where a process does not tell it. */
+async function metric(operatorUrl: string, name: string): Promise<string> {
+  const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+  return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''
 }
 
 async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {

@@ -20,7 +20,6 @@ export type RealEngines = {
   readonly tables: string
   /** Ends the front alone, so that its tables can be opened. */
   stopFront(): Promise<void>
-  startFront(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -68,8 +67,7 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
         await postgres.kill()
         await wait(downMs)
         await postgres.start()
-      }),
-      freeze: () => Promise.resolve()
+      })
     },
     {
       name: 'ClickHouse front',
@@ -78,7 +76,11 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
         await wait(downMs)
         await startFront()
       }),
-      freeze: () => Promise.resolve()
+      freeze: async (ms) => {
+        front.signal('SIGSTOP')
+        await wait(ms)
+        front.signal('SIGCONT')
+      }
     }
   ]
   return {
@@ -88,7 +90,6 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
     clickhouse: front.url,
     tables,
     stopFront: () => front.stop(),
-    startFront,
     async stop() {
       await Promise.all([front.stop(), kafka.stop(), postgres.stop()])
     }

@@ -21,6 +21,7 @@ const Fact = z.discriminatedUnion('fact', [
   z.object({ fact: z.literal('scraped'), fromMs: z.number(), toMs: z.number() }),
   z.object({ fact: z.literal('struck'), kind: z.enum(['kill', 'pause', 'stop']), who: z.string(), when: z.string() }),
   z.object({ fact: z.literal('rebuilt'), what: z.enum(['start', 'verify', 'swap', 'rollback']) }),
+  z.object({ fact: z.literal('read'), answers: z.int(), refusals: z.int() }),
   z.object({ fact: z.literal('ran'), seconds: z.number(), differences: z.int() })
 ])
 type Fact = z.infer<typeof Fact>
@@ -44,6 +45,9 @@ export type Facts = {
     edits: number
     imports: number
     scrapes: number
+    /** To readers, and how often they were asked to come again. */
+    answers: number
+    refusals: number
     /** That were begun. */
     rebuilds: number
     swaps: number
@@ -79,6 +83,8 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     edits: 0,
     imports: 0,
     scrapes: 0,
+    answers: 0,
+    refusals: 0,
     rebuilds: 0,
     swaps: 0,
     runs: 0,
@@ -107,6 +113,9 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     } else if (fact.fact === 'rebuilt') {
       if (fact.what === 'start') counts.rebuilds += 1
       if (fact.what === 'swap' || fact.what === 'rollback') counts.swaps += 1
+    } else if (fact.fact === 'read') {
+      counts.answers += fact.answers
+      counts.refusals += fact.refusals
     } else if (fact.fact === 'ran') {
       counts.runs += 1
       counts.seconds += fact.seconds

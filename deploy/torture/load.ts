@@ -4,11 +4,12 @@ import type { DemoAuth } from '../src/demo-auth/server.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { Caller, type SignedIn, signIn } from '../test/service/people-service.js'
 import type { Facts } from './facts.js'
+import { readersOf } from './readers.js'
 import { rebuilder } from './rebuilder.js'
 import { importedFile } from './world.js'
 
 /*
- * Users who rate and edit, files that are imported, scrapes and rebuilds that are asked for: all of it again and again, whatever
+ * Users who rate and edit, readers, files that are imported, scrapes and rebuilds that are asked for: all of it again and again, whatever
  * dies. What was acknowledged is kept as a fact.
  */
 
@@ -26,23 +27,25 @@ export type Load = {
 type LoadNeeds = {
   readonly facts: Facts
   readonly auth: DemoAuth
-  readonly apiUrl: string
+  /** Of all processes that answer; the first takes what is written. */
+  readonly apiUrls: readonly [string, ...string[]]
   /** Of a process that imports and scrapes. */
   readonly operatorUrl: string
-  /** Of a process that projects. */
-  readonly projectorUrl: string
+  /** Of all processes that project. */
+  readonly projectorUrls: readonly string[]
 }
 
 const USERS = 6
 const USER_REST_MS = 40
 const OPERATOR_REST_MS = 300
+const READER_REST_MS = 20
 const AGAIN_MS = 50
 const DRAIN_MS = 300_000
 const WRONG_MAX = 20
 
 export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const users = await Promise.all(needs.auth.people.slice(0, USERS).map((person) => signIn(needs.auth, person)))
-  const caller = new Caller(needs, USERS)
+  const caller = new Caller({ apiUrl: needs.apiUrls[0] }, USERS)
   const told = new Told()
   let isDraining = false
   let isOver = false
@@ -58,19 +61,23 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   }
   const { edit, rate } = userWork(needs.facts, caller, users, told)
   const { importNext, scrape } = operatorWork(needs, told)
+  const readers = readersOf(needs.facts, (sentence) => told.say(sentence))
   const working = Promise.all([
     ...users.map((me) => loop(USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))),
     loop(OPERATOR_REST_MS, importNext),
     loop(OPERATOR_REST_MS, scrape),
     loop(
       OPERATOR_REST_MS,
-      rebuilder(operatorClient(needs.projectorUrl), needs.facts, (sentence) => told.say(sentence))
-    )
+      rebuilder(needs.projectorUrls.map(operatorClient), needs.facts, (sentence) => told.say(sentence))
+    ),
+    ...needs.apiUrls.map((url) => loop(READER_REST_MS, readers.reader(url)))
   ])
   const stop = async (): Promise<void> => {
+    if (isOver) return
     isOver = true
     await caller.close()
     await working
+    needs.facts.add({ fact: 'read', ...readers.counts })
   }
   return {
     wrong: told.wrong,

@@ -64,7 +64,7 @@ function textOf({ engines, counts, differences, seconds, struckBy, startsMs, ...
   return [
     `Engines ${engines}, seed ${report.seed}: ${counts.kills} kills and ${counts.pauses} pauses in ${counts.runs} runs, ${Math.round(counts.seconds)} s (this one ${Math.round(seconds)} s).`,
     ...Object.entries(struckBy).map(([what, times]) => `  ${what}: ${times}`),
-    `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
+    `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Read: ${counts.answers} answers, ${counts.refusals} refusals for a while. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
     starts.length === 0
       ? ''
       : `A start took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms in the middle.`,

@@ -5,6 +5,7 @@ import { chance } from './world.js'
 
 /** Rebuilt in turn: SQL, rollups, folds and what hangs on them, sealed events. */
 const PROJECTIONS = ['title-count', 'leaderboard-history', 'match-list', 'presence', 'rating', 'network-count'] as const
+const FROM_LOG_SHARE = 0.25
 const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
 
 /**
@@ -12,19 +13,23 @@ const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled
  * time, for whoever it asked may have died. Gives whether something was done.
  */
 export function rebuilder(
-  { rebuilds }: Pick<Operations, 'rebuilds'>,
+  projectors: readonly Pick<Operations, 'rebuilds'>[],
   facts: Facts,
   say: (sentence: string) => void
-): () => Promise<boolean> {
+): (round: number) => Promise<boolean> {
   const did = (what: 'start' | 'verify' | 'swap' | 'rollback'): true => {
     facts.add({ fact: 'rebuilt', what })
     return true
   }
-  return async () => {
+  return async (round) => {
+    // Whoever is asked goes on with what the others have begun.
+    const { rebuilds } = projectors[round % projectors.length] ?? {}
+    if (rebuilds === undefined) return true
     const all = await rebuilds.list()
     const one = all.find(({ state }) => !OVER.includes(state))
     if (one === undefined) {
-      await rebuilds.start(PROJECTIONS[facts.counts.rebuilds % PROJECTIONS.length] ?? '', {})
+      const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
+      await rebuilds.start(PROJECTIONS[facts.counts.rebuilds % PROJECTIONS.length] ?? '', { isFromLog })
       return did('start')
     }
     const { projection, state } = one

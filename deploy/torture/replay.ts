@@ -5,7 +5,9 @@ import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
 /** Of what folds write it tells how far the fold had read, and that differs where the same comes of a later reading. */
-const LINE = "formatRowNoNewline('JSONCompactEachRow', x.* EXCEPT (version))"
+const LINE = "formatRowNoNewline('JSONCompactEachRow', r.* EXCEPT (version))"
+/** Rows that say no more than that another was wrong: whether there was one to take back depends on when each was made. */
+const VOIDS: Readonly<Record<string, string>> = Object.assign({}, ...projections.map(({ voids }) => voids))
 const STANDSTILL_MS = 300_000
 const ROWS_TOLD = 3
 
@@ -52,12 +54,17 @@ export async function printsOf(tables: ClickHouse): Promise<Prints> {
     if (OF_REBUILD.test(String(name))) continue
     const [row] = await tables.projections.rows(
       `SELECT count() AS rows, toString(sum(cityHash64(${LINE}))) AS hash
-       FROM {name: Identifier} AS x FINAL`,
+       FROM {name: Identifier} AS r FINAL WHERE ${notVoid(String(name))}`,
       { name }
     )
     prints.set(String(name), `${row?.rows} rows, hash ${row?.hash}`)
   }
   return prints
+}
+
+function notVoid(table: string): string {
+  const isVoid = VOIDS[table]
+  return isVoid === undefined ? 'true' : `NOT (${isVoid})`
 }
 
 export function differingTables(found: Prints, wanted: Prints): string[] {
@@ -66,7 +73,10 @@ export function differingTables(found: Prints, wanted: Prints): string[] {
 
 /** The rows of a table as lines. */
 export async function linesOf(tables: ClickHouse, name: string): Promise<string[]> {
-  const rows = await tables.projections.rows(`SELECT ${LINE} AS line FROM {name: Identifier} AS x FINAL`, { name })
+  const rows = await tables.projections.rows(
+    `SELECT ${LINE} AS line FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,
+    { name }
+  )
   return rows.map(({ line }) => String(line))
 }
 

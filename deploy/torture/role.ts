@@ -9,8 +9,8 @@ export type Actor = {
   isAlive(): boolean
   /** Kills it now, and lets it come up again after so long. Resolves when it is up. */
   strike(blow: Blow): Promise<void>
-  /** Lets it stand still for so long. */
-  freeze(ms: number): Promise<void>
+  /** Lets it stand still for so long; of one process alone. */
+  freeze?(ms: number): Promise<void>
 }
 
 export type Blow = {
@@ -21,7 +21,8 @@ export type Blow = {
 
 const AGAIN_MS = 500
 const UP_MS_MAX = 600_000
-const STOP_MS_MAX = 20_000
+/** On a machine that others load too. */
+const STOP_MS_MAX = 60_000
 
 /** One process of several, started again whenever it ends, as a supervisor does. */
 export class Role implements Actor {

@@ -31,7 +31,8 @@ const ASKED_MS_MAX = 250
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, auth, upstream } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'))
-  const [apiPort, operatorPort, projectorPort] = await Promise.all([freePort(), freePort(), freePort()])
+  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
   const faults: string[] = []
   const needs = {
     written: (text: string) => appendFileSync(join(directory, 'service.log'), text),
@@ -48,15 +49,22 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
   }
   const role = (name: string, command: string, more: Environment = {}) =>
     new Role(name, command, { ...environment, DATA_DIR: join(directory, 'data', name), ...more }, needs)
-  const ingests = [role('ingest 1', 'ingest', { OPERATOR_PORT: `${operatorPort}` }), role('ingest 2', 'ingest')]
+  const ingests = [role('ingest 1', 'ingest', { OPERATOR_PORT: operatorPort ?? '' }), role('ingest 2', 'ingest')]
   const projectors = [
-    role('projector 1', 'projector', { OPERATOR_PORT: `${projectorPort}` }),
-    role('projector 2', 'projector')
+    role('projector 1', 'projector', { OPERATOR_PORT: projectorPort ?? '' }),
+    role('projector 2', 'projector', { OPERATOR_PORT: otherProjectorPort ?? '' })
   ]
-  const apis = [role('api', 'api', { PORT: `${apiPort}` })]
+  const apis = [role('api 1', 'api', { PORT: apiPort ?? '' }), role('api 2', 'api', { PORT: otherApiPort ?? '' })]
   const roles = [...ingests, ...projectors, ...apis]
-  const urls = { apiUrl: `http://127.0.0.1:${apiPort}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
-  const load = await startLoad({ facts, auth, ...urls, projectorUrl: `http://127.0.0.1:${projectorPort}` })
+  const urlOf = (port = '') => `http://127.0.0.1:${port}`
+  const operatorUrl = urlOf(operatorPort)
+  const load = await startLoad({
+    facts,
+    auth,
+    operatorUrl,
+    apiUrls: [urlOf(apiPort), urlOf(otherApiPort)],
+    projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)]
+  })
   try {
     await Promise.all(roles.map((each) => each.start()))
     await strikeAll(surroundings, [...roles, ...engines.actors])
@@ -66,12 +74,10 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     for (const ingest of ingests) await ingest.stop()
     await freeLeases(engines)
     await ingests[0]?.start()
-    await bringToAnEnd(urls)
+    await bringToAnEnd({ operatorUrl })
     for (const each of [...projectors, ...apis, ...ingests.slice(0, 1)]) await each.stop()
-    const found = [...load.wrong, ...faults, ...(await comparedWhenStopped(engines, facts))]
-    await engines.startFront()
-    await Promise.all(roles.map((each) => each.start()))
-    return { differences: found, startsMs: [] }
+    await load.stop()
+    return { differences: [...load.wrong, ...faults, ...(await comparedWhenStopped(engines, facts))], startsMs: [] }
   } finally {
     await load.stop()
     await Promise.all(roles.map((each) => each.kill()))
@@ -96,11 +102,12 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
     const actor = alive[wholeChance(alive.length, seed, number, 201)]
     if (actor !== undefined) {
       const blow = blowOf(seed, number)
-      const kind = 'frozenMs' in blow ? 'pause' : 'kill'
+      const freeze = 'frozenMs' in blow ? actor.freeze?.bind(actor, blow.frozenMs) : undefined
+      const kind = freeze === undefined ? 'kill' : 'pause'
       const when = 'askedMs' in blow && actor instanceof Role ? 'shutdown' : 'any'
       facts.add({ fact: 'struck', kind, who: actor.name.replace(/ \d$/, ''), when })
       note(`${kind} ${number}: ${actor.name}, ${JSON.stringify(blow)}`)
-      const up = 'frozenMs' in blow ? actor.freeze(blow.frozenMs) : actor.strike(blow)
+      const up = freeze?.() ?? actor.strike('frozenMs' in blow ? { downMs: blow.frozenMs } : blow)
       const told = up.finally(() => rising.delete(told))
       // It is waited for below.
       told.catch(() => undefined)

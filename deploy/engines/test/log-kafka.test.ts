@@ -70,13 +70,6 @@ if (missing !== undefined) {
       await admin.disconnect()
     }
   }
-  /** As retention does. */
-  const trimTo = (topic: string, offset: string) =>
-    withAdmin(async (admin) => {
-      await admin.fetchTopicOffsets(topic)
-      await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset }] })
-    })
-
   /** Reads in the background; `until` resolves when what was read so far is enough. */
   const follow = (log: KafkaLog, topics: readonly string[], startAt: (topic: string) => number = () => 0) => {
     const values: string[] = []
@@ -126,7 +119,7 @@ if (missing !== undefined) {
     const log = openLog(t, { topicPrefix })
     await log.ensureTopics(['thing'])
     await log.append('thing', messages(10))
-    await trimTo(`${topicPrefix}thing`, '6')
+    await broker.deleteRecords(`${topicPrefix}thing`, { partition: 0, offset: 6 })
     t.same(await log.extents('thing'), [{ epoch: 1, partition: 0, first: 6, next: 10 }])
     await t.rejects(
       readAll(log, 'thing', 1, () => 2),
@@ -141,7 +134,7 @@ if (missing !== undefined) {
     await log.ensureTopics(['lost', 'kept'])
     await log.append('lost', messages(10))
     await log.append('kept', messages(3))
-    await trimTo(`${topicPrefix}lost`, '6')
+    await broker.deleteRecords(`${topicPrefix}lost`, { partition: 0, offset: 6 })
     let start = 2
     const reader = follow(log, ['lost', 'kept'], (topic) => (topic === 'lost' ? start : 0))
     await reader.until(() => reader.halts.length > 0 && reader.values.length === 3)

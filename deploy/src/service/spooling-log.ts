@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { LogUnreachable, type Spool, type SpoolState } from '@gamenet/engines/log'
+import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
   instantOf,
@@ -76,12 +76,14 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
 
   const drainAll = async (): Promise<void> => {
     for (let failures = 0; !closing.signal.aborted; ) {
-      const parcel = await spool.oldest()
-      if (parcel === undefined) break
+      const parcels = await spool.oldest()
+      if (parcels.length === 0) break
       try {
-        await unlessCut(log.append(parcel.topic, parcel.messages), cut.signal)
-        await spool.remove(parcel)
-        metrics.drained.inc(parcel.messages.length)
+        // Many at once: one by one, a log that is slow to answer would be overtaken by what is scraped meanwhile.
+        const appends = [...byTopic(parcels)].map(([topic, messages]) => log.append(topic, messages))
+        await unlessCut(Promise.all(appends), cut.signal)
+        await spool.remove(parcels)
+        for (const { messages } of parcels) metrics.drained.inc(messages.length)
         failures = 0
       } catch (error) {
         reason = reasonOf(error)
@@ -162,8 +164,15 @@ function statusOf(spool: Spool, reason: string | null): SpoolStatus {
   return { bytes, bytesMax, messages, oldestAt, reason: messages === 0 ? null : reason }
 }
 
+/** Each topic's messages in their order. */
+function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
+  const topics = new Map<string, LogMessage[]>()
+  for (const { topic, messages } of parcels) topics.set(topic, [...(topics.get(topic) ?? []), ...messages])
+  return topics
+}
+
 /** The work's outcome, or a rejection as soon as nobody waits for it any more. */
-function unlessCut(work: Promise<void>, signal: AbortSignal): Promise<void> {
+function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const cutOff = () => reject(new LogUnreachable('the log has not answered in time'))
     if (signal.aborted) cutOff()

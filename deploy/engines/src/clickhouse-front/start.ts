@@ -10,6 +10,8 @@ export type FrontProcess = {
   stop(): Promise<void>
   /** Ends it at once, as a crash does. */
   kill(): Promise<void>
+  /** Lets it stand still, or go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
 
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
@@ -44,7 +46,7 @@ export const startClickHouseFront = async (options: {
   }
   const url = await firstLine(child)
   if (url === undefined) throw new Error(`The ClickHouse front did not start: ${errors}`)
-  return { url, stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+  return { url, stop: () => end('SIGTERM'), kill: () => end('SIGKILL'), signal: (signal) => void child.kill(signal) }
 }
 
 const firstLine = async (child: ChildProcess): Promise<string | undefined> => {

@@ -6,7 +6,9 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import type { Admin } from 'kafkajs'
 import { freePort } from '../free-port.js'
+import { kafkaClient } from './kafka-client.js'
 
 const run = promisify(execFile)
 const START_MS = 240_000
@@ -27,6 +29,8 @@ export type KafkaBroker = {
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Starts it again on the same port and data. */
   restart(): Promise<void>
+  /** Takes what a partition has before an offset, as retention does. */
+  deleteRecords(topic: string, before: { readonly partition: number; readonly offset: number }): Promise<void>
   /** Ends it and deletes its data, unless it was given a directory for them. */
   stop(): Promise<void>
 }
@@ -86,11 +90,26 @@ export async function startKafkaBroker(
       await kill()
       child = await startServer(classPath, config)
     },
+    deleteRecords: (topic, { partition, offset }) =>
+      withAdmin(`127.0.0.1:${port}`, async (admin) => {
+        await admin.fetchTopicOffsets(topic)
+        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
+      }),
     async stop() {
       process.removeListener('exit', killAtExit)
       await kill()
       if (options.directory === undefined) await rm(directory, { recursive: true, force: true })
     }
+  }
+}
+
+async function withAdmin(address: string, use: (admin: Admin) => Promise<void>): Promise<void> {
+  const admin = kafkaClient({ brokers: [address], clientId: 'test' }).admin()
+  await admin.connect()
+  try {
+    await use(admin)
+  } finally {
+    await admin.disconnect()
   }
 }
 

@@ -9,6 +9,9 @@ import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batc
  */
 
 const PARCEL_MESSAGES_MAX = 8192
+/** So many parcels are given out together at most, and no more when they hold so many messages. */
+const OLDEST_PARCELS_MAX = 200
+const OLDEST_MESSAGES_MAX = 8192
 
 export type SpoolOptions = {
   /** Directory; made when it is missing. It belongs to one process. */
@@ -35,9 +38,10 @@ export type SpoolState = {
 export type Spool = {
   /** Resolves when all messages are on the disk, flushed. Rejects with a sentence, and takes none, when it is full. */
   put(topic: string, messages: readonly LogMessage[]): Promise<void>
-  oldest(): Promise<Parcel | undefined>
-  /** Forgets the oldest parcel. */
-  remove(parcel: Parcel): Promise<void>
+  /** The oldest parcels, a bounded number of them, in their order; none when nothing waits. */
+  oldest(): Promise<Parcel[]>
+  /** Forgets parcels. */
+  remove(parcels: readonly Parcel[]): Promise<void>
   state(): SpoolState
   close(): Promise<void>
 }
@@ -94,19 +98,28 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
       }
     },
     async oldest() {
-      const entry = first()
-      if (entry === undefined) return undefined
-      const stored = await unpackBatch(batchOf(entry.value), 0)
-      const messages = stored
-        .slice(0, stored.count)
-        .map(({ key, headers, value }) => ({ key: key ?? '', headers, value: String(value) }))
-      return { number: entry.key, topic: topicOf(entry.value), messages }
+      const parcels: Parcel[] = []
+      let sum = 0
+      for (const { key, value } of [...root.getRange({ limit: OLDEST_PARCELS_MAX })]) {
+        const stored = await unpackBatch(batchOf(value), 0)
+        if (parcels.length > 0 && sum + stored.count > OLDEST_MESSAGES_MAX) break
+        sum += stored.count
+        const messages = stored
+          .slice(0, stored.count)
+          .map(({ key, headers, value }) => ({ key: key ?? '', headers, value: String(value) }))
+        parcels.push({ number: key, topic: topicOf(value), messages })
+      }
+      return parcels
     },
-    async remove({ number }) {
-      const value = root.get(number)
-      if (value === undefined) return
-      await root.remove(number)
-      count(value, -1)
+    async remove(parcels) {
+      const known = parcels.flatMap(({ number }) => {
+        const value = root.get(number)
+        return value === undefined ? [] : [{ number, value }]
+      })
+      await root.transaction(() => {
+        for (const { number } of known) void root.remove(number)
+      })
+      for (const { value } of known) count(value, -1)
     },
     state() {
       const oldest = held.parcels === 0 ? undefined : first()

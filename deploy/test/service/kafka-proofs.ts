@@ -1,0 +1,219 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openClickHouseServer } from '@gamenet/engines'
+import type { KafkaBroker } from '@gamenet/engines/testing'
+import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
+import type { Test } from 'tap'
+import { operatorClient } from '../../src/operator/operator-client.js'
+import { type OpenLog, openLog } from '../../src/service/log.js'
+import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './gamenet.js'
+import type { Upstream } from './upstream.js'
+
+/* What only a real Kafka, or several processes on it, can show. */
+
+const LOOK_MS = 100
+const TITLE = '4d530064'
+const T0 = Date.UTC(2015, 5, 1)
+const HOUR_MS = 3_600_000
+
+/** A log beside the service's, of another group. */
+export async function logBeside(t: Test, kafka: KafkaBroker, environment: Environment): Promise<OpenLog> {
+  const log = await openLog(
+    {
+      engine: 'kafka',
+      brokers: [kafka.address],
+      topicPrefix: environment.KAFKA_TOPIC_PREFIX ?? '',
+      partitions: Number(environment.KAFKA_PARTITIONS),
+      replicationFactor: 1,
+      epoch: 1
+    },
+    'test',
+    { group: 'beside' }
+  )
+  t.teardown(() => log.close())
+  return log
+}
+
+/** Of a service that is stopped, Kafka loses what was not loaded yet; gives the service that an operator lets go on. */
+export async function provesGap(t: Test, kafka: KafkaBroker, environment: Environment): Promise<Running> {
+  const topic = networkCountTopic.name
+  const log = await logBeside(t, kafka, environment)
+  const counts = Array.from({ length: 3 }, (_, n) =>
+    encodeEvent(networkCountTopic, { observedAt: instantOf(T0 + n * HOUR_MS), online: 31 + n }, { source: '/test' })
+  )
+  await log.append(topic, counts)
+  const events = await readAll(log, topic)
+  const last = events.at(-1)
+  const lost = events.filter(({ partition, value }) => partition === last?.partition && /"online":3[12]/.test(value))
+  if (last === undefined || lost.length !== 2) throw new Error('three counts of one partition were to stand in the log')
+  const { partition, offset } = last
+  await kafka.deleteRecords(`${environment.KAFKA_TOPIC_PREFIX}${topic}`, { partition, offset })
+
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  const asked = { OPERATOR_URL: service.operatorUrl }
+  const operations = operatorClient(service.operatorUrl)
+  while ((await operations.gaps()).open.length === 0) await wait(LOOK_MS)
+  const listed = await gamenet(asked, ['gap', 'list'])
+  t.match(listed, { code: 0, stdout: /^Stands still: / })
+  t.match(listed.stdout, `${offset - 2}`, 'it says from where on')
+  t.match(await gamenet(asked, ['gap', 'accept', 'network-cuont']), {
+    code: 2,
+    stderr: /no topic "network-cuont"; there are/
+  })
+  const nothing = await gamenet(asked, ['gap', 'accept', 'scrape'])
+  t.match(nothing, { code: 0, stdout: 'Nothing of scrape is missing; nothing was done.\n' })
+  t.match(await gamenet(asked, ['gap', 'accept', topic]), {
+    code: 0,
+    stdout: `Loading of ${topic}, epoch 1, partition ${partition} goes on at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
+  })
+  t.match(await gamenetJson(asked, ['status', '--wait', '60']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(asked, ['gap', 'list']), {
+    open: [],
+    accepted: [{ topic, partition, first: offset - 2, next: offset }]
+  })
+  const day = `from=${instantOf(T0)}&to=${instantOf(T0 + 24 * HOUR_MS)}`
+  t.match(await (await fetch(`${service.apiUrl}/api/network-stats/online-24h?${day}`)).json(), [{ online_count: 33 }])
+  return service
+}
+
+/** Two processes scrape the same pages at once: what comes twice has one id, and a change of a board comes once. */
+export async function provesTwoIngests(
+  t: Test,
+  world: { upstream: Upstream; log: OpenLog; operatorUrls: readonly [string, string]; apiUrl: string }
+): Promise<void> {
+  const { upstream, log, operatorUrls, apiUrl } = world
+  const changes = async (): Promise<unknown[]> =>
+    (await (await fetch(`${apiUrl}/api/leaderboard-changes`)).json()) as unknown[]
+  const page = (score: string): void => {
+    const game = { titleId: TITLE, name: 'Halo 2', subtitle: '', online: 40, lobbies: null, hasBoards: true }
+    upstream.show({ registered: 21_345, online: 88, titles: [game] })
+    upstream.showGame(TITLE, {
+      lobbies: [{ host: 'ann', players: 3, most: 16 }],
+      boards: [{ leaderboardId: 9, name: 'Kills', entries: [{ rank: 1, name: 'ann', score }] }]
+    })
+  }
+  page('7')
+  await operatorClient(operatorUrls[0]).scrape('all')
+  await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '60'])
+  const before = await changes()
+  page('8')
+  const runs = await Promise.all(operatorUrls.map((url) => operatorClient(url).scrape('all')))
+  t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
+  t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '60']), {
+    settled: { settled: true }
+  })
+  t.equal((await changes()).length, before.length + 1, 'the one change of the board')
+  for (const topic of ['network-count', 'title-count', 'title', 'match-list', 'presence', 'leaderboard-entry']) {
+    const valueById = new Map<string, string>()
+    for (const { id, value } of await readAll(log, topic)) {
+      const known = valueById.get(id) ?? value
+      if (topic === 'leaderboard-entry' && valueById.has(id)) t.fail(`${id} was published twice`)
+      if (known !== value) t.fail(`${id} is published with ${known} and with ${value}`)
+      valueById.set(id, value)
+    }
+  }
+}
+
+/**
+ * A rebuild whose projector is killed when it has begun is filled by another, and exchanged both ways while two processes answer
+ * out of a table and its rollup: each answer is of before or of behind it.
+ */
+export async function provesRebuild(
+  t: Test,
+  world: {
+    readonly clickhouse: string
+    readonly directory: string
+    readonly ingest: string
+    readonly owner: Running
+    readonly other: Running
+    readonly apiUrls: readonly string[]
+  }
+): Promise<void> {
+  const { apiUrls, directory, owner, other } = world
+  const halfHours = Array.from({ length: 8 }, (_, n) => `${TITLE},${instantOf(T0 + (n * HOUR_MS) / 2)},${7 + n}`)
+  await writeFile(join(directory, 'counts.csv'), ['titleId,observedAt,online', ...halfHours, ''].join('\n'))
+  await gamenetJson({ OPERATOR_URL: world.ingest }, ['import', 'title-count', join(directory, 'counts.csv')])
+  await spoil(t, world.clickhouse)
+  const [old, right] = ['4242,4343,4343,4242', '8,10,12,14']
+
+  await operatorClient(owner.operatorUrl).rebuilds.start('title-count')
+  await owner.kill()
+  const { rebuilds } = operatorClient(other.operatorUrl)
+  const asked = { OPERATOR_URL: other.operatorUrl }
+  for (let state = ''; state !== 'filled'; await wait(LOOK_MS)) {
+    state = (await rebuilds.list())[0]?.state ?? ''
+    if (state !== 'filling' && state !== 'filled') throw new Error(`the rebuild is ${state}`)
+  }
+  t.equal((await gamenet(asked, ['rebuild', 'verify', 'title-count'])).code, 1, 'the tables that serve were spoilt')
+
+  const seen = apiUrls.map((): string[] => [])
+  let isOn = true
+  let questions = 0
+  const ask = async (n: number): Promise<void> => {
+    while (isOn) {
+      // Never the same twice: it is read from the tables.
+      questions += 1
+      const window = `from=${instantOf(T0 + HOUR_MS / 2 - questions)}&to=${instantOf(T0 + 4 * HOUR_MS - 1)}`
+      const answer = await fetch(`${apiUrls[n]}/api/title/${TITLE}/online-users/history?${window}&resolution=3600`)
+      const text = await answer.text()
+      const points = answer.status === 200 ? (JSON.parse(text) as { online_count: number }[]) : []
+      const shown = answer.status === 200 ? points.map(({ online_count }) => online_count).join() : text
+      if (seen[n]?.at(-1) !== shown) seen[n]?.push(shown)
+    }
+  }
+  const asking = apiUrls.map((_, n) => ask(n))
+  try {
+    while (seen.some((each) => each.length < 1)) await wait(LOOK_MS)
+    await gamenetJson(asked, ['rebuild', 'swap', 'title-count', '--accept-differences'])
+    while (seen.some((each) => each.length < 2)) await wait(LOOK_MS)
+    await gamenetJson(asked, ['rebuild', 'rollback', 'title-count'])
+    while (seen.some((each) => each.length < 3)) await wait(LOOK_MS)
+  } finally {
+    isOn = false
+    await Promise.all(asking)
+  }
+  for (const each of seen) t.same(each, [old, right, old], `of ${questions} answers none was a mixture`)
+}
+
+/** Puts counts into the table and its rollup that no event says. */
+async function spoil(t: Test, url: string): Promise<void> {
+  const tables = openClickHouseServer({ url })
+  t.teardown(() => tables.close())
+  const known = { title: TITLE, from: T0 / 1000, to: (T0 + 4 * HOUR_MS) / 1000 }
+  await tables.control.execute(
+    `INSERT INTO title_count (title_id, ts, online, sessions, lobby_players, position)
+     SELECT c.title_id, c.ts, 4242, c.sessions, c.lobby_players, 18446744073709551615 FROM title_count AS c FINAL
+     WHERE c.title_id = {title: String} AND c.ts >= fromUnixTimestamp({from: UInt32}) AND c.ts < fromUnixTimestamp({to: UInt32})`,
+    known
+  )
+  await tables.control.execute(
+    `INSERT INTO title_count_hour (title_id, hour, min, max, max_at, sum, samples, position)
+     SELECT h.title_id, h.hour, h.min, 4343, h.max_at, h.sum, h.samples, 18446744073709551615 FROM title_count_hour AS h FINAL
+     WHERE h.title_id = {title: String} AND h.hour >= fromUnixTimestamp({from: UInt32}) AND h.hour < fromUnixTimestamp({to: UInt32})`,
+    known
+  )
+}
+
+type Event = { readonly partition: number; readonly offset: number; readonly id: string; readonly value: string }
+
+/** All that a topic holds now, partition by partition in order. */
+async function readAll(log: OpenLog, topic: string): Promise<Event[]> {
+  const extents = await log.extents(topic)
+  const wanted = extents.reduce((sum, { first, next }) => sum + next - first, 0)
+  const events: Event[] = []
+  const enough = new AbortController()
+  if (wanted === 0) return events
+  await log.consume({
+    topics: [topic],
+    startAt: async () => 0,
+    deliver: async ({ partition, records }) => {
+      for (const { offset, headers, value } of records)
+        events.push({ partition, offset, id: String(headers.ce_id), value: String(value) })
+      if (events.length >= wanted) enough.abort()
+    },
+    signal: enough.signal
+  })
+  return events.sort((a, b) => a.partition - b.partition || a.offset - b.offset)
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod'
+import type { Facts } from './facts.js'
+import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
+
+/*
+ * Anyone who reads while processes and engines die and tables are exchanged: what is answered is an answer, or a refusal that says
+ * when to come again, and a board is what one page showed, never parts of two.
+ */
+
+const ASKED_MS_MAX = 60_000
+/** Whole, and nothing yet of a game that no page has told of. */
+const RIGHT: ReadonlySet<number> = new Set([200, 404])
+const AWAY = 503
+const Board = z.object({ entries: z.array(z.object({ rank: z.string(), name: z.string(), rating: z.string() })) })
+
+const PATHS: readonly string[] = [
+  '/api/online-users',
+  '/api/network-stats/online-24h',
+  '/api/network-stats/top-games?days=7',
+  `/api/title/${titleIds[0]}/online-users/history`,
+  `/api/title/${titleIds[1]}/matches`,
+  '/api/leaderboard-changes?limit=100',
+  '/api/player/player%203'
+]
+
+/** Askers of processes, and how many answers and refusals for a while they had. */
+export function readersOf(facts: Facts, say: (sentence: string) => void) {
+  const counts = { answers: 0, refusals: 0 }
+  const ask = async (url: string): Promise<unknown> => {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(ASKED_MS_MAX) })
+    const text = await answer.text()
+    if (answer.status === AWAY && answer.headers.has('retry-after')) {
+      counts.refusals += 1
+      return undefined
+    }
+    if (RIGHT.has(answer.status)) counts.answers += 1
+    else say(`${url}: ${answer.status} ${text.slice(0, 300)}`)
+    return answer.status === 200 ? JSON.parse(text) : undefined
+  }
+  return {
+    counts,
+    /** One question a round, to one process; true when it was answered. */
+    reader:
+      (url: string) =>
+      async (round: number): Promise<boolean> => {
+        if (round % 2 === 0) return (await ask(url + PATHS[(round / 2) % PATHS.length])) !== undefined
+        const { titleId, leaderboardId } = boardsOfAll[((round - 1) / 2) % boardsOfAll.length] ?? {}
+        if (titleId === undefined || leaderboardId === undefined) return true
+        const body = await ask(`${url}/api/game/${titleId}/leaderboards/${leaderboardId}`)
+        if (body === undefined) return false
+        const entries = Board.parse(body).entries
+        const version = versionOfScore(leaderboardId, entries[0]?.rating ?? '')
+        const shown = boardAt(facts.seed, titleId, leaderboardId, version).entries
+        const [found, wanted] = [
+          entries.map(({ rank, name, rating }) => `${rank} ${name} ${rating}`),
+          shown.map(({ rank, name, score }) => `${rank} ${name} ${score}`)
+        ].map((lines) => lines.sort().join('; '))
+        if (found !== wanted)
+          say(`${url}: board ${leaderboardId} of ${titleId} shows ${found}, and no page showed more than ${wanted}`)
+        return true
+      }
+  }
+}

@@ -41,6 +41,20 @@ test('at half of its time a fill is told right within a quarter, although the sa
   t.end()
 })
 
+test('while a step runs, what is left gets less with the clock, but never nothing', (t) => {
+  const estimate = new Estimate({ a: 0.001 })
+  const left = new Map([['a', 10_000]])
+  t.equal(estimate.remaining(left, 500), 10, 'nothing runs')
+  estimate.begin(1000)
+  t.equal(estimate.remaining(left, 5000), 6)
+  t.equal(estimate.remaining(left, 60_000), 0.5, 'the step takes longer than it was thought to')
+  estimate.add('a', 5000, 5, 6000)
+  t.equal(estimate.remaining(new Map([['a', 5000]]), 8000), 3, 'the next one began when it was done')
+  estimate.rest()
+  t.equal(estimate.remaining(new Map([['a', 5000]]), 9000), 5)
+  t.end()
+})
+
 test('how much is done is told by events where nothing is known of their cost', (t) => {
   const estimate = new Estimate({})
   const share = (done: number, left: number) => estimate.shareOf(new Map([['a', done]]), new Map([['a', left]]))

@@ -6,6 +6,8 @@ const TRUSTED_SECONDS = 1
 const TRUSTED_EVENTS = 250_000
 /** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
 const BELIEVED_SECONDS = 5
+/** So much of what was left before a step is left while it runs. */
+const LEAST_LEFT = 0.05
 
 /**
  * How long a fill still takes: what is left of each projection by what an event of it costs. Costs begin as the sample told, are
@@ -16,9 +18,22 @@ export class Estimate {
   readonly #measured = new Map<string, { events: number; seconds: number }>()
   readonly #steps: { readonly at: number; readonly events: number; readonly seconds: number }[] = []
 
+  /** When the step began that runs now. */
+  #begunAt: number | undefined
+
   /** @param costs seconds an event, by projection */
   constructor(costs: Readonly<Record<string, number>>) {
     this.#costs = costs
+  }
+
+  /** The first step begins, at an instant of the monotonic clock in ms; each later one when the one before is done. */
+  begin(at: number): void {
+    this.#begunAt = at
+  }
+
+  /** No step runs. */
+  rest(): void {
+    this.#begunAt = undefined
   }
 
   /** A step was done, at an instant of the monotonic clock in ms. */
@@ -26,6 +41,7 @@ export class Estimate {
     const sum = this.#measured.get(projection) ?? { events: 0, seconds: 0 }
     this.#measured.set(projection, { events: sum.events + events, seconds: sum.seconds + seconds })
     this.#steps.push({ at, events, seconds })
+    this.#begunAt = at
     while ((this.#steps[0]?.at ?? at) < at - RATE_SECONDS * 1000) this.#steps.shift()
   }
 
@@ -53,6 +69,14 @@ export class Estimate {
       sum += events * (isShown ? own.seconds / own.events : told)
     }
     return sum
+  }
+
+  /** Seconds until all that is left is done, at an instant: less by what the step that runs has taken already. */
+  remaining(left: ReadonlyMap<string, number>, at: number): number {
+    const whole = this.secondsFor(left)
+    const running = this.#begunAt === undefined ? 0 : (at - this.#begunAt) / 1000
+    // It has not ended, however long it takes.
+    return Math.max(whole * LEAST_LEFT, whole - running)
   }
 
   /** How much of the work is done, from 0 to 1: an event of one projection may cost fifty times that of another. */

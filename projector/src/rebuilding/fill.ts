@@ -9,13 +9,17 @@ import type { RebuildRecord } from './rebuild-record.js'
 const STEP_MS = 5000
 const STEP_EVENTS_MIN = 500_000
 const STEP_EVENTS_MAX = 8_000_000
-/** Events of a slice of a fold's keys: some ten chunks, so that reading, folding and storing go on side by side. */
-const SLICE_EVENTS = 500_000
+/** Events of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
+const SLICE_EVENTS = 250_000
 const SLICES_MAX = 4096
+/** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
+const SMALL_SLICES = 8
+const SMALL_SLICE_EVENTS = 20_000
 
 /** Slices into which the keys of a fold are cut that has so many events to take. */
 export function slicesFor(events: number): number {
-  return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / SLICE_EVENTS)))
+  const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
+  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / SLICE_EVENTS)))
 }
 
 /** How many slices of a fold are done stands among the checkpoints, under this name. */

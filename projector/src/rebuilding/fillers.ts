@@ -120,11 +120,17 @@ export class Fillers {
       },
       onStep: ({ projection, events, seconds }) => estimate.add(projection, events, seconds, performance.now())
     }
+    estimate.begin(performance.now())
+    const isDone = await this.#fillAll(filling).finally(() => estimate.rest())
+    if (isDone && (await this.#isFilling(record))) await this.#change(record, { state: 'filled', reason: null })
+  }
+
+  async #fillAll(filling: Filling): Promise<boolean> {
+    const { record } = filling
     const topic = reloadedTopic(record)
     const isLoaded =
       topic === undefined || (await reload(this.#context, record, topic, record.target[topic.name] ?? [], filling))
-    const isDone = isLoaded && (await fill(filling))
-    if (isDone && (await this.#isFilling(record))) await this.#change(record, { state: 'filled', reason: null })
+    return isLoaded && (await fill(filling))
   }
 
   async #isFilling({ id }: RebuildRecord): Promise<boolean> {

@@ -390,7 +390,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
       total,
       share: estimate.shareOf(done, left),
       eventsPerSecond: estimate.eventsPerSecond,
-      etaSeconds: estimate.secondsFor(left)
+      etaSeconds: estimate.remaining(left, performance.now())
     }
   }
 }

@@ -1,9 +1,13 @@
 import type { ReadTables } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
 import type { BoardTurns } from '@gamenet/ingest/parts'
-import type { LogReader, Projection, Tables } from '@gamenet/projector'
+import type { LogReader, Passes, Projection, Tables } from '@gamenet/projector'
+import { OWN_PASSES } from '@gamenet/projector/parts'
+import { projectionCheckpoint } from '@gamenet/schemas'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
+import { aheadOfLive, keptCheckpoint, notCaughtUp, triedOnce } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
+import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
 
 /**
@@ -13,6 +17,10 @@ import { TABLES } from './table-definitions.js'
 export type Bug = {
   loaderTables(tables: Tables): Tables
   runnerTables(tables: Tables): Tables
+  /** Called once in the life of a process. */
+  rebuildTables(tables: Tables): Tables
+  /** How the loader is kept from exchanges. */
+  loaderPasses(passes: Passes): Passes
   readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
   reader(reader: LogReader): LogReader
   publishedLog(log: Log): Log
@@ -29,6 +37,8 @@ const same = <Value>(value: Value): Value => value
 export const NO_BUG: Bug = {
   loaderTables: same,
   runnerTables: same,
+  rebuildTables: same,
+  loaderPasses: same,
   readerTables: same,
   reader: same,
   publishedLog: same,
@@ -145,8 +155,33 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
         }
       })
     })
+  },
+  'swap-before-catch-up': {
+    says: 'What came since the fill is not caught up before the swap.',
+    make: () => ({ rebuildTables: notCaughtUp })
+  },
+  'rebuild-ahead-of-live': {
+    says: 'A rebuild takes all that is loaded, whether the tables that serve have taken it or not.',
+    make: () => ({ rebuildTables: (tables) => aheadOfLive(tables, TOPICS) })
+  },
+  'old-tables-not-caught-up': {
+    says: 'The checkpoints of the tables that a swap put away are not theirs but those of the tables that serve.',
+    make: () => ({ rebuildTables: keptCheckpoint })
+  },
+  'half-exchange': {
+    says: 'An exchange of tables that was tried is taken for done after a failure or a crash.',
+    make: () => {
+      const tried = new Set<string>()
+      return { rebuildTables: (tables) => triedOnce(tables, tried) }
+    }
+  },
+  'loading-beside-exchange': {
+    says: 'A projector loads events while another exchanges the table that they go into.',
+    make: () => ({ loaderPasses: () => OWN_PASSES })
   }
 }
+
+const TOPICS = new Map(simulatedProjections.map(({ name, from }) => [projectionCheckpoint(name), from.name]))
 
 export function bugOf(name: string | undefined): Bug {
   if (name === undefined) return NO_BUG

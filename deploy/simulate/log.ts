@@ -6,8 +6,12 @@ import type { World } from './world.js'
 type Partition = { readonly topic: string; readonly partition: number; readonly records: LogRecord[] }
 type Consumption = Parameters<LogReader['consume']>[0]
 
+/** Those who share the partitions among them, and who of them reads which. */
+type Group = { readonly members: Set<Member>; readonly owners: Map<Partition, Member> }
+
 /** One process that reads. */
 type Member = Consumption & {
+  readonly group: Group
   readonly life: Life
   readonly failed: (error: unknown) => void
   /** What it reads, whether the group has given it to another by now or not. */
@@ -35,8 +39,7 @@ export class SimulatedLog {
   readonly committed = new Map<string, number>()
   readonly #world: World
   readonly #partitions: Partition[]
-  readonly #members = new Set<Member>()
-  readonly #owners = new Map<Partition, Member>()
+  readonly #groups = new Map<string, Group>()
   /** Those who read and have come to the end. */
   #waiting: { readonly partition: Partition; readonly life: Life; goOn(): void }[] = []
 
@@ -94,22 +97,25 @@ export class SimulatedLog {
   }
 
   /** As a member of the group, until the signal aborts or something fails. */
-  async consume(consumption: Consumption): Promise<void> {
+  async consume(consumption: Consumption, groupName: string): Promise<void> {
+    const group = this.#groups.get(groupName) ?? { members: new Set(), owners: new Map() }
+    this.#groups.set(groupName, group)
     const life = this.#world.time.current
     await this.#world.call('log', { what: 'joins the group', done: () => undefined })
     let failed: (error: unknown) => void = () => undefined
     const failure = new Promise<never>((_, reject) => {
       failed = reject
     })
-    const member: Member = { ...consumption, life, failed, readings: new Map(), given: new Set(), ends: new Map() }
+    const reading = { readings: new Map(), given: new Set<{ isOver: boolean }>(), ends: new Map() }
+    const member: Member = { ...consumption, group, life, failed, ...reading }
     let abort: () => void = () => undefined
     const aborted = new Promise<void>((resolve) => {
       abort = resolve
     })
     if (consumption.signal.aborted) abort()
     consumption.signal.addEventListener('abort', abort)
-    this.#members.add(member)
-    this.rebalance()
+    group.members.add(member)
+    this.#share(group)
     try {
       await Promise.race([aborted, failure])
     } finally {
@@ -122,11 +128,15 @@ export class SimulatedLog {
 
   /** Gives the partitions to those who are there; whoever loses one notices later. */
   rebalance(): void {
+    for (const group of this.#groups.values()) this.#share(group)
+  }
+
+  #share({ members: all, owners }: Group): void {
     const { time, chance } = this.#world
-    const members = [...this.#members]
+    const members = [...all]
     for (const partition of this.#partitions) {
       const able = members.filter(({ topics }) => topics.includes(partition.topic))
-      const before = this.#owners.get(partition)
+      const before = owners.get(partition)
       const owner = able[chance.below(Math.max(1, able.length))]
       if (owner === before) continue
       if (before !== undefined) {
@@ -137,9 +147,9 @@ export class SimulatedLog {
           this.#wake(partition)
         })
       }
-      if (owner === undefined) this.#owners.delete(partition)
+      if (owner === undefined) owners.delete(partition)
       else {
-        this.#owners.set(partition, owner)
+        owners.set(partition, owner)
         const reading = { isOver: false }
         owner.readings.set(partition, reading)
         owner.given.add(reading)
@@ -155,7 +165,7 @@ export class SimulatedLog {
 
   /** The group notices a death late. */
   noticeDeath(life: Life): void {
-    for (const member of this.#members) {
+    for (const member of this.#allMembers()) {
       if (member.life === life)
         this.#world.time.after(WORLD, this.#world.chance.below(SESSION_MS), () => this.#leave(member))
     }
@@ -163,16 +173,20 @@ export class SimulatedLog {
 
   /** All who read lose their connection. */
   disconnect(): void {
-    for (const { life, failed } of this.#members) {
+    for (const { life, failed } of this.#allMembers()) {
       this.#world.time.after(life, 0, () => failed(new Error('the log has closed the connection')))
     }
   }
 
+  #allMembers(): Member[] {
+    return [...this.#groups.values()].flatMap(({ members }) => [...members])
+  }
+
   #leave(member: Member): void {
-    if (!this.#members.delete(member)) return
+    if (!member.group.members.delete(member)) return
     for (const reading of member.given) reading.isOver = true
     for (const partition of member.ends.keys()) this.#wake(partition)
-    this.rebalance()
+    this.#share(member.group)
   }
 
   #wake(partition: Partition): void {

@@ -8,14 +8,13 @@ import {
   projectionCheckpoint
 } from '@gamenet/schemas'
 import type { Place } from './place.js'
-import { simulatedProjections } from './projector.js'
 import { answerText, type Follower } from './reader.js'
+import { servingProjections } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
+import { simulatedProjections } from './simulated.js'
+import { baseName } from './statement-names.js'
 import { Store } from './store.js'
-import { TABLES } from './table-definitions.js'
-
-/** Tables that say how something was done, not what is so. */
-const BOOKKEEPING = new Set(['checkpoint', 'data_change', 'parked_message', 'event_title'])
+import { BOOKKEEPING, TABLES } from './table-definitions.js'
 
 /** Everything that is not as it must be when all has come to rest. */
 export async function faultsIn(place: Place, follower: Follower): Promise<string[]> {
@@ -34,19 +33,34 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
   ]
 }
 
+/** Tables of rebuilds that have ended; where a process is alone, those too that no rebuild has. */
+export function leftTables({ store, isShared }: Place): string[] {
+  const states = new Map(rebuildsIn(store).map(({ id, state }) => [id, state]))
+  const left = store.names.filter((name) => {
+    if (baseName(name) === name) return false
+    const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
+    return state === undefined ? !isShared : ['cancelled', 'dropped', 'rolled-back'].includes(state)
+  })
+  return left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]
+}
+
+function rebuildsIn(store: Store): { readonly id: number; readonly state: string }[] {
+  return store.final('rebuild').map(({ record }) => JSON.parse(String(record)))
+}
+
 /** Whether everything that the log has was taken by all. */
 export function isCaughtUp({ store, log }: Place): boolean {
   return log.partitions.every(({ topic, partition, records }) => {
     const readers = simulatedProjections.filter(({ from }) => from.name === topic).map(({ name }) => name)
     const names = [loadCheckpoint(topic), ...readers.map(projectionCheckpoint)]
     return names.every(
-      (name) => Number(store.table('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
+      (name) => Number(store.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
     )
   })
 }
 
 /** The events of the log, each once, in one step. */
-async function plainFold({ log, postgres }: Place): Promise<Store> {
+async function plainFold({ log, postgres, store: found }: Place): Promise<Store> {
   const store = new Store()
   const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
   for (const { topic: name, partition, records } of log.partitions) {
@@ -59,7 +73,7 @@ async function plainFold({ log, postgres }: Place): Promise<Store> {
     store.insertLines('parked_message', PARKED, Buffer.from(parked.body).toString())
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
-  for (const projection of simulatedProjections) {
+  for (const projection of servingProjections(found)) {
     const range: Range = ranges.get(projection.from.name) ?? []
     if (range.length === 0) continue
     if (projection.form === 'fold') {

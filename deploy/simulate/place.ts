@@ -1,3 +1,4 @@
+import type { StepSizes } from '@gamenet/projector/parts'
 import type { Bug } from './bugs.js'
 import type { SimulatedLog } from './log.js'
 import type { Store } from './store.js'
@@ -17,6 +18,10 @@ export type Place = {
   readonly acknowledged: Set<string>
   /** Several processes work on the same tables. */
   readonly isShared: boolean
+  /** How large the steps of rebuilds are. */
+  readonly stepSizes: StepSizes
+  /** Processes that start now run a later program. */
+  isNewer: boolean
   areReadingsMortal: boolean
   /** New facts come up. */
   isLively: boolean

@@ -1,111 +1,158 @@
-import { type LoaderPort, projections, type ReadingSide, runLoaderWorker } from '@gamenet/projector'
-import { createLoader, foldBeside, ProjectionRunner, projectorMetrics } from '@gamenet/projector/parts'
-import { topics } from '@gamenet/schemas'
+import { type LoaderPort, type Passes, type ReadingSide, runLoaderWorker, type Tables } from '@gamenet/projector'
+import {
+  createLoader,
+  foldBeside,
+  guardedPasses,
+  type Loader,
+  type LoaderOptions,
+  ProjectionRunner,
+  projectorMetrics,
+  RebuildOperations,
+  ServingDefinitions
+} from '@gamenet/projector/parts'
+import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
+import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
+import type { ExchangeSide } from './rebuilding.js'
+import { simulatedProjections, simulatedTopics } from './simulated.js'
 import { tablesOver } from './store.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
-/** The projections that stand for all shapes: rows, a rollup, the newest, a list, states, boards by a fold, ratings. */
-const SIMULATED: readonly string[] = [
-  'title-count',
-  'title-count-hour',
-  'title-latest',
-  'leaderboard',
-  'leaderboard-history',
-  'leaderboard-entry',
-  'rating'
-]
-export const simulatedProjections = projections.filter(({ name }) => SIMULATED.includes(name))
-export const simulatedTopics = topics.filter((topic) => simulatedProjections.some(({ from }) => from === topic))
-
 /** Share of readings that die by themselves, as a worker thread may. */
 const READING_DEATHS = 0.1
 const READING_LIFE_MS = 30_000
+/** The group of those who load what serves. */
+const GROUP = 'loader'
 
-/** Loader and projections, put together as `createProjector` does, of which only the parts are here. */
-export function runProjector(place: Place, process: Process, onChange: () => void): Running {
-  const { world, store, log, postgres, bug } = place
+export type RunningProjector = Running & { readonly rebuilds: RebuildOperations }
+
+/** Loader, projections and rebuilds, put together as `createProjector` does, of which only the parts are here. */
+export function runProjector(
+  place: Place,
+  process: Process,
+  exchanges: ExchangeSide,
+  onChange: () => void
+): RunningProjector {
+  const { world, store, postgres, bug, isShared } = place
   const logger = loggerOf(world)
-  const metrics = projectorMetrics(new Registry(), {
-    standing: async () => ({ lag: new Map(), halts: [] }),
-    parked: async () => new Map()
-  })
+  const stopping = new AbortController()
+  const projections = bug.projections(place.isNewer ? newerOf(simulatedProjections) : simulatedProjections)
   const tables = {
     loader: bug.loaderTables(tablesOver(world, store)),
-    runner: bug.runnerTables(tablesOver(world, store))
+    runner: bug.runnerTables(tablesOver(world, store)),
+    rebuild: bug.rebuildTables(tablesOver(world, store))
   }
+  const serving = new ServingDefinitions(tables.runner, projections, isShared)
+  const { passes } = exchanges
+  const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => rebuilds.requireWhole()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
-    serving: async () => bug.projections(simulatedProjections),
+    serving: () => serving.current(),
+    beforePass: () => rebuilds.recover(),
+    passes: guarded(passes),
     folding: foldBeside(),
-    metrics,
+    metrics: metricsOf(),
     logger,
     onChange,
     onPass: () => undefined,
     isLoaderBusy: () => loader.isBusy(),
-    isShared: place.isShared
+    isShared
   })
-  const loader = createLoader({
-    tables: tables.loader,
-    topics: simulatedTopics,
-    startReading: async () => startReading(place, process),
-    sealKeys: (people) => postgres.sealKeys(people),
-    metrics,
+  const loaderOf = (ownTables: Tables, topics: readonly Topic[], group: string, live: Partial<LoaderOptions>): Loader =>
+    createLoader({
+      tables: ownTables,
+      topics,
+      startReading: async () => startReading(place, process, topics, group),
+      sealKeys: (people) => postgres.sealKeys(people),
+      metrics: metricsOf(),
+      logger,
+      onStored: () => undefined,
+      ...live
+    })
+  const rebuilds: RebuildOperations = new RebuildOperations({
+    tables: tables.rebuild,
+    projections,
+    serving,
+    runner,
+    loader: { between: (work) => loader.between(work) },
+    loaderOf: (ownTables, topic, group) => loaderOf(ownTables, [topic], group, {}),
+    folding: foldBeside(),
+    aroundExchange: exchanges.around,
+    passes,
+    fills: exchanges.fills,
     logger,
+    process: process.life.name,
+    isShared,
+    sizes: place.stepSizes,
+    signal: stopping.signal
+  })
+  const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
+    passes: bug.loaderPasses(passes),
     onStored: () => runner.wake()
   })
   loader.start()
   runner.start()
+  rebuilds.open()
   return {
+    rebuilds,
     stop: async () => {
+      stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()
       await runner.stop()
+      await rebuilds.closed()
+    }
+  }
+}
+
+function metricsOf() {
+  return projectorMetrics(new Registry(), {
+    standing: async () => ({ lag: new Map(), halts: [] }),
+    parked: async () => new Map()
+  })
+}
+
+function startReading(place: Place, of: Process, topics: readonly Topic[], group: string): ReadingSide {
+  const { world, log, bug } = place
+  const { time, chance } = world
+  const main = of.life
+  const thread = of.thread('reading')
+  const [storing, reading] = channel(world, main, thread)
+  const reader = bug.reader({
+    extents: (topic) => log.extents(topic),
+    commit: (topic, position) => log.commit(topic, position),
+    consume: (options) => log.consume(options, group)
+  })
+  let die: (error: Error) => void = () => undefined
+  const died = new Promise<void>((_, reject) => {
+    die = reject
+  })
+  died.catch(() => undefined)
+  const ended = Promise.race([died, new Promise<void>((resolve) => begin(resolve))])
+  if (place.areReadingsMortal && chance.happens(READING_DEATHS)) {
+    time.after(main, chance.below(READING_LIFE_MS), () => {
+      if (thread.isOver || !place.areReadingsMortal) return
+      thread.isOver = true
+      world.note('its reading thread dies')
+      log.noticeDeath(thread)
+      die(new Error('the thread ran out of memory'))
+    })
+  }
+  return {
+    port: storing,
+    ended,
+    close: async () => {
+      thread.isOver = true
+      log.noticeDeath(thread)
     }
   }
 
-  function startReading({ world: { time, chance } }: Place, of: Process): ReadingSide {
-    const main = of.life
-    const thread = of.thread('reading')
-    const [storing, reading] = channel(world, main, thread)
-    const reader = bug.reader({
-      extents: (topic) => log.extents(topic),
-      commit: (topic, position) => log.commit(topic, position),
-      consume: (options) => log.consume(options)
+  function begin(resolve: () => void): void {
+    time.after(thread, 0, () => {
+      void runLoaderWorker({ port: reading, reader, topics }).then(() => time.after(main, 0, resolve))
     })
-    let die: (error: Error) => void = () => undefined
-    const died = new Promise<void>((_, reject) => {
-      die = reject
-    })
-    died.catch(() => undefined)
-    const ended = Promise.race([died, new Promise<void>((resolve) => begin(resolve))])
-    if (place.areReadingsMortal && chance.happens(READING_DEATHS)) {
-      time.after(main, chance.below(READING_LIFE_MS), () => {
-        if (thread.isOver || !place.areReadingsMortal) return
-        thread.isOver = true
-        world.note('its reading thread dies')
-        log.noticeDeath(thread)
-        die(new Error('the thread ran out of memory'))
-      })
-    }
-    return {
-      port: storing,
-      ended,
-      close: async () => {
-        thread.isOver = true
-        log.noticeDeath(thread)
-      }
-    }
-
-    function begin(resolve: () => void): void {
-      time.after(thread, 0, () => {
-        void runLoaderWorker({ port: reading, reader, topics: simulatedTopics }).then(() =>
-          time.after(main, 0, resolve)
-        )
-      })
-    }
   }
 }
 

@@ -1,9 +1,10 @@
-import { type AnswerContext, DataVersions, type Dependency } from '@gamenet/api'
+import { type AnswerContext, Apart, DataVersions, type Dependency } from '@gamenet/api'
 import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/parts'
 import { nameKey } from '@gamenet/schemas'
 import { type Place, TITLE_IDS, USERS } from './place.js'
 import { HOUR_MS } from './plain-folds.js'
 import type { Process, Running } from './process.js'
+import type { ExchangeSide } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
 import { ALL_CHANGES } from './statements.js'
 import { lookUp, type Store, tablesOver } from './store.js'
@@ -25,18 +26,26 @@ export class Follower {
 /** What a process knows of answers. */
 export type Reading = {
   readonly versions: DataVersions
+  readonly apart: Apart
   readonly kept: Map<string, { version: number; answer: string }>
   /** Follows the feed of changes to its end. */
   follow(): Promise<void>
 }
 
 /** Answers questions, and keeps an answer for as long as the version of what it reads stays. */
-export function runReader(place: Place, process: Process, follower: Follower): Running & { readonly reading: Reading } {
+export function runReader(
+  place: Place,
+  process: Process,
+  follower: Follower,
+  exchangesOf: (versions: DataVersions) => ExchangeSide
+): Running & { readonly reading: Reading; readonly exchanges: ExchangeSide } {
   const { world, store, bug } = place
   const { time, chance } = world
   const { life } = process
   const tables = bug.readerTables(tablesOver(world, store))
   const versions = new DataVersions({ tables })
+  const exchanges = exchangesOf(versions)
+  const apart = new Apart(exchanges.count)
   let turned: Promise<unknown> = Promise.resolve()
   /** One page after the other: a cursor is used once. */
   const turnPage = (): Promise<number> => {
@@ -47,7 +56,7 @@ export function runReader(place: Place, process: Process, follower: Follower): R
   const readPage = async (): Promise<number> => {
     const context = { tables, signal: new AbortController().signal } as unknown as AnswerContext
     const asked = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
-    const page = await readFeed(asked, context)
+    const page = await apart.read(() => readFeed(asked, context))
     follower.seen.push(...page.rows)
     follower.places = page.next
     return page.rows.length
@@ -55,7 +64,7 @@ export function runReader(place: Place, process: Process, follower: Follower): R
   const follow = async () => {
     while ((await turnPage()) > 0);
   }
-  const reading: Reading = { versions, kept: new Map(), follow }
+  const reading: Reading = { versions, apart, kept: new Map(), follow }
   let isStopped = false
   const every = async (ms: number, work: () => Promise<unknown>) => {
     while (!isStopped) {
@@ -70,6 +79,7 @@ export function runReader(place: Place, process: Process, follower: Follower): R
   ]
   return {
     reading,
+    exchanges,
     stop: async () => {
       isStopped = true
       await versions.stop()
@@ -81,16 +91,18 @@ export function runReader(place: Place, process: Process, follower: Follower): R
 /** An answer: that which is kept, if nothing that it reads has changed since. The version is taken before the question. */
 export async function answer(
   { world, store }: Place,
-  { versions, kept }: Reading,
+  { versions, apart, kept }: Reading,
   { name, dependency, find }: Question
 ): Promise<string> {
-  const version = versions.versionOf(dependency)
-  const before = kept.get(name)
-  if (before?.version === version) return before.answer
-  const rows = await lookUp(world, store, name, find)
-  const found = answerText(rows)
-  kept.set(name, { version, answer: found })
-  return found
+  return await apart.read(async () => {
+    const version = versions.versionOf(dependency)
+    const before = kept.get(name)
+    if (before?.version === version) return before.answer
+    const rows = await apart.once(() => lookUp(world, store, name, find))
+    const found = answerText(rows)
+    kept.set(name, { version, answer: found })
+    return found
+  })
 }
 
 export function answerText(rows: readonly Row[]): string {

@@ -7,19 +7,29 @@ export type Definition = {
   readonly version?: (row: Row) => number | bigint
 }
 
-/** A ReplacingMergeTree in memory: what was inserted, and what counts of it. */
-export class ReplacingTable {
+/** What statements read. */
+export type ReadTable = {
   /** All rows that are not merged away, in the order of their insertion. */
-  rows: Row[] = []
-  readonly #final = new Map<string, Row>()
-  readonly #definition: Definition
+  readonly rows: readonly Row[]
+  /** As with FINAL. */
+  final(): Row[]
+}
 
-  constructor(definition: Definition) {
-    this.#definition = definition
+/** A ReplacingMergeTree in memory: what was inserted, and what counts of it. */
+export class ReplacingTable implements ReadTable {
+  rows: Row[] = []
+  /** Tells it from another that bears its name at another time. */
+  readonly uuid: string
+  readonly definition: Definition
+  readonly #final = new Map<string, Row>()
+
+  constructor(definition: Definition, uuid: string) {
+    this.definition = definition
+    this.uuid = uuid
   }
 
   insert(rows: readonly Row[]): void {
-    const { version } = this.#definition
+    const { version } = this.definition
     for (const row of rows) {
       this.rows.push(row)
       const key = this.keyOf(row)
@@ -28,7 +38,6 @@ export class ReplacingTable {
     }
   }
 
-  /** As with FINAL. */
   final(): Row[] {
     return [...this.#final.values()]
   }
@@ -42,7 +51,31 @@ export class ReplacingTable {
     this.rows = this.final()
   }
 
+  truncate(): void {
+    this.rows = []
+    this.#final.clear()
+  }
+
   keyOf(row: Row): string {
-    return this.#definition.key.map((column) => row[column]).join('|')
+    return this.definition.key.map((column) => row[column]).join('|')
+  }
+}
+
+/** The events of a table as they were if nothing had happened from an instant on. */
+export class EventView implements ReadTable {
+  readonly #of: ReplacingTable
+  readonly #beforeMs: number
+
+  constructor(of: ReplacingTable, beforeMs: number) {
+    this.#of = of
+    this.#beforeMs = beforeMs
+  }
+
+  get rows(): readonly Row[] {
+    return this.#of.rows.filter((row) => Number(row.observed_at) < this.#beforeMs)
+  }
+
+  final(): Row[] {
+    return this.#of.final().filter((row) => Number(row.observed_at) < this.#beforeMs)
   }
 }

@@ -1,11 +1,16 @@
+import type { DataVersions } from '@gamenet/api'
+import type { StepSizes } from '@gamenet/projector/parts'
 import { type Bug, bugOf } from './bugs.js'
 import { runIngest } from './ingest.js'
 import { SimulatedLog } from './log.js'
-import { faultsIn, isCaughtUp } from './oracle.js'
+import { Operator, type Projecting } from './operator.js'
+import { faultsIn, isCaughtUp, leftTables } from './oracle.js'
 import { type Place, TITLE_IDS, USERS } from './place.js'
 import { Process, type Running } from './process.js'
-import { runProjector, simulatedTopics } from './projector.js'
+import { runProjector } from './projector.js'
 import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from './reader.js'
+import { type ExchangeSide, ownExchanges, sharedExchanges } from './rebuilding.js'
+import { simulatedTopics } from './simulated.js'
 import { type Played, Store } from './store.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
@@ -38,6 +43,10 @@ const CHECK_EVERY_MS = 500
 /** Readers ask every two seconds, and a question from before the calm may be on its way for eight. */
 const HEARD_MS = 12_000
 const SHORTEST_S = 4
+/** Share of worlds in which somebody rebuilds projections. */
+const OPERATED_SHARE = 0.5
+/** Until when a later program may have come. */
+const NEWER_MS_MAX = 20_000
 
 /** Lives through one world: some minutes of facts and of everything that goes wrong, then calm, then the comparison. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<Outcome> {
@@ -72,7 +81,8 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
 }
 
 function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Place {
-  const store = new Store({ isPlayed, definitions: bug.tables })
+  const machine = { nowMs: () => world.time.nowMs, isFull: () => world.isFull }
+  const store = new Store({ isPlayed, definitions: bug.tables, machine })
   Object.assign(store.folds, bug.folds)
   const titles = TITLE_IDS.map(
     (titleId, n) => `${JSON.stringify([0, 0, n, '', '', '2026-03-14 20:00:00.000', titleId])}\n`
@@ -92,8 +102,24 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
     bug,
     acknowledged: new Set(),
     isShared: world.chance.happens(0.6),
+    stepSizes: stepSizesOf(world),
+    isNewer: false,
     areReadingsMortal: true,
     isLively: true
+  }
+}
+
+function stepSizesOf({ chance }: World): StepSizes {
+  const least = chance.oneOf([3, 10, 1000])
+  return { least, most: 8 * least, slice: chance.oneOf([4, 1000]), catchUp: chance.oneOf([2, 1000]) }
+}
+
+function stoppedWith(first: Running, second: { stop(): Promise<void> }): Running {
+  return {
+    stop: async () => {
+      await first.stop()
+      await second.stop()
+    }
   }
 }
 
@@ -105,6 +131,8 @@ class Town {
   readonly #follower = new Follower()
   readonly #isCalm: boolean
   readonly #disturbances: readonly (() => void)[]
+  readonly #projectors: Projecting[] = []
+  readonly #operator: Operator | undefined
   #reading: { process: Process; reading: Reading } | undefined
 
   constructor(place: Place, isCalm: boolean) {
@@ -112,6 +140,7 @@ class Town {
     this.#place = place
     this.#isCalm = isCalm
     this.processes = place.isShared ? this.#several() : this.#alone()
+    this.#operator = world.chance.happens(OPERATED_SHARE) ? new Operator(place, this.#projectors) : undefined
     world.onDeath = (life) => this.#dieOf(life)
     this.#disturbances = this.#kinds().filter(() => world.chance.happens(0.6))
   }
@@ -125,6 +154,12 @@ class Town {
       const stars = chance.between(1, 5)
       postgres.rate(chance.oneOf(USERS), chance.oneOf(USERS), stars).catch(() => undefined)
     })
+    if (this.#operator !== undefined) {
+      world.time.after(WORLD, 0, () => void this.#operator?.work((ms) => world.time.pause(WORLD, ms)))
+      world.time.after(WORLD, chance.below(NEWER_MS_MAX), () => {
+        this.#place.isNewer = chance.happens(0.5)
+      })
+    }
     if (!this.#isCalm) {
       this.#often(6000, () => {
         if (this.#disturbances.length > 0) chance.oneOf(this.#disturbances as [() => void])()
@@ -132,7 +167,7 @@ class Town {
     }
   }
 
-  /** Everything that went wrong ends; when all has come to rest, it is compared. */
+  /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each exchange of tables. */
   async settle(): Promise<string[]> {
     const { world, postgres, log } = this.#place
     this.#place.isLively = false
@@ -154,8 +189,35 @@ class Town {
         return [`it does not come to rest: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
       }
     }
+    const faults = await this.#compare('at last')
+    if (faults.length > 0 || this.#operator === undefined) return faults
+    for await (const done of this.#operator.end((work) => this.#until(work))) {
+      if ('fault' in done) return [done.fault]
+      const wrong = await this.#compare(done.exchanged)
+      if (wrong.length > 0) return wrong
+    }
+    return leftTables(this.#place)
+  }
+
+  async #compare(when: string): Promise<string[]> {
+    const { world } = this.#place
     await world.time.run(world.time.nowMs + HEARD_MS)
-    return [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
+    const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
+    return found.map((fault) => `${when}: ${fault}`)
+  }
+
+  /** Lives on until work is done; undefined when it takes too long. */
+  async #until<Result>(work: Promise<Result>): Promise<Result | undefined> {
+    const { time } = this.#place.world
+    let done: { readonly result: Result } | undefined
+    work.then(
+      (result) => {
+        done = { result }
+      },
+      () => undefined
+    )
+    await time.run(time.nowMs + SETTLED_MS_MAX, () => done !== undefined)
+    return done?.result
   }
 
   /** What is answered now, by one who kept answers, and what the tables have. */
@@ -164,7 +226,6 @@ class Town {
     const reader = this.#reading
     if (reader === undefined) return ['nobody answers']
     const stale: string[] = []
-    let isDone = false
     const ask = async () => {
       for (const question of QUESTIONS) {
         const given = await answer(this.#place, reader.reading, question)
@@ -172,15 +233,12 @@ class Town {
         if (given !== expected) stale.push(`stale answer to ${question.name}: ${given}; the tables have ${expected}`)
       }
       await reader.reading.follow()
+      return true
     }
-    world.time.after(reader.process.life, 0, () => {
-      ask()
-        .catch((error: unknown) => stale.push(String(error)))
-        .finally(() => {
-          isDone = true
-        })
-    })
-    await world.time.run(world.time.nowMs + SETTLED_MS_MAX, () => isDone)
+    const asked = new Promise<boolean>((resolve, reject) => {
+      world.time.after(reader.process.life, 0, () => ask().then(resolve, reject))
+    }).catch((error: unknown) => stale.push(String(error)))
+    if ((await this.#until(asked)) === undefined) stale.push('answers do not come')
     return stale
   }
 
@@ -188,8 +246,10 @@ class Town {
   #alone(): Process[] {
     return [
       this.#process('service', (process) => {
-        const reader = this.#startReader(process)
-        const projector = runProjector(this.#place, process, () => {
+        const reader = this.#startReader(process, (versions) =>
+          ownExchanges((names) => versions.refresh().catch(() => versions.outdate(names)))
+        )
+        const projector = this.#startProjector(process, reader.exchanges, () => {
           reader.reading.versions.refresh().catch(() => undefined)
         })
         const ingest = runIngest(this.#place, process)
@@ -205,18 +265,36 @@ class Town {
   }
 
   #several(): Process[] {
-    const projector = (process: Process) => runProjector(this.#place, process, () => undefined)
+    const projector = (process: Process) => {
+      const exchanges = sharedExchanges(this.#place, async () => undefined)
+      return stoppedWith(
+        this.#startProjector(process, exchanges, () => undefined),
+        exchanges
+      )
+    }
+    const api = (process: Process) => {
+      const exchanges = (versions: DataVersions) => sharedExchanges(this.#place, () => versions.refresh())
+      return this.#startReader(process, exchanges)
+    }
     return [
       this.#process('projector-a', projector),
       this.#process('projector-b', projector),
       this.#process('ingest-a', (process) => runIngest(this.#place, process)),
       this.#process('ingest-b', (process) => runIngest(this.#place, process)),
-      this.#process('api', (process) => this.#startReader(process))
+      this.#process('api', api)
     ]
   }
 
-  #startReader(process: Process) {
-    const reader = runReader(this.#place, process, this.#follower)
+  #startProjector(process: Process, exchanges: ExchangeSide, onChange: () => void): Running {
+    const projector = runProjector(this.#place, process, exchanges, onChange)
+    const known = this.#projectors.find((each) => each.process === process)
+    if (known === undefined) this.#projectors.push({ process, rebuilds: projector.rebuilds })
+    else known.rebuilds = projector.rebuilds
+    return projector
+  }
+
+  #startReader(process: Process, exchangesOf: (versions: DataVersions) => ExchangeSide) {
+    const reader = runReader(this.#place, process, this.#follower, exchangesOf)
     this.#reading = { process, reading: reader.reading }
     return reader
   }
@@ -227,7 +305,7 @@ class Town {
 
   /** What may happen beside calls that fail. */
   #kinds(): readonly (() => void)[] {
-    const { world, log } = this.#place
+    const { world, log, postgres } = this.#place
     const { time, chance } = world
     const any = () => chance.oneOf(this.processes as [Process])
     const forAWhile = (what: string, begin: () => void, end: () => void) => {
@@ -253,6 +331,7 @@ class Town {
           () => world.away.delete(engine)
         )
         if (engine === 'log') log.disconnect()
+        if (engine === 'postgres') for (const lock of [postgres.passes, postgres.fills]) lock.disconnect()
       },
       () =>
         forAWhile(

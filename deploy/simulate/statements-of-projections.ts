@@ -8,9 +8,11 @@ import {
   stepStatement,
   touchedStatement
 } from '@gamenet/projector/parts'
+import { anyProjections } from './newer-program.js'
 import { liesIn } from './plain-folds.js'
 import type { Row } from './replacing-table.js'
-import type { Store } from './store.js'
+import { plain } from './statement-names.js'
+import type { Seen } from './store.js'
 
 type Parameters = Readonly<Record<string, unknown>>
 
@@ -25,33 +27,35 @@ export function rangeIn(parameters: Parameters): Range {
 }
 
 /** The projection whose step over a range a statement is: its text, but for the values bound to it, says so. */
-export function stepIn(sql: string, parameters: Parameters): SqlProjection | undefined {
-  return remembered(steps, sql, () => {
+export function stepIn(text: string, parameters: Parameters): SqlProjection | undefined {
+  return remembered(steps, text, () => {
     const range = rangeIn(parameters)
-    return projections.find(
-      (each): each is SqlProjection => each.form !== 'fold' && stepStatement(each, range).sql === sql
+    return anyProjections.find(
+      (each): each is SqlProjection => each.form !== 'fold' && plain(stepStatement(each, range).sql) === text
     )
   })
 }
 
-type Answer = (store: Store, parameters: Parameters) => Row[]
+type Answer = (store: Seen, parameters: Parameters) => Row[]
 
 /** How what the runner of projections asks about a range or about keys is answered; undefined when it is no such question. */
-export function answerAboutRange(sql: string, parameters: Parameters): Answer | undefined {
+export function answerAboutRange(text: string, parameters: Parameters): Answer | undefined {
   if (!('epoch_0' in parameters)) {
-    const read = boardReads.find(([, statement]) => statement === sql)?.[0]
+    const read = boardReads.find(([, statement]) => statement === text)?.[0]
     return read === undefined ? undefined : (store, given) => read(store, keysIn(given))
   }
   const range = rangeIn(parameters)
   for (const projection of projections) {
-    const eventsIn = (store: Store, given: Parameters) => {
+    const eventsIn = (store: Seen, given: Parameters) => {
       const table = store.table(`event_${projection.from.name.replaceAll('-', '_')}`)
       return table.rows.filter((event) => liesIn(rangeIn(given), event))
     }
-    if (touchedStatement(projection, range).sql === sql)
+    if (plain(touchedStatement(projection, range).sql) === text)
       return (store, given) => [touchedBy(eventsIn(store, given), projection.touches.key)]
-    if (projection.form === 'fold' && keysStatement(projection, range).sql === sql)
-      return (store, given) => keysOf(eventsIn(store, given))
+    if (projection.form !== 'fold') continue
+    const isSliced = 'slices' in parameters
+    if (plain(keysStatement(projection, range, isSliced ? { n: 0, of: 1 } : undefined).sql) === text)
+      return (store, given) => keysOf(eventsIn(store, given).filter((event) => liesInSlice(event, given)))
   }
   return undefined
 }
@@ -87,6 +91,11 @@ function keyOf(event: Row, expression: string): string {
   if (!/^(e\.\w+|concat\(e\.title_id, '\/', toString\(e\.leaderboard_id\)\))$/.test(expression))
     throw new Error(`The simulated tables do not know how ${expression} is computed.`)
   return columns.map((column) => event[column.slice(2)]).join('/')
+}
+
+/** The engine's own hash is another; each key lies in one slice all the same. */
+function liesInSlice(event: Row, { slice, slices }: Parameters): boolean {
+  return slices === undefined || Number(event.leaderboard_id) % Number(slices) === slice
 }
 
 function keysOf(events: readonly Row[]): Row[] {
@@ -125,11 +134,11 @@ function boardOf({ title_id, leaderboard_id }: Row): string {
   return `${title_id}/${leaderboard_id}`
 }
 
-type Read = (store: Store, boards: Map<string, Board>) => Row[]
+type Read = (store: Seen, boards: Map<string, Board>) => Row[]
 
 const boardProjection = projections.find(({ name }) => name === 'leaderboard-entry') as FoldProjection
 /** The statement of a read, which is the same for any keys. */
-const textOf = (sql: string) => bound(boardProjection, sql, [{ values: ['', 0], sinceMs: 0, weight: 0 }]).sql
+const textOf = (sql: string) => plain(bound(boardProjection, sql, [{ values: ['', 0], sinceMs: 0, weight: 0 }]).sql)
 
 /** What the fold of boards reads, as plain functions; by identity. */
 const boardReads: readonly (readonly [Read, string])[] = [
@@ -139,7 +148,7 @@ const boardReads: readonly (readonly [Read, string])[] = [
   [goalsOf, textOf(boardProjection.reads.goals ?? '')]
 ]
 
-function weighed(store: Store, boards: Map<string, Board>): Row[] {
+function weighed(store: Seen, boards: Map<string, Board>): Row[] {
   const rows = store.table('leaderboard_history').rows
   return [...boards].flatMap(([key, { titleId, leaderboardId }]) => {
     const weight = rows.filter((row) => boardOf(row) === key).length
@@ -147,7 +156,7 @@ function weighed(store: Store, boards: Map<string, Board>): Row[] {
   })
 }
 
-function entriesOf(store: Store, boards: Map<string, Board>): Row[] {
+function entriesOf(store: Seen, boards: Map<string, Board>): Row[] {
   const entries = new Map<string, Map<string, Row[]>>()
   for (const row of store.final('leaderboard_history')) {
     const board = boardOf(row)
@@ -207,14 +216,14 @@ function stateTuple(state: Row): unknown[] {
   return [ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details]
 }
 
-function recordsOf(store: Store, boards: Map<string, Board>): Row[] {
+function recordsOf(store: Seen, boards: Map<string, Board>): Row[] {
   return store
     .final('record_history')
     .filter((row) => boards.has(boardOf(row)))
     .map((row) => ({ ...row, version: String(row.version) }))
 }
 
-function goalsOf(store: Store, boards: Map<string, Board>): Row[] {
+function goalsOf(store: Seen, boards: Map<string, Board>): Row[] {
   return store
     .final('rank_reached')
     .filter((row) => boards.has(boardOf(row)))

@@ -1,11 +1,11 @@
+import { newestExchange } from '@gamenet/api'
 import { feedExtents, recordedChanges } from '@gamenet/api/parts'
 import { leaderboardEntryTopic, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import type { Row } from './replacing-table.js'
+import { namedOf, plain } from './statement-names.js'
 import { answerAboutRange, remembered } from './statements-of-projections.js'
-import type { Store } from './store.js'
-
-type Parameters = Readonly<Record<string, unknown>>
-type Answer = (store: Store, parameters: Parameters) => Row[]
+import { type Answer, type Parameters, rebuildAnswers } from './statements-of-rebuilds.js'
+import type { Seen, Store } from './store.js'
 
 /** No filter: all changes. */
 export const ALL_CHANGES = {
@@ -29,45 +29,91 @@ const answers: readonly (readonly [string, Answer])[] = [
   ['SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms', newestBegin],
   // Nobody retries parked messages here.
   ['SELECT b.id AS id, b.topic AS topic, b.stored_at', () => []],
+  ['SELECT b.id AS id FROM late_batch AS b FINAL', () => []],
+  ['SELECT r.import_id AS importId FROM import_retraction', () => []],
+  ['SELECT r.id AS id, argMax(r.record, r.version) AS newest FROM rebuild', newestRecords],
+  ['SELECT d.name AS name, argMax(d.definition, d.version)', definitions],
+  [
+    'SELECT max(d.version) AS version FROM projection_definition',
+    (store) => [{ version: String(newestDefinition(store)) }]
+  ],
+  [plain(newestExchange.sql), exchanges],
   ['SELECT c.projection AS projection, c.key AS key, if(c.to_ms >', changesSince],
   [plain(feedExtents.sql), feedEnds],
   [plain(recordedChanges(ALL_CHANGES).sql), recorded]
 ]
 
-/** The answer to a statement, which is known by its text. */
-export function answerOf(store: Store, sql: string, parameters: Parameters): Row[] {
-  const answer = remembered(known, sql, () => {
-    const text = plain(sql)
-    const found = answerAboutRange(sql, parameters) ?? answers.find(([beginning]) => text.startsWith(beginning))?.[1]
-    if (found === undefined) throw new Error(`The simulated tables do not know this statement: ${text}`)
-    return found
+/** The answer to a statement, which is known by its text; `isOfMachine`: another machine has another one. */
+export function answerOf(
+  store: Store,
+  sql: string,
+  parameters: Parameters
+): { readonly rows: Row[]; readonly isOfMachine: boolean } {
+  const { named, answer, isOfMachine } = remembered(known, sql, () => {
+    const named = namedOf(sql)
+    const isOf = ([beginning]: readonly [string, Answer]) => named.text.startsWith(beginning)
+    const answer = answerAboutRange(named.text, parameters) ?? answers.find(isOf)?.[1]
+    const ofMachine = rebuildAnswers.find(isOf)?.[1]
+    const found = answer ?? ofMachine
+    if (found === undefined) throw new Error(`The simulated tables do not know this statement: ${named.text}`)
+    return { named, answer: found, isOfMachine: answer === undefined || 'slices' in parameters }
   })
-  return answer(store, parameters)
+  return { rows: answer(store.seenAs(named), parameters, store, sql), isOfMachine }
 }
 
-const known = new Map<string, Answer>()
+const known = new Map<string, { named: ReturnType<typeof namedOf>; answer: Answer; isOfMachine: boolean }>()
 
-function plain(sql: string): string {
-  return sql.replaceAll(/\s+/g, ' ').trim()
+/** Of rows that are not merged yet the first of the highest version. */
+function newestRecords(store: Seen): Row[] {
+  return newestOf(store.table('rebuild').rows, 'id')
+    .sort((a, b) => Number(b.id) - Number(a.id))
+    .map(({ id, record }) => ({ id, newest: record }))
 }
 
-function newestVersion(store: Store): string {
+function definitions(store: Seen): Row[] {
+  const newest = newestOf(store.table('projection_definition').rows, 'name')
+  return newest.map(({ name, definition }) => ({ name, definition }))
+}
+
+function newestDefinition(store: Seen): number {
+  return Math.max(0, ...store.table('projection_definition').rows.map(({ version }) => Number(version)))
+}
+
+function newestOf(rows: readonly Row[], key: string): Row[] {
+  const newest = new Map<unknown, Row>()
+  for (const row of rows) {
+    const before = newest.get(row[key])
+    if (before === undefined || Number(row.version) > Number(before.version)) newest.set(row[key], row)
+  }
+  return [...newest.values()]
+}
+
+const STATES = ['announced', 'begun', 'ended']
+
+function exchanges(store: Seen): Row[] {
+  const [newest] = store
+    .final('exchange')
+    .sort((a, b) => Number(b.id) - Number(a.id) || STATES.indexOf(String(b.state)) - STATES.indexOf(String(a.state)))
+  return newest === undefined ? [] : [{ id: newest.id, state: newest.state }]
+}
+
+function newestVersion(store: Seen): string {
   return String(Math.max(0, ...store.table('data_change').rows.map(({ version }) => Number(version))))
 }
 
-function checkpoints(store: Store): Row[] {
+function checkpoints(store: Seen): Row[] {
   return store.final('checkpoint').map(({ name, epoch, partition, next }) => {
     return { name, epoch, partition, next: String(next) }
   })
 }
 
-function reached(store: Store, { name }: Parameters): Row[] {
+function reached(store: Seen, { name }: Parameters): Row[] {
   return checkpoints(store)
     .filter((row) => row.name === name)
     .map(({ name: _, ...row }) => row)
 }
 
-function boardStates(store: Store, { titleIds, leaderboardIds }: Parameters): Row[] {
+function boardStates(store: Seen, { titleIds, leaderboardIds }: Parameters): Row[] {
   const [titles_, boards] = [titleIds as string[], leaderboardIds as number[]]
   return titles_.flatMap((titleId, n) => {
     const leaderboardId = boards[n]
@@ -80,7 +126,7 @@ function boardStates(store: Store, { titleIds, leaderboardIds }: Parameters): Ro
   })
 }
 
-function lastBoard(store: Store, { titleId, leaderboardId }: Parameters): Row[] {
+function lastBoard(store: Seen, { titleId, leaderboardId }: Parameters): Row[] {
   return store
     .final('leaderboard_entry')
     .filter((row) => row.title_id === titleId && row.leaderboard_id === leaderboardId && row.is_gone !== true)
@@ -89,7 +135,7 @@ function lastBoard(store: Store, { titleId, leaderboardId }: Parameters): Row[] 
     })
 }
 
-function knownLists(store: Store, { titleIds }: Parameters): Row[] {
+function knownLists(store: Seen, { titleIds }: Parameters): Row[] {
   const newest = new Map<string, Row>()
   for (const row of store.table('leaderboard').rows) {
     if (!(titleIds as string[]).includes(String(row.title_id))) continue
@@ -107,17 +153,17 @@ function knownLists(store: Store, { titleIds }: Parameters): Row[] {
 }
 
 /** No title in the simulator says that it has no boards. */
-function titles(store: Store): Row[] {
+function titles(store: Seen): Row[] {
   const ids = store.table('event_title').rows.map(({ title_id }) => String(title_id))
   return [...new Set(ids)].sort().map((titleId) => ({ titleId }))
 }
 
-function newestBegin(store: Store, { end }: Parameters): Row[] {
+function newestBegin(store: Seen, { end }: Parameters): Row[] {
   const begins = store.table('data_change').rows.map(({ from_ms }) => Math.min(Number(from_ms), Number(end) - 1))
   return [{ newest_from_ms: String(Math.max(0, ...begins)) }]
 }
 
-function changesSince(store: Store, { after, minutes_from, end }: Parameters): Row[] {
+function changesSince(store: Seen, { after, minutes_from, end }: Parameters): Row[] {
   const found = new Map<string, Row>()
   for (const { version, projection, key, from_ms, to_ms } of store.table('data_change').rows) {
     if (Number(version) <= Number(after)) continue
@@ -136,7 +182,7 @@ function changesSince(store: Store, { after, minutes_from, end }: Parameters): R
 const FOLDED = projectionCheckpoint('leaderboard-entry')
 const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
 
-function feedEnds(store: Store): Row[] {
+function feedEnds(store: Seen): Row[] {
   const lanes = new Map<string, { epoch: number; partition: number; readable: number; loaded: number }>()
   for (const { name, epoch, partition, next } of store.final('checkpoint')) {
     if (name !== FOLDED && name !== LOADED) continue
@@ -147,7 +193,7 @@ function feedEnds(store: Store): Row[] {
   return [...lanes.values()].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
 }
 
-function recorded(store: Store, parameters: Parameters): Row[] {
+function recorded(store: Seen, parameters: Parameters): Row[] {
   const start = ['recordedOffset', 'epoch', 'partition', 'offset'].map((name) => Number(parameters[name]))
   const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
   return store

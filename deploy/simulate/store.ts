@@ -1,8 +1,11 @@
+import { newerFolds } from './newer-program.js'
 import { liesIn, type PlainFold, plainFolds } from './plain-folds.js'
-import { type Definition, ReplacingTable, type Row } from './replacing-table.js'
+import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
+import { baseName, type Named, namedOf, plain } from './statement-names.js'
 import { answerOf } from './statements.js'
 import { rangeIn, stepIn } from './statements-of-projections.js'
 import { INSTANT_COLUMNS, TABLES } from './table-definitions.js'
+import { changeTables } from './table-statements.js'
 import type { World } from './world.js'
 
 type Parameters = Readonly<Record<string, unknown>>
@@ -13,28 +16,54 @@ export type Played =
   | { readonly kind: 'execute'; readonly sql: string; readonly parameters: Parameters }
   | { readonly kind: 'rows'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
 
+/** The tables under the names by which a statement reads them. */
+export type Seen = { table(name: string): ReadTable; final(name: string): Row[] }
+
+/** The machine on which the engine runs. */
+export type Machine = { nowMs(): number; isFull(): boolean }
+
 const MERGED_SHARE = 0.1
+const EXCHANGE_RISK = 12
 
 /** ClickHouse as far as the simulator has it: tables in memory, and each statement that is known as a plain function. */
-export class Store {
-  readonly tables: ReadonlyMap<string, ReplacingTable>
+export class Store implements Seen {
   /** How SQL projections fold; a bug may put another in the place of one. */
-  readonly folds: Record<string, PlainFold> = { ...plainFolds }
+  readonly folds: Record<string, PlainFold> = { ...plainFolds, ...newerFolds }
   readonly played: Played[] | undefined
+  readonly machine: Machine
+  readonly #tables = new Map<string, ReplacingTable>()
+  readonly #views = new Map<string, EventView>()
+  #lastUuid = 0
 
   constructor(
-    options: { readonly isPlayed?: boolean; readonly definitions?: Readonly<Record<string, Definition>> } = {}
+    options: {
+      readonly isPlayed?: boolean
+      readonly definitions?: Readonly<Record<string, Definition>>
+      readonly machine?: Machine
+    } = {}
   ) {
-    const definitions = { ...TABLES, ...options.definitions }
-    this.tables = new Map(
-      Object.entries(definitions).map(([name, definition]) => [name, new ReplacingTable(definition)])
-    )
+    const { machine = { nowMs: () => 0, isFull: () => false } } = options
+    this.machine = machine
+    for (const [name, definition] of Object.entries({ ...TABLES, ...options.definitions })) this.#add(name, definition)
     this.played = options.isPlayed === true ? [] : undefined
   }
 
-  table(name: string): ReplacingTable {
-    const table = this.tables.get(name)
-    if (table === undefined) throw new Error(`The simulated tables have no ${name}; add it to table-definitions.ts.`)
+  get names(): string[] {
+    return [...this.#tables.keys(), ...this.#views.keys()]
+  }
+
+  has(name: string): boolean {
+    return this.#tables.has(name) || this.#views.has(name)
+  }
+
+  table(name: string): ReadTable {
+    return this.#views.get(name) ?? this.written(name)
+  }
+
+  /** A table that can be written. Throws, as the engine does, when there is none. */
+  written(name: string): ReplacingTable {
+    const table = this.#tables.get(name)
+    if (table === undefined) throw new Error(`Unknown table ${name} (known are those of table-definitions.ts).`)
     return table
   }
 
@@ -42,38 +71,79 @@ export class Store {
     return this.table(table).final()
   }
 
+  create(name: string, as: string): void {
+    this.#add(name, this.written(as).definition)
+  }
+
+  createView(name: string, of: string, beforeMs: number): void {
+    this.#views.set(name, new EventView(this.written(of), beforeMs))
+  }
+
+  drop(name: string): void {
+    this.#tables.delete(name)
+    this.#views.delete(name)
+  }
+
+  exchange(a: string, b: string): void {
+    const [first, second] = [this.written(a), this.written(b)]
+    this.#tables.set(a, second)
+    this.#tables.set(b, first)
+  }
+
   /** Lines of JSONCompactEachRow. */
   insertLines(table: string, columns: readonly string[], lines: string): void {
+    const written = this.written(table)
     const rows = lines
       .split('\n')
       .filter((line) => line !== '')
-      .map((line) => rowOf(table, columns, JSON.parse(line)))
+      .map((line) => ({ ...this.#defaults(table), ...rowOf(table, columns, JSON.parse(line)) }))
     this.played?.push({ kind: 'insert', table, columns, lines })
-    this.table(table).insert(rows)
+    written.insert(rows)
   }
 
   /** `share` of the rows alone, where the statement is torn. */
   execute(sql: string, parameters: Parameters, share = 1): void {
-    const projection = stepIn(sql, parameters)
+    if (changeTables(this, plain(sql), share)) {
+      if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
+      return
+    }
+    const named = namedOf(sql)
+    const projection = stepIn(named.text, parameters)
     if (projection === undefined) throw new Error(`The simulated tables do not know this statement: ${sql}`)
-    const fold = this.folds[projection.name]
+    const fold = this.folds[projection.select] ?? this.folds[projection.name]
     if (fold === undefined) throw new Error(`${projection.name} has no plain fold; add it to plain-folds.ts.`)
     const range = rangeIn(parameters)
-    const from = `event_${projection.from.name.replaceAll('-', '_')}`
-    const events = this.table(from).rows.filter((event) => liesIn(range, event))
-    const rows = fold({ events, final: (table) => this.final(table) })
-    this.table(projection.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
+    const seen = this.seenAs(named)
+    const events = seen
+      .table(`event_${projection.from.name.replaceAll('-', '_')}`)
+      .rows.filter((event) => liesIn(range, event))
+    const rows = fold({ events, final: (table) => seen.final(table) })
+    this.written(named.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
     if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
   }
 
   rows(sql: string, parameters: Parameters = {}): Row[] {
-    const answer = answerOf(this, sql, parameters)
-    this.played?.push({ kind: 'rows', sql, parameters, answer })
-    return answer
+    const { rows, isOfMachine } = answerOf(this, sql, parameters)
+    if (!isOfMachine) this.played?.push({ kind: 'rows', sql, parameters, answer: rows })
+    return rows
+  }
+
+  seenAs({ nameOf }: Named): Seen {
+    return { table: (name) => this.table(nameOf(name)), final: (name) => this.final(nameOf(name)) }
   }
 
   merge(): void {
-    for (const table of this.tables.values()) table.merge()
+    for (const table of this.#tables.values()) table.merge()
+  }
+
+  #add(name: string, definition: Definition): void {
+    this.#lastUuid += 1
+    this.#tables.set(name, new ReplacingTable(definition, `uuid-${this.#lastUuid}`))
+  }
+
+  /** What the engine puts in by itself. */
+  #defaults(table: string): Row {
+    return table === 'rebuild_owner' ? { seen_at: this.machine.nowMs() } : {}
   }
 }
 
@@ -82,10 +152,11 @@ export function tablesOver(world: World, store: Store) {
   return {
     execute: (sql: string, parameters: Parameters = {}) =>
       world.call('tables', {
-        what: `statement into ${/INTO (\w+)/.exec(sql)?.[1]}`,
+        what: /INTO (\w+)/.test(sql) ? `statement into ${/INTO (\w+)/.exec(sql)?.[1]}` : plain(sql).slice(0, 90),
         done: () => store.execute(sql, parameters),
         torn: () => store.execute(sql, parameters, world.chance.number()),
-        takesRoom: true
+        takesRoom: !sql.startsWith('DROP'),
+        risk: sql.startsWith('EXCHANGE') ? EXCHANGE_RISK : 1
       }),
     rows: (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
       world.call('tables', { what: `reads ${sourceOf(sql)}`, done: () => store.rows(sql, parameters) }),
@@ -115,7 +186,7 @@ export function lookUp<Result>(world: World, store: Store, what: string, look: (
 }
 
 function sourceOf(sql: string): string {
-  return /FROM\s+([a-z_]+)/.exec(sql)?.[1] ?? 'tables'
+  return /FROM\s+([a-z]\w*)/.exec(sql)?.[1] ?? 'tables'
 }
 
 function partOf(lines: string, share: number): string {
@@ -128,7 +199,8 @@ function partOf(lines: string, share: number): string {
 
 function brief(lines: string): string {
   const [first = ''] = lines.split('\n')
-  return first.slice(0, 90)
+  const state = /\\"state\\":\\"([\w-]+)/.exec(first)?.[1]
+  return state === undefined ? first.slice(0, 90) : `${first.slice(0, 50)} … ${state}`
 }
 
 function rowOf(table: string, columns: readonly string[], values: readonly unknown[]): Row {
@@ -136,7 +208,7 @@ function rowOf(table: string, columns: readonly string[], values: readonly unkno
   for (const [n, column] of columns.entries()) {
     row[column] = INSTANT_COLUMNS.has(column) ? msOf(values[n]) : values[n]
   }
-  if (table.startsWith('event_')) row.position = Number(row.epoch) * 2 ** 48 + Number(row.offset)
+  if (baseName(table).startsWith('event_')) row.position = Number(row.epoch) * 2 ** 48 + Number(row.offset)
   return row
 }
 

@@ -9,6 +9,13 @@ export const TABLES: Readonly<Record<string, Definition>> = {
   checkpoint: { key: ['name', 'epoch', 'partition'], version: by('next') },
   parked_message: { key: ['topic', ...POSITION] },
   data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
+  projection_definition: { key: ['name'], version: by('version') },
+  rebuild: { key: ['id'], version: by('version') },
+  rebuild_owner: { key: ['id'], version: by('seen_at') },
+  exchange: { key: ['id', 'state'] },
+  late_batch: { key: ['id'] },
+  late_batch_taken: { key: ['id', 'taker'] },
+  import_retraction: { key: ['import_id'] },
   event_title: event,
   event_title_count: event,
   event_leaderboard: event,
@@ -32,6 +39,20 @@ export const TABLES: Readonly<Record<string, Definition>> = {
   record_history: { key: ['title_id', 'leaderboard_id'], version: by('version') },
   rating: { key: ['user_key', 'rater_key'], version: by('revision') }
 }
+
+/** Tables that say how something was done, not what is so. */
+export const BOOKKEEPING: ReadonlySet<string> = new Set([
+  ...[
+    'checkpoint',
+    'data_change',
+    'parked_message',
+    'event_title',
+    'projection_definition',
+    'rebuild',
+    'rebuild_owner'
+  ],
+  ...['exchange', 'late_batch', 'late_batch_taken', 'import_retraction']
+])
 
 /** Columns that hold instants, or lists of them. */
 export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([

@@ -71,6 +71,8 @@ export class VirtualTime {
     const real = {
       setTimeout,
       clearTimeout,
+      setInterval,
+      clearInterval,
       now: Date.now,
       performanceNow: performance.now,
       wait: timersPromises.setTimeout
@@ -78,6 +80,8 @@ export class VirtualTime {
     const put = (time: typeof real) => {
       globalThis.setTimeout = time.setTimeout
       globalThis.clearTimeout = time.clearTimeout
+      globalThis.setInterval = time.setInterval
+      globalThis.clearInterval = time.clearInterval
       Date.now = time.now
       performance.now = time.performanceNow
       timersPromises.setTimeout = time.wait
@@ -88,11 +92,28 @@ export class VirtualTime {
     put({
       setTimeout: later as unknown as typeof setTimeout,
       clearTimeout: ((id: never) => this.#clock.clearTimeout(id)) as typeof clearTimeout,
+      setInterval: ((work: () => void, ms: number) => this.#every(ms, work)) as unknown as typeof setInterval,
+      clearInterval: ((timer: { isOver: boolean }) => {
+        if (timer !== undefined) timer.isOver = true
+      }) as unknown as typeof clearInterval,
       now: () => this.#clock.now + this.current.skewMs,
       performanceNow: () => this.#clock.now - BEGIN_MS,
       wait: (ms, value, options) => this.#wait(ms, value, options?.signal)
     })
     return () => put(real)
+  }
+
+  #every(ms: number, work: () => void) {
+    const life = this.current
+    const timer = { isOver: false, unref: () => timer, ref: () => timer }
+    const again = () =>
+      this.timer(life, ms, () => {
+        if (timer.isOver) return
+        work()
+        again()
+      })
+    again()
+    return timer
   }
 
   /** As `setTimeout` of `node:timers/promises`. */

@@ -31,6 +31,8 @@ export type Effect<Result> = {
   torn?(): void
   /** What is to be stored finds no room on a full disk. */
   readonly takesRoom?: boolean
+  /** How much more often than elsewhere something goes wrong, for what is done rarely. */
+  readonly risk?: number
 }
 
 /** The world of one seed: time, chance, and a network between processes and engines. */
@@ -131,7 +133,7 @@ export class World {
 
   #fate(effect: Effect<unknown>): Fate {
     const { refused, unanswered, torn, slow, death } = this.faults
-    const drawn = this.chance.number()
+    const drawn = this.chance.number() / (effect.risk ?? 1)
     const isEarly = this.chance.happens(0.5)
     let end = 0
     const isDrawn = (share: number) => {

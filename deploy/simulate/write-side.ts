@@ -1,6 +1,7 @@
 import type { People, WriteSide, WriteTransactions } from '@gamenet/ingest'
 import type { BoardTurns, Turn, Visited } from '@gamenet/ingest/parts'
 import { instantOf, nameKey, type ProfileRated, ratingTopic, type Seal } from '@gamenet/schemas'
+import { PassesLock } from './passes-lock.js'
 import { type Life, WORLD } from './virtual-time.js'
 import type { Effect, World } from './world.js'
 
@@ -22,6 +23,8 @@ const LOCK_KEPT_MS = 3000
 export class SimulatedPostgres {
   readonly ratings = new Map<string, ProfileRated>()
   outbox: OutboxRow[] = []
+  readonly passes: PassesLock
+  readonly fills: PassesLock
   readonly shortestS: number
   readonly #world: World
   #turns: TurnRow[] = []
@@ -32,6 +35,8 @@ export class SimulatedPostgres {
 
   constructor(world: World, shortestS: number) {
     this.#world = world
+    this.passes = new PassesLock(world)
+    this.fills = new PassesLock(world)
     this.shortestS = shortestS
   }
 
@@ -95,10 +100,10 @@ export class SimulatedPostgres {
 
   /** What its transaction held is free after a while. */
   noticeDeath(life: Life): void {
-    if (this.#lockedBy?.life !== life) return
     const { time, chance } = this.#world
     time.after(WORLD, chance.below(LOCK_KEPT_MS), () => {
       if (this.#lockedBy?.life === life) this.#lockedBy = undefined
+      for (const lock of [this.passes, this.fills]) lock.noticeDeath(life)
     })
   }
 

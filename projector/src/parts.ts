@@ -5,9 +5,10 @@
 export { eventTables } from './event-tables.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export { bound, runFold } from './folding/run-fold.js'
-export { createLoader, type Loader } from './loader/loader.js'
+export { createLoader, type Loader, type LoaderOptions } from './loader/loader.js'
 export { RowBuilder } from './loader/row-builder.js'
 export { projectorMetrics } from './metrics.js'
+export { guardedPasses, OWN_PASSES } from './passes.js'
 export {
   type FoldProjection,
   keysStatement,
@@ -16,4 +17,8 @@ export {
   touchedStatement
 } from './projection.js'
 export type { Range } from './range.js'
+export type { StepSizes } from './rebuilding/fill.js'
+export type { RebuildStatus } from './rebuilding/rebuild.js'
+export { RebuildOperations } from './rebuilding/rebuilds.js'
 export { ProjectionRunner } from './run-projections.js'
+export { definitionOf, projectionOf, ServingDefinitions } from './serving-definitions.js'

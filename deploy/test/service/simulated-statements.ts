@@ -1,6 +1,7 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import type { Test } from 'tap'
+import { baseName } from '../../simulate/statement-names.js'
 import type { Played } from '../../simulate/store.js'
 
 type Tables = ClickHouse['control']
@@ -15,7 +16,10 @@ export async function openTables(t: Test): Promise<Tables> {
 
 /** Does on the engine what a simulation did to its tables; gives how many answers were compared. Throws at one that differs. */
 export async function playAgain(tables: Tables, played: readonly Played[]): Promise<number> {
-  for (const table of new Set(played.flatMap((each) => tablesIn(each)))) await tables.execute(`TRUNCATE TABLE ${table}`)
+  for (const table of new Set(played.flatMap((each) => tablesIn(each)))) {
+    const isMade = baseName(table) !== table
+    await tables.execute(isMade ? `DROP TABLE IF EXISTS ${table}` : `TRUNCATE TABLE ${table}`)
+  }
   const known = new Set<string>()
   let compared = 0
   for (const each of played) {
@@ -41,7 +45,8 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
 
 function tablesIn(each: Played): string[] {
   if (each.kind === 'insert') return [each.table]
-  return each.kind === 'execute' ? [/INTO (\w+)/.exec(each.sql)?.[1] ?? ''] : []
+  if (each.kind === 'rows') return []
+  return [...each.sql.matchAll(/\b(?:INTO|EXISTS|TABLE|VIEW) ([a-z]\w*)/g)].map(([, table = '']) => table)
 }
 
 /** Rows in any order; numbers as texts, since wide integers come as such; doubled rows count as the engine merges. */

@@ -281,6 +281,7 @@ class Storing {
     }
     if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
     const name = loadCheckpoint(topic)
+    // Rows that went into a table which another process has exchanged meanwhile are read once more.
     await check()
     await storeCheckpoints(
       tables,

@@ -7,7 +7,8 @@ import { definitionOf } from '../serving-definitions.js'
 import type { Tables } from '../tables.js'
 import type { RebuildContext } from './context.js'
 import { slicesFor } from './fill.js'
-import { createTables, dropTables, freshName, tablesOf } from './fresh-tables.js'
+import { createTables, freshName, tablesOf } from './fresh-tables.js'
+import { dropTablesOf } from './leftovers.js'
 import { RebuildRefused } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { projectionNamed, withDependents, withSources } from './unit.js'
@@ -59,7 +60,7 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
   const fresh = Object.fromEntries(written.map((table) => [table, freshName(table, id)]))
   const own = ['checkpoint', 'late_batch_taken', ...(isFromLog ? ['parked_message'] : [])]
   const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
-  await dropTables(tables, [...Object.values(fresh), ...Object.values(helpers)])
+  await dropTablesOf(tables, id)
   await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
   // What was taken late before stands in the event tables, in its place.
   await tables.execute(
@@ -89,7 +90,7 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
       changedAt: now,
       target,
       events,
-      slices: Object.fromEntries(folds.map((name) => [name, slicesFor(events[name] ?? 0)])),
+      slices: Object.fromEntries(folds.map((name) => [name, slicesFor(events[name] ?? 0, context.sizes)])),
       costs: { ...costs },
       verification: null,
       definitions: Object.fromEntries(unit.map((each) => [each.name, definitionOf(each)])),
@@ -156,7 +157,6 @@ async function createViews(
   for (const table of new Set(unit.map(({ from }) => eventTableName(from)))) {
     const view = freshName(table, id)
     views[table] = view
-    await tables.execute(`DROP VIEW IF EXISTS ${view}`)
     await tables.execute(
       `CREATE VIEW ${view} AS SELECT e.*, e.position, e.version FROM ${table} AS e
        WHERE e.observed_at < fromUnixTimestamp64Milli(toInt64(${beforeMs}), 'UTC')`

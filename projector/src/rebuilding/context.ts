@@ -8,6 +8,7 @@ import type { Projection } from '../projection.js'
 import type { ProjectionRunner } from '../run-projections.js'
 import { projectionOf, type ServingDefinitions } from '../serving-definitions.js'
 import type { Tables } from '../tables.js'
+import type { StepSizes } from './fill.js'
 import { standingIn, type TableNames } from './fresh-tables.js'
 import type { AroundExchange } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
@@ -36,6 +37,7 @@ export type RebuildContext = {
   readonly process: string
   /** Whether other processes may work on the same tables. */
   readonly isShared: boolean
+  readonly sizes: StepSizes
   readonly signal: AbortSignal
 }
 

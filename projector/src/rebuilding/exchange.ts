@@ -4,7 +4,7 @@ import { definitionOf } from '../serving-definitions.js'
 import { catchUpLate } from './catch-up-late.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { catchUp } from './fill.js'
-import { dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
+import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
@@ -33,14 +33,14 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
     await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), { goesOn, onStep: () => {} })
   }
   const [making, unit] = [makingOf(context, record), unitOf(record)]
-  const taken = await catchUp({ making, unit }, live)
+  const taken = await catchUp({ making, unit, sizes: context.sizes }, live)
   return taken + (await catchUpLate(context.tables, making, { unit, record }))
 }
 
 /**
  * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
  * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
- * {@link finish}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * {@link end}. Afterwards the tables that served stand at the same place in the log as those that serve now.
  */
 export async function exchange(
   context: RebuildContext,
@@ -75,8 +75,20 @@ export async function atRest<Result>(
   return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.between(betweenPasses)
 }
 
-/** Ends an exchange that was begun; for work between passes. Resolves with how long answers were held, in ms. */
-export async function finish(context: RebuildContext, record: RebuildRecord): Promise<number> {
+/**
+ * Ends an exchange that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
+ * has not, since the tables that serve have gone on meanwhile.
+ */
+export async function end(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const { tables } = context
+  const now = await uuidsOf(tables, Object.keys(record.tables))
+  const hasBegun = Object.entries(record.exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
+  if (hasBegun) await finish(context, record)
+  else await storeRebuild(tables, record, { state: record.state === 'swapping' ? 'filled' : 'swapped', exchange: null })
+}
+
+/** Goes on with an exchange whose intent is stored; for work between passes. Resolves with how long answers were held, in ms. */
+async function finish(context: RebuildContext, record: RebuildRecord): Promise<number> {
   const { tables, runner, serving, aroundExchange } = context
   const { exchange: begun } = record
   if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
@@ -108,7 +120,8 @@ async function dropReplaced({ tables }: RebuildContext, swapped: RebuildRecord):
   }
 }
 
-/** Everything that a rebuild made. */
+/** Everything that a rebuild made, copies to compare with among it. */
 export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
-  return [...Object.values(tables), ...Object.values(helpers)]
+  const fresh = Object.values(tables)
+  return [...fresh, ...fresh.map(copyName), ...Object.values(helpers)]
 }

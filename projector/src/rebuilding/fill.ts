@@ -7,19 +7,28 @@ import type { RebuildRecord } from './rebuild-record.js'
 
 /** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
 const STEP_MS = 5000
-const STEP_EVENTS_MIN = 500_000
-const STEP_EVENTS_MAX = 8_000_000
-/** Events of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
-const SLICE_EVENTS = 250_000
 const SLICES_MAX = 4096
 /** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
 const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
 
+/** How many events are taken at once. */
+export type StepSizes = {
+  /** Least and most of a step of the fill. */
+  readonly least: number
+  readonly most: number
+  /** Of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
+  readonly slice: number
+  /** Most of a step of catching up. */
+  readonly catchUp: number
+}
+
+export const STEP_SIZES: StepSizes = { least: 500_000, most: 8_000_000, slice: 250_000, catchUp: 500_000 }
+
 /** Slices into which the keys of a fold are cut that has so many events to take. */
-export function slicesFor(events: number): number {
+export function slicesFor(events: number, { slice }: StepSizes): number {
   const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
-  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / SLICE_EVENTS)))
+  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / slice)))
 }
 
 /** How many slices of a fold are done stands among the checkpoints, under this name. */
@@ -32,6 +41,7 @@ export type Filling = {
   readonly making: Making
   readonly unit: readonly Projection[]
   readonly record: RebuildRecord
+  readonly sizes: StepSizes
   /** Asked before each step: resolves to false where the fill is to stand still. */
   readonly goesOn: () => Promise<boolean>
   /** Told after each step. */
@@ -57,11 +67,14 @@ export async function fill(filling: Filling): Promise<boolean> {
   return true
 }
 
-async function fillStretches({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
+async function fillStretches(
+  { making, record, sizes, goesOn, onStep }: Filling,
+  projection: Projection
+): Promise<boolean> {
   const name = projectionCheckpoint(projection.name)
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.tables)
-  let stepEvents = STEP_EVENTS_MIN
+  let stepEvents = sizes.least
   for (;;) {
     const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
     if (range.length === 0) return true
@@ -71,8 +84,8 @@ async function fillStretches({ making, record, goesOn, onStep }: Filling, projec
       await makeRows(making, projection, { range, isLate: false })
     } catch (error) {
       // What is too much for the memory at once may do in smaller steps.
-      if (stepEvents === STEP_EVENTS_MIN || making.signal.aborted) throw error
-      stepEvents = STEP_EVENTS_MIN
+      if (stepEvents === sizes.least || making.signal.aborted) throw error
+      stepEvents = sizes.least
       continue
     }
     await advance(
@@ -85,7 +98,7 @@ async function fillStretches({ making, record, goesOn, onStep }: Filling, projec
     const events = lengthOf(range)
     onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
     const fitting = Math.round((stepEvents * STEP_MS) / Math.max(ms, 1))
-    stepEvents = Math.min(STEP_EVENTS_MAX, Math.max(STEP_EVENTS_MIN, Math.min(stepEvents * 4, fitting)))
+    stepEvents = Math.min(sizes.most, Math.max(sizes.least, Math.min(stepEvents * 4, fitting)))
   }
 }
 
@@ -154,21 +167,21 @@ function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints)
   )
 }
 
-/** Events a step of catching up at most. */
-const CATCH_UP_EVENTS_MAX = 500_000
-
 /**
  * Takes what the live tables have taken meanwhile, never more: old and new then stand at the same place.
  * @returns how many events were taken
  */
-export async function catchUp({ making, unit }: Pick<Filling, 'making' | 'unit'>, live: Checkpoints): Promise<number> {
+export async function catchUp(
+  { making, unit, sizes }: Pick<Filling, 'making' | 'unit' | 'sizes'>,
+  live: Checkpoints
+): Promise<number> {
   const checkpoints = await Checkpoints.read(making.tables)
   let taken = 0
   for (const projection of unit) {
     const name = projectionCheckpoint(projection.name)
     const loaded = live.of(name)
     for (;;) {
-      const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, CATCH_UP_EVENTS_MAX)
+      const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, sizes.catchUp)
       if (range.length === 0) break
       making.signal.throwIfAborted()
       await makeRows(making, projection, { range, isLate: isLateIn(range, loaded) })

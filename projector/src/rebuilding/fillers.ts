@@ -2,6 +2,7 @@ import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
+import type { RebuildState } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload, reloadedTopic } from './reload.js'
 import { roomFor } from './room.js'
@@ -79,30 +80,30 @@ export class Fillers {
     const { signal, logger } = this.#context
     const beat = setInterval(() => void this.#saySeen(record).catch(() => undefined), SEEN_MS)
     beat.unref()
-    try {
-      for (let attempt = 1; !signal.aborted; attempt += 1) {
-        try {
-          return await this.#fillOnce(record)
-        } catch (error) {
-          if (signal.aborted || !(await this.#isFilling(record))) return
-          if (error instanceof NoRoom) {
-            logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
-            return await this.#change(record, { state: 'paused', reason: error.message })
-          }
-          logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')
-          if (attempt >= ATTEMPTS) {
-            await this.#change(record, { state: 'failed', reason: reasonOf(error) })
-            return
-          }
-          await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
-        }
+    for (let attempt = 1; !signal.aborted; attempt += 1) {
+      try {
+        await this.#fillOnce(record)
+        break
+      } catch (error) {
+        if (signal.aborted) break
+        const isFull = error instanceof NoRoom
+        if (isFull) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
+        else logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')
+        const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
+        // Where the tables cannot even be told, it is tried again.
+        if (await this.#isEnded(record, state, reasonOf(error)).catch(() => false)) break
+        await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
       }
-    } catch (error) {
-      // The tables cannot even be told; whoever starts next goes on.
-      if (!signal.aborted) logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild stands still')
-    } finally {
-      clearInterval(beat)
     }
+    clearInterval(beat)
+  }
+
+  /** Whether a fill that failed is to be left alone: an operator has said so, or it is now to be in another state. */
+  async #isEnded(record: RebuildRecord, state: RebuildState, reason: string): Promise<boolean> {
+    if (!(await this.#isFilling(record))) return true
+    if (state === 'filling') return false
+    await this.#change(record, { state, reason })
+    return true
   }
 
   async #fillOnce(record: RebuildRecord): Promise<void> {
@@ -112,6 +113,7 @@ export class Fillers {
       making: makingOf(this.#context, record),
       unit: unitOf(record),
       record,
+      sizes: this.#context.sizes,
       goesOn: async () => {
         if (signal.aborted || !(await this.#isFilling(record))) return false
         const [obstacle] = (await roomFor(tables, 0, keepFree)).obstacles
@@ -122,7 +124,7 @@ export class Fillers {
     }
     estimate.begin(performance.now())
     const isDone = await this.#fillAll(filling).finally(() => estimate.rest())
-    if (isDone && (await this.#isFilling(record))) await this.#change(record, { state: 'filled', reason: null })
+    if (isDone) await this.#change(record, { state: 'filled', reason: null })
   }
 
   async #fillAll(filling: Filling): Promise<boolean> {
@@ -137,10 +139,11 @@ export class Fillers {
     return (await readRebuilds(this.#context.tables)).some((each) => each.id === id && each.state === 'filling')
   }
 
+  /** A fill changes what it fills only, and nothing that an operator has said meanwhile. */
   async #change({ id }: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
     const { tables } = this.#context
     const newest = (await readRebuilds(tables)).find((each) => each.id === id)
-    if (newest !== undefined) await storeRebuild(tables, newest, change)
+    if (newest?.state === 'filling') await storeRebuild(tables, newest, change, 'fill')
   }
 
   async #isOurs(record: RebuildRecord): Promise<boolean> {

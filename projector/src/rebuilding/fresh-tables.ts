@@ -9,6 +9,11 @@ export function freshName(table: string, id: number): string {
   return `${table}__${id}`
 }
 
+/** The copy of a live table with which the one that stands for it is compared. */
+export function copyName(fresh: string): string {
+  return `${fresh}_live`
+}
+
 /** The tables that a projection writes. */
 export function tablesOf(projection: Projection): readonly string[] {
   return projection.form === 'fold' ? Object.keys(projection.into) : [projection.into]

@@ -48,13 +48,17 @@ export async function readRebuilds(tables: Tables): Promise<RebuildRecord[]> {
   return rows.map(({ newest }) => RebuildRecord.parse(JSON.parse(String(newest))))
 }
 
+/** Of two who change the same record at a time the operator counts, not the fill. */
+const WEIGHTS = { fill: 1, operator: 2 }
+
 /** Keeps a change of a record; gives the record as it is now. */
 export async function storeRebuild(
   tables: Tables,
   record: RebuildRecord,
-  change: Partial<RebuildRecord>
+  change: Partial<RebuildRecord>,
+  by: keyof typeof WEIGHTS = 'operator'
 ): Promise<RebuildRecord> {
-  const next = { ...record, ...change, changedAt: new Date().toISOString(), version: record.version + 1 }
+  const next = { ...record, ...change, changedAt: new Date().toISOString(), version: record.version + WEIGHTS[by] }
   const line = JSON.stringify([next.id, JSON.stringify(next), next.version])
   await tables.insert('rebuild', ['id', 'record', 'version'], new TextEncoder().encode(`${line}\n`))
   return next

@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto'
-import { pause } from '../backoff.js'
+import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
 import type { Passes } from '../passes.js'
 import { type Beginning, begin, unitFor } from './begin.js'
 import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
-import { approach, atRest, catchUpOnce, exchange, finish, tablesToDrop } from './exchange.js'
-import { doneByProjection } from './fill.js'
+import { approach, atRest, catchUpOnce, end, exchange, tablesToDrop } from './exchange.js'
+import { doneByProjection, STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
-import { cloneTables, dropTables, tablesOf, uuidsOf } from './fresh-tables.js'
+import { cloneTables, copyName, dropTables, tablesOf, uuidsOf } from './fresh-tables.js'
+import { dropLeftovers } from './leftovers.js'
 import { planOf } from './plan.js'
 import {
   type AroundExchange,
@@ -62,27 +63,32 @@ export class RebuildOperations implements Rebuilds, Retractions {
   readonly #fillers: Fillers
   #queue: Promise<unknown> = Promise.resolve()
   #isRecovered = false
+  #tidying: Promise<void> | undefined
 
   constructor(
-    needs: Omit<RebuildContext, 'process' | 'aroundExchange' | 'steps'> & {
+    needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundExchange' | 'steps'> & {
       readonly aroundExchange: AroundExchange | undefined
       /** A lock that the steps of all processes' rebuilds hold together. */
       readonly fills: Passes
+      readonly process?: string
+      readonly sizes?: StepSizes
     }
   ) {
-    const { aroundExchange = exchangeAtOnce, fills, ...rest } = needs
-    this.#context = { ...rest, aroundExchange, steps: new Steps(fills), process: randomUUID() }
+    const { aroundExchange = exchangeAtOnce, process = randomUUID(), sizes = STEP_SIZES, fills, ...rest } = needs
+    this.#context = { ...rest, aroundExchange, steps: new Steps(fills), process, sizes }
     this.#fillers = new Fillers(this.#context)
   }
 
-  /** Goes on with fills that an earlier process left. */
+  /** Goes on with fills that an earlier process left, and drops what it left besides. */
   open(): void {
     this.#fillers.start()
+    this.#tidy()
   }
 
   /** Resolves when nothing is written any more; for after the context's signal. */
   async closed(): Promise<void> {
     await this.#queue.catch(() => undefined)
+    await this.#tidying
     await this.#fillers.allEnded()
     await this.#context.folding.close()
   }
@@ -102,7 +108,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
     if (records.some(isCutOff)) {
       await passes.alone(async () => {
         // Another process may be at it, or have ended it by now.
-        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await finish(this.#context, record)
+        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await end(this.#context, record)
       })
     }
     this.#isRecovered = true
@@ -180,7 +186,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
       this.#require(record, ['filled'], 'verified')
       const { tables, signal } = this.#context
       const topic = reloadedTopic(record)
-      const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, `${fresh}_live`]))
+      const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
       if (record.until === null) await approach(this.#context, record)
       try {
         // Old and new at the same place; what comes afterwards goes into neither.
@@ -304,6 +310,38 @@ export class RebuildOperations implements Rebuilds, Retractions {
   }
 
   async #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#afterOthers(work)
+    } catch (error) {
+      if (!(error instanceof RebuildRefused)) {
+        // It may have been stored all the same, and only its answer was lost.
+        this.#fillers.wake()
+        this.#tidy()
+      }
+      throw error
+    }
+  }
+
+  /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
+  #tidy(): void {
+    const { tables, isShared, logger, signal } = this.#context
+    const tidy = async () => {
+      for (let failures = 1; !signal.aborted; failures += 1) {
+        try {
+          return await this.#afterOthers(() => dropLeftovers(tables, isShared))
+        } catch (error) {
+          if (signal.aborted) return
+          logger.warn({ reason: reasonOf(error) }, 'what rebuilds left cannot be dropped; it is tried again')
+          await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+        }
+      }
+    }
+    this.#tidying ??= tidy().finally(() => {
+      this.#tidying = undefined
+    })
+  }
+
+  async #afterOthers<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#queue.catch(() => undefined).then(work)
     this.#queue = turn
     return await turn

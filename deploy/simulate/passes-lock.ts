@@ -1,0 +1,118 @@
+import type { Postgres, Queries } from '@gamenet/engines'
+import { Refusal } from '@gamenet/schemas'
+import type { Life } from './virtual-time.js'
+import type { World } from './world.js'
+
+type Held = 'shared' | 'alone'
+type Transaction = { readonly life: Life; isBroken: boolean; held: Held | undefined }
+type Waiting = { readonly by: Transaction; readonly wants: Held; grant(): void; fail(error: Error): void }
+
+/** As the program sets it for its transactions. */
+const LOCK_WAIT_MS = 8000
+
+/** PostgreSQL's advisory lock, held by transactions: shared by many, or by one alone. */
+export class PassesLock {
+  readonly #world: World
+  readonly #transactions = new Set<Transaction>()
+  #waiting: Waiting[] = []
+
+  constructor(world: World) {
+    this.#world = world
+  }
+
+  /** As `sharedPasses` uses PostgreSQL. */
+  get postgres(): Postgres {
+    return { transaction: (work: (queries: Queries) => Promise<unknown>) => this.#transaction(work) } as Postgres
+  }
+
+  /** What somebody who has died held is free. */
+  noticeDeath(life: Life): void {
+    for (const each of this.#transactions) if (each.life === life) this.#end(each)
+  }
+
+  /** All transactions end, whatever they were doing. */
+  disconnect(): void {
+    for (const each of this.#transactions) {
+      each.isBroken = true
+      this.#end(each)
+    }
+  }
+
+  async #transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+    const world = this.#world
+    const transaction: Transaction = { life: world.time.current, isBroken: false, held: undefined }
+    await world
+      .call('postgres', { what: 'begins', done: () => void this.#transactions.add(transaction) })
+      .catch((error: Error) => {
+        this.#end(transaction)
+        if (world.away.has('postgres')) throw new Refusal('engine_away')
+        throw error
+      })
+    const query = async (sql: string) => {
+      await this.#ask(transaction, sql)
+      if (sql.includes('pg_advisory_xact_lock'))
+        await this.#lock(transaction, sql.includes('shared') ? 'shared' : 'alone')
+      return []
+    }
+    try {
+      const result = await work({ query, script: (sql) => this.#ask(transaction, sql) })
+      await this.#ask(transaction, 'COMMIT')
+      return result
+    } finally {
+      this.#end(transaction)
+    }
+  }
+
+  /** A statement that does not come through, or of which nothing is heard, ends the connection. */
+  async #ask(transaction: Transaction, sql: string): Promise<void> {
+    const broken = () => {
+      if (transaction.isBroken) throw new Error('the connection to PostgreSQL has ended')
+    }
+    await this.#world.call('postgres', { what: sql.slice(0, 40), done: broken }).catch((error: unknown) => {
+      transaction.isBroken = true
+      this.#end(transaction)
+      throw error
+    })
+  }
+
+  #lock(transaction: Transaction, wants: Held): Promise<void> {
+    const { time } = this.#world
+    return new Promise((resolve, reject) => {
+      const later = (work: () => void) => void time.after(transaction.life, 0, work)
+      const waiting = {
+        by: transaction,
+        wants,
+        grant: () => later(resolve),
+        fail: (error: Error) => later(() => reject(error))
+      }
+      this.#waiting.push(waiting)
+      this.#grant()
+      time.after(transaction.life, LOCK_WAIT_MS, () => {
+        if (!this.#waiting.includes(waiting)) return
+        this.#waiting = this.#waiting.filter((each) => each !== waiting)
+        reject(Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' }))
+      })
+    })
+  }
+
+  /** Whoever came first is served first. */
+  #grant(): void {
+    for (;;) {
+      const [first] = this.#waiting
+      if (first === undefined) return
+      const held = [...this.#transactions].flatMap((each) => (each.held === undefined ? [] : [each.held]))
+      if (first.wants === 'alone' ? held.length > 0 : held.includes('alone')) return
+      this.#waiting.shift()
+      first.by.held = first.wants
+      first.grant()
+    }
+  }
+
+  #end(transaction: Transaction): void {
+    this.#transactions.delete(transaction)
+    for (const each of this.#waiting)
+      if (each.by === transaction) each.fail(new Error('the connection to PostgreSQL has ended'))
+    this.#waiting = this.#waiting.filter(({ by }) => by !== transaction)
+    this.#grant()
+  }
+}

@@ -1,0 +1,15 @@
+import { projections } from '@gamenet/projector'
+import { topics } from '@gamenet/schemas'
+
+/** The projections that stand for all shapes: rows, a rollup, the newest, a list, states, boards by a fold, ratings. */
+const SIMULATED: readonly string[] = [
+  'title-count',
+  'title-count-hour',
+  'title-latest',
+  'leaderboard',
+  'leaderboard-history',
+  'leaderboard-entry',
+  'rating'
+]
+export const simulatedProjections = projections.filter(({ name }) => SIMULATED.includes(name))
+export const simulatedTopics = topics.filter((topic) => simulatedProjections.some(({ from }) => from === topic))

@@ -1,0 +1,284 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { instantOf, titleCountTopic } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import type { Passes, Projector, Tables } from '../src/index.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
+
+const T0 = Date.UTC(2026, 2, 14, 22)
+
+test('a rebuild that something comes between', async (t) => {
+  const engine = await openTables(t)
+  const begin = async () => {
+    await emptyTables(engine.control)
+    const log = counts()
+    log.count(0)
+    return log
+  }
+  await t.test('loses nothing that another projector loads while event tables are exchanged', async (t) =>
+    loadBesideExchange(t, engine, await begin())
+  )
+  await t.test('is filled again when its exchange was cut off before it began', async (t) =>
+    cutOffExchange(t, engine, await begin())
+  )
+  await t.test('stays cancelled when its fill ends at the same time', async (t) =>
+    cancelAtTheEnd(t, engine, await begin())
+  )
+  await t.test('is filled on when the tables were away for a moment', async (t) => fillOn(t, engine, await begin()))
+  await t.test('leaves no tables, once somebody starts again', async (t) => leaveNothing(t, engine, await begin()))
+})
+
+async function loadBesideExchange(t: Test, engine: ClickHouse, log: Counts) {
+  const lock = new Lock()
+  const tried = latch()
+  const loaded: Tables = {
+    ...methodsOf(engine.loader),
+    insert: async (table, columns, body) => {
+      await engine.loader.insert(table, columns, body)
+      if (Buffer.from(body).toString().includes('load:')) tried.open()
+    }
+  }
+  // Loader and projections of the other are stopped by the exchange, or its loader has stored meanwhile.
+  lock.onWaiting = (waiting) => waiting === 2 && tried.open()
+  const other = projectorOn({ ...methods(engine), loader: loaded }, log, { isShared: true, passes: lock })
+  const projector = projectorOn(engine, log, {
+    isShared: true,
+    passes: lock,
+    aroundExchange: async (_, exchange) => {
+      tried.close()
+      log.count(1)
+      await tried.opened
+      await exchange()
+      return 0
+    }
+  })
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count', { isFromLog: true })
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  other.start()
+  await other.settled()
+  await projector.rebuilds.swap('title-count')
+  await other.settled()
+  await projector.settled()
+  await other.stop()
+  await projector.stop()
+  t.same(await countsIn(engine, 'event_title_count'), [0, 1])
+  t.same(await countsIn(engine, 'title_count'), [0, 1])
+}
+
+async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
+  let exchanges = 0
+  const projector: Projector = projectorOn(engine, log, {
+    aroundExchange: async (_, exchange) => {
+      exchanges += 1
+      if (exchanges === 1) {
+        log.count(1)
+        throw new Error('the engine was away')
+      }
+      // What comes is loaded before it is exchanged, if anything lets it.
+      if (exchanges === 2 && (await countsIn(engine, 'event_title_count')).length < 2) await nextLoad(engine)
+      await exchange()
+      return 0
+    }
+  })
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count', { isFromLog: true })
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  await t.rejects(projector.rebuilds.swap('title-count'), /engine was away/)
+  await projector.settled()
+  await untilState(engine, 'filled')
+  t.same(await countsIn(engine, 'title_count'), [0, 1])
+  await projector.rebuilds.swap('title-count')
+  t.same(await countsIn(engine, 'event_title_count'), [0, 1])
+  t.same(await countsIn(engine, 'title_count'), [0, 1])
+  await projector.rebuilds.rollback('title-count')
+  t.same(await countsIn(engine, 'title_count'), [0, 1])
+  await projector.stop()
+}
+
+async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
+  const [ending, cancelled] = [latch(), latch()]
+  const rebuild: Tables = {
+    ...methodsOf(engine.rebuild),
+    insert: async (table, columns, body) => {
+      const text = Buffer.from(body).toString()
+      const isOf = (state: string) => table === 'rebuild' && text.includes(`\\"state\\":\\"${state}\\"`)
+      if (isOf('filled')) {
+        ending.open()
+        await cancelled.opened
+      }
+      await engine.rebuild.insert(table, columns, body)
+      if (isOf('cancelled')) cancelled.open()
+    }
+  }
+  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count')
+  await ending.opened
+  await projector.rebuilds.cancel('title-count')
+  t.match(await projector.rebuilds.list(), [{ state: 'cancelled' }])
+  await projector.stop()
+}
+
+async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
+  let failures = 0
+  const rebuild: Tables = {
+    ...methodsOf(engine.rebuild),
+    rows: async (sql, parameters) => {
+      // Asked between the steps of the fill, and then whether it is to be tried again.
+      if (sql.includes('FROM rebuild ') && failures > 0) {
+        failures -= 1
+        throw new Error('the tables are away')
+      }
+      return await engine.rebuild.rows(sql, parameters)
+    },
+    insert: async (table, columns, body) => {
+      await engine.rebuild.insert(table, columns, body)
+      if (table === 'checkpoint__1' && failures === 0 && Buffer.from(body).toString().includes('title-count"'))
+        failures = 2
+    }
+  }
+  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count')
+  await untilState(engine, 'filled')
+  t.match(await projector.rebuilds.verify('title-count'), { isEqual: true })
+  await projector.rebuilds.cancel('title-count')
+  await projector.stop()
+}
+
+async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
+  let isAway = false
+  const rebuild: Tables = {
+    ...methodsOf(engine.rebuild),
+    execute: async (sql, parameters) => {
+      if (isAway && sql.startsWith('DROP')) throw new Error('the process dies')
+      await engine.rebuild.execute(sql, parameters)
+    }
+  }
+  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count')
+  await untilState(engine, 'filled')
+  isAway = true
+  await t.rejects(projector.rebuilds.verify('title-count'))
+  await t.rejects(projector.rebuilds.cancel('title-count'), /dies/)
+  await projector.stop()
+  t.ok((await madeTables(engine)).length > 0)
+  const next = projectorOn(engine, log)
+  next.start()
+  await next.settled()
+  await t.rejects(next.rebuilds.cancel('title-count'), /no rebuild of title-count under way/)
+  t.same(await madeTables(engine), [])
+  await next.stop()
+}
+
+type Counts = MemoryLog & { count(minute: number): void }
+
+/** A log of counts, whose value is the minute. */
+function counts(): Counts {
+  const log = new MemoryLog(() => 5)
+  const count = (minute: number) => {
+    const event = { titleId: '4d530064', observedAt: instantOf(T0 + minute * 60_000), online: minute }
+    log.append(titleCountTopic.name, [message(titleCountTopic, event)], { epoch: 0, partition: 0 })
+  }
+  return Object.assign(log, { count })
+}
+
+async function countsIn(engine: ClickHouse, table: string): Promise<number[]> {
+  const rows = await engine.control.rows(`SELECT c.online AS online FROM ${table} AS c FINAL ORDER BY online`)
+  return rows.map(({ online }) => Number(online))
+}
+
+async function nextLoad(engine: ClickHouse): Promise<void> {
+  for (let looks = 0; looks < 200 && (await countsIn(engine, 'event_title_count')).length < 2; looks += 1);
+}
+
+async function madeTables(engine: ClickHouse): Promise<unknown[]> {
+  return await engine.control.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+  )
+}
+
+async function untilState({ control }: ClickHouse, state: string) {
+  for (;;) {
+    const rows = await control.rows('SELECT argMax(r.record, r.version) AS record FROM rebuild AS r GROUP BY r.id')
+    const record = JSON.parse(String(rows[0]?.record ?? '{}'))
+    if (record.state === state) return
+    if (record.state === 'failed') throw new Error(`failed: ${record.reason}`)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+function methodsOf(tables: Tables): Tables {
+  return {
+    execute: (sql, parameters) => tables.execute(sql, parameters),
+    rows: (sql, parameters) => tables.rows(sql, parameters),
+    json: (sql, parameters) => tables.json(sql, parameters),
+    insert: (table, columns, body) => tables.insert(table, columns, body)
+  }
+}
+
+function methods({ loader, projections, rebuild }: ClickHouse) {
+  return { loader, projections, rebuild }
+}
+
+/** Passes of two projectors in this process: shared by many, or alone. */
+class Lock implements Passes {
+  onWaiting: (waiting: number) => void = () => {}
+  #shared = 0
+  #isAlone = false
+  #waiting = 0
+  #changed = latch()
+
+  async together<Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    await this.#until(() => !this.#isAlone)
+    this.#shared += 1
+    return await pass(async () => undefined).finally(() => {
+      this.#shared -= 1
+      this.#tell()
+    })
+  }
+
+  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.#until(() => !this.#isAlone && this.#shared === 0)
+    this.#isAlone = true
+    return await work().finally(() => {
+      this.#isAlone = false
+      this.#tell()
+    })
+  }
+
+  async #until(isFree: () => boolean): Promise<void> {
+    while (!isFree()) {
+      this.#waiting += 1
+      this.onWaiting(this.#waiting)
+      await this.#changed.opened
+      this.#waiting -= 1
+    }
+  }
+
+  #tell(): void {
+    const changed = this.#changed
+    this.#changed = latch()
+    changed.open()
+  }
+}
+
+function latch() {
+  const made = { open: () => {}, close: () => {}, opened: Promise.resolve() }
+  made.close = () => {
+    made.opened = new Promise((resolve) => {
+      made.open = resolve
+    })
+  }
+  made.close()
+  return made
+}

@@ -19,7 +19,8 @@ export type Bug = {
   runnerTables(tables: Tables): Tables
   /** Called once in the life of a process. */
   rebuildTables(tables: Tables): Tables
-  /** How the loader is kept from exchanges. */
+  /** How the projections and rebuilds of a process are kept from exchanges of others, and how its loader is. */
+  passes(passes: Passes): Passes
   loaderPasses(passes: Passes): Passes
   readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
   reader(reader: LogReader): LogReader
@@ -38,6 +39,7 @@ export const NO_BUG: Bug = {
   loaderTables: same,
   runnerTables: same,
   rebuildTables: same,
+  passes: same,
   loaderPasses: same,
   readerTables: same,
   reader: same,
@@ -174,6 +176,10 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
       const tried = new Set<string>()
       return { rebuildTables: (tables) => triedOnce(tables, tried) }
     }
+  },
+  'passes-not-shared': {
+    says: 'Projectors that write to the same tables know nothing of one another when they exchange them.',
+    make: () => ({ passes: () => OWN_PASSES })
   },
   'loading-beside-exchange': {
     says: 'A projector loads events while another exchanges the table that they go into.',

@@ -46,7 +46,7 @@ export function runProjector(
     rebuild: bug.rebuildTables(tablesOver(world, store))
   }
   const serving = new ServingDefinitions(tables.runner, projections, isShared)
-  const { passes } = exchanges
+  const passes = bug.passes(exchanges.passes)
   const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => rebuilds.requireWhole()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
@@ -90,7 +90,7 @@ export function runProjector(
     signal: stopping.signal
   })
   const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
-    passes: bug.loaderPasses(passes),
+    passes: guarded(bug.loaderPasses(exchanges.passes)),
     onStored: () => runner.wake()
   })
   loader.start()

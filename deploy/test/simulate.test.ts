@@ -5,26 +5,32 @@ import { openTables, playAgain } from './service/simulated-statements.js'
 
 const SEEDS = 200
 const PROVE_SEEDS = 1000
-/** Whose statements chDB answers too: alone and several processes, with faults. */
-const PLAYED_SEEDS = [3, 8]
+/** Whose statements chDB answers too, with faults: rebuilds of boards, and by a later program, are swapped in. */
+const PLAYED_SEEDS = [9, 13]
 
 /** For each mistake the seed that finds it, as `npm run simulate -- --prove` tells; after a change it may be a later one. */
 const FOUND_BY: Readonly<Record<string, number>> = {
-  'commit-before-store': 4,
-  'offset-resolved-early': 20,
-  'dedup-window': 1,
-  'swallowed-failure': 44,
+  'commit-before-store': 5,
+  'offset-resolved-early': 3,
+  'dedup-window': 3,
+  'swallowed-failure': 11,
   'sum-over-increments': 1,
-  'last-write-wins': 7,
-  'checkpoint-before-rows': 10,
-  'change-before-rows': 528,
-  'untold-change': 132,
-  'version-from-clock': 2,
-  'narrow-touch': 2,
-  'feed-past-checkpoint': 3,
-  'relay-deletes-early': 7,
-  'stale-board': 266,
-  'lost-rank': 42
+  'last-write-wins': 1,
+  'checkpoint-before-rows': 3,
+  'change-before-rows': 519,
+  'untold-change': 173,
+  'version-from-clock': 19,
+  'narrow-touch': 3,
+  'feed-past-checkpoint': 1,
+  'relay-deletes-early': 6,
+  'stale-board': 32,
+  'lost-rank': 1,
+  'swap-before-catch-up': 5,
+  'rebuild-ahead-of-live': 133,
+  'old-tables-not-caught-up': 74,
+  'half-exchange': 1,
+  'passes-not-shared': 1,
+  'loading-beside-exchange': 85
 }
 
 test(`${SEEDS} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {

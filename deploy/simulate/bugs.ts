@@ -5,7 +5,7 @@ import type { LogReader, Passes, Projection, Tables } from '@gamenet/projector'
 import { OWN_PASSES } from '@gamenet/projector/parts'
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
-import { aheadOfLive, keptCheckpoint, notCaughtUp, triedOnce } from './rebuild-bugs.js'
+import { aheadOfLive, keptCheckpoint, notCaughtUp } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
@@ -169,13 +169,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   'old-tables-not-caught-up': {
     says: 'The checkpoints of the tables that a swap put away are not theirs but those of the tables that serve.',
     make: () => ({ rebuildTables: keptCheckpoint })
-  },
-  'half-exchange': {
-    says: 'An exchange of tables that was tried is taken for done after a failure or a crash.',
-    make: () => {
-      const tried = new Set<string>()
-      return { rebuildTables: (tables) => triedOnce(tables, tried) }
-    }
   },
   'passes-not-shared': {
     says: 'Projectors that write to the same tables know nothing of one another when they exchange them.',

@@ -67,22 +67,3 @@ export function keptCheckpoint(tables: Tables): Tables {
     }
   }
 }
-
-/** An exchange that was tried is taken for done. */
-export function triedOnce(tables: Tables, tried: Set<string>): Tables {
-  return {
-    ...tables,
-    execute: async (sql, parameters) => {
-      const first = /^EXCHANGE TABLES .*__(\d+)/.exec(sql)?.[1]
-      if (first !== undefined && tried.has(first)) return
-      if (first !== undefined) tried.add(first)
-      await tables.execute(sql, parameters)
-    },
-    insert: async (table, columns, body) => {
-      await tables.insert(table, columns, body)
-      // The way back is an exchange of its own.
-      const stored = storedState(table, body)
-      if (stored?.state === 'rolling-back') tried.delete(String(stored.id))
-    }
-  }
-}

@@ -83,6 +83,7 @@ export function runProjector(
     aroundExchange: exchanges.around,
     passes,
     fills: exchanges.fills,
+    keepFree: () => 1,
     logger,
     process: process.life.name,
     isShared,

@@ -13,8 +13,8 @@ const ROOM_BYTES = 2 ** 40
 export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT p.table AS table, sum(p.rows) AS rows', () => []],
   [
-    'SELECT count() AS disks, min(d.unreserved_space) AS free',
-    (_, __, { machine }) => [{ disks: '1', free: String(machine.isFull() ? 0 : ROOM_BYTES) }]
+    'SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks',
+    (_, __, { machine }) => [{ free: String(machine.isFull() ? 0 : ROOM_BYTES), size: String(2 * ROOM_BYTES) }]
   ],
   [
     'SELECT DISTINCT p.partition_id AS id FROM system.parts',

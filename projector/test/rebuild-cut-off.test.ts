@@ -1,7 +1,7 @@
 import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import type { Passes, Projector, Tables } from '../src/index.js'
+import type { Projector, Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
@@ -15,9 +15,6 @@ test('a rebuild that something comes between', async (t) => {
     log.count(0)
     return log
   }
-  await t.test('loses nothing that another projector loads while event tables are exchanged', async (t) =>
-    loadBesideExchange(t, engine, await begin())
-  )
   await t.test('is filled again when its exchange was cut off before it began', async (t) =>
     cutOffExchange(t, engine, await begin())
   )
@@ -27,46 +24,6 @@ test('a rebuild that something comes between', async (t) => {
   await t.test('is filled on when the tables were away for a moment', async (t) => fillOn(t, engine, await begin()))
   await t.test('leaves no tables, once somebody starts again', async (t) => leaveNothing(t, engine, await begin()))
 })
-
-async function loadBesideExchange(t: Test, engine: ClickHouse, log: Counts) {
-  const lock = new Lock()
-  const tried = latch()
-  const loaded: Tables = {
-    ...methodsOf(engine.loader),
-    insert: async (table, columns, body) => {
-      await engine.loader.insert(table, columns, body)
-      if (Buffer.from(body).toString().includes('load:')) tried.open()
-    }
-  }
-  // Loader and projections of the other are stopped by the exchange, or its loader has stored meanwhile.
-  lock.onWaiting = (waiting) => waiting === 2 && tried.open()
-  const other = projectorOn({ ...methods(engine), loader: loaded }, log, { isShared: true, passes: lock })
-  const projector = projectorOn(engine, log, {
-    isShared: true,
-    passes: lock,
-    aroundExchange: async (_, exchange) => {
-      tried.close()
-      log.count(1)
-      await tried.opened
-      await exchange()
-      return 0
-    }
-  })
-  projector.start()
-  await projector.settled()
-  await projector.rebuilds.start('title-count', { isFromLog: true })
-  await untilState(engine, 'filled')
-  await projector.rebuilds.verify('title-count')
-  other.start()
-  await other.settled()
-  await projector.rebuilds.swap('title-count')
-  await other.settled()
-  await projector.settled()
-  await other.stop()
-  await projector.stop()
-  t.same(await countsIn(engine, 'event_title_count'), [0, 1])
-  t.same(await countsIn(engine, 'title_count'), [0, 1])
-}
 
 async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
   let exchanges = 0
@@ -230,55 +187,10 @@ function methods({ loader, projections, rebuild }: ClickHouse) {
   return { loader, projections, rebuild }
 }
 
-/** Passes of two projectors in this process: shared by many, or alone. */
-class Lock implements Passes {
-  onWaiting: (waiting: number) => void = () => {}
-  #shared = 0
-  #isAlone = false
-  #waiting = 0
-  #changed = latch()
-
-  async together<Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
-    await this.#until(() => !this.#isAlone)
-    this.#shared += 1
-    return await pass(async () => undefined).finally(() => {
-      this.#shared -= 1
-      this.#tell()
-    })
-  }
-
-  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.#until(() => !this.#isAlone && this.#shared === 0)
-    this.#isAlone = true
-    return await work().finally(() => {
-      this.#isAlone = false
-      this.#tell()
-    })
-  }
-
-  async #until(isFree: () => boolean): Promise<void> {
-    while (!isFree()) {
-      this.#waiting += 1
-      this.onWaiting(this.#waiting)
-      await this.#changed.opened
-      this.#waiting -= 1
-    }
-  }
-
-  #tell(): void {
-    const changed = this.#changed
-    this.#changed = latch()
-    changed.open()
-  }
-}
-
 function latch() {
-  const made = { open: () => {}, close: () => {}, opened: Promise.resolve() }
-  made.close = () => {
-    made.opened = new Promise((resolve) => {
-      made.open = resolve
-    })
-  }
-  made.close()
-  return made
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
 }

@@ -8,7 +8,14 @@ import { type Environment, gamenet, gamenetJson, startGamenet } from './service/
 const DAY = Date.UTC(2026, 2, 14)
 const ENTRIES = ['Ann', 'Bob', 'Cid', 'Dan']
 const Imported = z.array(z.object({ importId: z.string(), published: z.int(), alreadyDone: z.boolean() }))
-const Listed = z.array(z.object({ importId: z.string(), retractedAt: z.string().nullable(), finished: z.boolean() }))
+const Listed = z.array(
+  z.object({
+    importId: z.string(),
+    retractedAt: z.string().nullable(),
+    isBeingRetracted: z.boolean(),
+    finished: z.boolean()
+  })
+)
 
 /** Lines of counts of one title, some of them of the same minutes as another file's. */
 const Counts = fc.array(fc.record({ minute: fc.nat(59), online: fc.nat(500) }), { minLength: 1, maxLength: 30 })
@@ -74,6 +81,12 @@ test('an import that is taken back leaves every answer as if it had not been, ho
     return report
   }
   const undo = (importId: string) => gamenetJson(environment, ['import', 'undo', importId])
+  const stateOf = async (importId: string) => {
+    const run = Listed.parse(await gamenetJson(environment, ['import', 'list'])).find(
+      (each) => each.importId === importId
+    )
+    return { isRetracted: run?.retractedAt !== null, isBeingRetracted: run?.isBeingRetracted }
+  }
 
   await fc.assert(
     fc.asyncProperty(Counts, Counts, Entries, Entries, async (counts, badCounts, entries, badEntries) => {
@@ -103,8 +116,15 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   t.not(again.importId, first.importId, 'the same file imported again is another import')
   t.equal(again.published, 1)
   t.notSame(await answers(), before)
-  await undo(again.importId)
+  await gamenetJson(environment, ['rebuild', 'start', 'title-count', '--follow'])
+  const hindered = await gamenet(environment, ['import', 'undo', again.importId])
+  t.equal(hindered.code, 1)
+  t.match(hindered.stderr, /Rebuild \d+ of title-count is filled .*Then: gamenet import undo/)
+  t.same(await stateOf(again.importId), { isRetracted: false, isBeingRetracted: false }, 'and nothing was done')
+  await gamenetJson(environment, ['rebuild', 'cancel', 'title-count'])
+  t.match(await Promise.all([undo(again.importId), undo(again.importId)]), [{}, {}], 'twice at once')
   t.same(await answers(), before)
+  t.same(await stateOf(again.importId), { isRetracted: true, isBeingRetracted: false })
 
   await service.stop()
   service = await startGamenet(environment)

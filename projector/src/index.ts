@@ -62,5 +62,6 @@ export {
   Verification,
   VerifyReport
 } from './rebuilding/rebuild.js'
+export { unfinishedRetractions } from './rebuilding/retraction.js'
 export type { Target } from './settled.js'
 export type { Parameters, Tables } from './tables.js'

@@ -125,7 +125,8 @@ function copyListed({ list, from, root }: Extract<CopyAsked, { kind: 'listed' }>
     } else {
       const copied = copyThere(join(from, path), target, path)
       if (copied.bytes !== entry.bytes || copied.sha256 !== entry.sha256) {
-        throw new Differs(`${path} has ${copied.bytes} bytes that are not the ${entry.bytes} that were written`)
+        const what = copied.bytes === entry.bytes ? 'other bytes than' : `${copied.bytes} bytes instead of`
+        throw new Differs(`${path} has ${what} the ${entry.bytes} that were written`)
       }
     }
   }

@@ -32,8 +32,10 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
 
 function linesOf(runs: readonly ImportRun[]): string[] {
   if (runs.length === 0) return ['Nothing was imported.']
-  const stateOf = ({ retractedAt, finished }: ImportRun) =>
-    retractedAt === null ? (finished ? 'finished' : 'cut off') : `taken back ${retractedAt}`
+  const stateOf = ({ retractedAt, isBeingRetracted, finished }: ImportRun) => {
+    if (retractedAt === null) return finished ? 'finished' : 'cut off'
+    return isBeingRetracted ? `being taken back since ${retractedAt}` : `taken back ${retractedAt}`
+  }
   return table([
     ['IMPORT', 'TOPIC', 'LAST NEWS', 'ROWS', 'EVENTS', 'REJECTED', 'STATE', 'FILE'],
     ...runs.map((run) => [

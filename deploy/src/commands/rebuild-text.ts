@@ -37,7 +37,7 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
     ...rebuilds.map((rebuild) => [
       `${rebuild.id}`,
       rebuild.projection,
-      rebuild.until === null ? rebuild.state : `${rebuild.state}, until ${rebuild.until}`,
+      stateOf(rebuild),
       `${percentOf(rebuild.progress)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
       rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null ? '' : duration(rebuild.progress.etaSeconds),
@@ -45,6 +45,11 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
       verified(rebuild)
     ])
   ])
+}
+
+function stateOf({ state, until, retracts }: RebuildStatus): string {
+  if (retracts !== null) return `${state}, takes import ${retracts} back`
+  return until === null ? state : `${state}, until ${until}`
 }
 
 export function linesOfStatus(rebuild: RebuildStatus): string[] {
@@ -86,7 +91,7 @@ export function linesOfVerify(report: VerifyReport): string[] {
     '',
     report.isEqual
       ? 'Old and new are equal.'
-      : 'Old and new differ; `swap` refuses, unless it is given --accept-differences.'
+      : 'Old and new differ; `swap` refuses, unless it is given --accept-differences. One that was started with --until is for inspection only.'
   ]
 }
 

@@ -173,8 +173,10 @@ export const ImportRun = z.object({
   published: z.int(),
   rejected: z.int(),
   finished: z.boolean(),
-  /** When it was taken back, or null. */
-  retractedAt: Instant.nullable()
+  /** When it was told to be taken back, or null. */
+  retractedAt: Instant.nullable(),
+  /** It was, and answers still count some of it. */
+  isBeingRetracted: z.boolean()
 })
 export type ImportRun = z.infer<typeof ImportRun>
 

@@ -1,4 +1,4 @@
-import { type Projector, RebuildRefused } from '@gamenet/projector'
+import { type Projector, RebuildRefused, unfinishedRetractions } from '@gamenet/projector'
 import { encodeEvent, importRetractionTopic, instantOf } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -35,9 +35,15 @@ export async function importRuns({ clickhouse }: Engines): Promise<ImportRun[]> 
     FROM import_run AS i FINAL
     LEFT JOIN (SELECT t.import_id AS import_id, t.ts AS ts FROM import_retraction AS t FINAL) AS r ON r.import_id = i.import_id
     ORDER BY i.ts DESC, i.import_id`)
+  const unfinished = new Set((await unfinishedRetractions(clickhouse.control)).map(({ importId }) => importId))
   return rows.map((row) => {
     const { newestMs, retractedMs, ...run } = Row.parse(row)
-    return { ...run, newestAt: instantOf(newestMs), retractedAt: retractedMs > 0 ? instantOf(retractedMs) : null }
+    return {
+      ...run,
+      newestAt: instantOf(newestMs),
+      retractedAt: retractedMs > 0 ? instantOf(retractedMs) : null,
+      isBeingRetracted: unfinished.has(run.importId)
+    }
   })
 }
 
@@ -65,11 +71,10 @@ export async function retractImport(
       `There is no import ${JSON.stringify(importId)}; gamenet import list shows all that there are.`
     )
   }
-  const alreadyDone =
-    run.retractedAt !== null &&
-    !(await projector.rebuilds.unfinishedRetractions()).some((each) => each.importId === importId)
+  const alreadyDone = run.retractedAt !== null && !run.isBeingRetracted
   if (alreadyDone) return { importId, topic: run.topic, published: run.published, alreadyDone }
   if (run.retractedAt === null) {
+    await refusedPlainly(importId, () => projector.rebuilds.requireRetractable(importId, run.topic))
     const event = { importId, topic: run.topic, observedAt: instantOf(Date.now()) }
     await engines.log.append(importRetractionTopic.name, [
       encodeEvent(importRetractionTopic, event, { source: '/operator' })
@@ -96,10 +101,16 @@ async function madeAnew(
   topic: string,
   onProgress: (progress: RetractionProgress) => void
 ): Promise<void> {
-  try {
-    await projector.rebuilds.retract(importId, topic, ({ done, total, etaSeconds }) =>
+  await refusedPlainly(importId, () =>
+    projector.rebuilds.retract(importId, topic, ({ done, total, etaSeconds }) =>
       onProgress({ phase: 'rebuilding', done, total, etaSeconds })
     )
+  )
+}
+
+async function refusedPlainly(importId: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
   } catch (error) {
     if (!(error instanceof RebuildRefused)) throw error
     throw new FailureError(`${error.message} Then: gamenet import undo ${importId}.`)

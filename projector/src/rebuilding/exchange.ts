@@ -41,15 +41,19 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
  * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
  * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
  * {@link end}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
  */
 export async function exchange(
   context: RebuildContext,
   record: RebuildRecord,
   state: 'swapping' | 'rolling-back'
-): Promise<SwapReport> {
+): Promise<SwapReport | undefined> {
   const { tables, serving } = context
   const before = await approach(context, record)
   return await atRest(context, record, async () => {
+    // Done twice, it would be undone.
+    const now = (await readRebuilds(tables)).find(({ id }) => id === record.id)
+    if (now?.state !== record.state) return undefined
     const caughtUp = before + (await catchUpOnce(context, record))
     if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
     const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))

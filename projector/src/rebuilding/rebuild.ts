@@ -62,6 +62,8 @@ export const RebuildStatus = z.object({
   /** An instant or an offset; null when it goes to the end. */
   until: z.string().nullable(),
   isFromLog: z.boolean(),
+  /** The import that it takes back, else null. */
+  retracts: z.string().nullable(),
   startedAt: Instant,
   changedAt: Instant,
   progress: RebuildProgress,
@@ -178,6 +180,8 @@ export type Retractions = {
    * that serves; called again after a crash, it goes on.
    */
   retract(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
+  /** Rejects while another rebuild stands in the way of taking one back; nothing is done. */
+  requireRetractable(importId: string, topic: string): Promise<void>
   /** Those that are not out of all tables. */
   unfinishedRetractions(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
 }

@@ -3,6 +3,7 @@ import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
 import type { Passes } from '../passes.js'
+import type { Projection } from '../projection.js'
 import { type Beginning, begin, unitFor } from './begin.js'
 import { makingOf, namesOf, type RebuildContext, unitOf } from './context.js'
 import { approach, atRest, catchUpOnce, end, exchange, tablesToDrop } from './exchange.js'
@@ -24,7 +25,7 @@ import {
 } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { beyond, reloadedTopic } from './reload.js'
-import { deleteRetracted } from './retraction.js'
+import { deleteRetracted, unfinishedRetractions } from './retraction.js'
 import { Steps } from './steps.js'
 import { projectionNamed } from './unit.js'
 import { compareTables } from './verify.js'
@@ -40,6 +41,14 @@ const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
 ])
 
 const LOOK_MS = 100
+
+type Planned = RebuildPlan & Pick<Beginning, 'costs'>
+
+function cannotEnd({ id, projection, state, reason }: RebuildRecord, importId: string): RebuildRefused {
+  const why = reason === null ? '' : ` (${reason})`
+  const way = state === 'cancelled' ? '' : ` It goes on by gamenet rebuild resume ${projection}.`
+  return new RebuildRefused(`Rebuild ${id}, which takes import ${importId} back, is ${state}${why}.${way}`)
+}
 
 /** For whoever has no answers to hold. */
 const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
@@ -136,9 +145,9 @@ export class RebuildOperations implements Rebuilds, Retractions {
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
     return await this.#inTurn(async () => {
-      const { costs, obstacles } = await this.#plan({ projection, until, isFromLog, retracts: null })
-      if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
-      const record = await begin(this.#context, { projection, until, isFromLog, retracts: null, costs })
+      const asked = { projection, until, isFromLog, retracts: null }
+      const { costs } = await this.#unhindered(asked)
+      const record = await begin(this.#context, { ...asked, costs })
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -173,6 +182,11 @@ export class RebuildOperations implements Rebuilds, Retractions {
     return await this.#inTurn(async () => {
       const record = await this.#underWay(projection)
       this.#require(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
+      if (record.retracts !== null && record.state !== 'failed') {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} takes import ${record.retracts} back, whose events are gone already: it is not cancelled. It ends by itself; gamenet import undo ${record.retracts} waits for it.`
+        )
+      }
       const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
       await this.#fillers.ended(record.id)
       await dropTables(this.#context.tables, tablesToDrop(record))
@@ -254,16 +268,13 @@ export class RebuildOperations implements Rebuilds, Retractions {
     topicName: string,
     onProgress: (progress: RebuildStatus['progress']) => void
   ): Promise<void> {
-    const { tables, projections, signal } = this.#context
-    const first = projections.find(({ from }) => from.name === topicName)
-    if (first === undefined)
-      throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
+    const { tables, signal } = this.#context
+    const first = this.#firstOf(topicName)
     const record = await this.#inTurn(async () => {
-      const begun = (await readRebuilds(tables)).find(({ retracts }) => retracts === importId)
-      if (begun !== undefined && begun.state !== 'cancelled') return begun
+      const begun = await this.#begunRetraction(importId)
+      if (begun !== undefined) return begun
       const asked = { projection: first.name, until: null, isFromLog: false, retracts: importId }
-      const { costs, obstacles } = await this.#plan(asked)
-      if (obstacles.length > 0) throw new RebuildRefused(obstacles.join(' '))
+      const { costs } = await this.#unhindered(asked)
       await deleteRetracted(tables, first.from, [importId])
       return await begin(this.#context, { ...asked, costs })
     })
@@ -272,30 +283,55 @@ export class RebuildOperations implements Rebuilds, Retractions {
       signal.throwIfAborted()
       const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
       if (now.state === 'filling') onProgress(await this.#progressOf(now))
-      else if (now.state === 'filled') await this.#inTurn(() => this.#exchange(now, 'swapping'))
+      else if (now.state === 'filled') await this.#whileStill(now, () => exchange(this.#context, now, 'swapping'))
       // What served before holds the import: nobody must go back there.
-      else if (now.state === 'swapped') await this.#inTurn(() => this.#dropOld(now))
+      else if (now.state === 'swapped') await this.#whileStill(now, () => this.#dropOld(now))
       else if (now.state === 'dropped') return
-      else this.#require(now, ['filling'], 'ended')
+      else if (now.state !== 'swapping') throw cannotEnd(now, importId)
       await pause(LOOK_MS, signal)
     }
   }
 
+  async requireRetractable(importId: string, topicName: string): Promise<void> {
+    const asked = { projection: this.#firstOf(topicName).name, until: null, isFromLog: false, retracts: importId }
+    if ((await this.#begunRetraction(importId)) === undefined) await this.#requireAlone(asked)
+  }
+
   async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {
-    const { tables } = this.#context
-    const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
-    const done = new Set(
-      (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
+    return await unfinishedRetractions(this.#context.tables)
+  }
+
+  async #begunRetraction(importId: string): Promise<RebuildRecord | undefined> {
+    const records = await readRebuilds(this.#context.tables)
+    return records.find(({ retracts, state }) => retracts === importId && state !== 'cancelled')
+  }
+
+  #firstOf(topicName: string): Projection {
+    const first = this.#context.projections.find(({ from }) => from.name === topicName)
+    if (first !== undefined) return first
+    throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
+  }
+
+  /** Does work on a rebuild in turn, unless somebody has taken it further meanwhile. */
+  async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
+    await this.#inTurn(async () => {
+      const now = (await readRebuilds(this.#context.tables)).find(({ id }) => id === record.id)
+      if (now?.state === record.state) await this.#exchanging(work)
+    })
+  }
+
+  async #exchange(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
+    const report = await this.#exchanging(() => exchange(this.#context, record, state))
+    if (report !== undefined) return report
+    throw new RebuildRefused(
+      `Another process has taken rebuild ${record.id} of ${record.projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
     )
-    return rows
-      .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
-      .filter(({ importId }) => !done.has(importId))
   }
 
   /** What fails half-way is ended before the next pass. */
-  async #exchange(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
+  async #exchanging<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return await exchange(this.#context, record, state)
+      return await work()
     } catch (error) {
       this.#isRecovered = false
       this.#context.runner.wake()
@@ -347,23 +383,46 @@ export class RebuildOperations implements Rebuilds, Retractions {
     return await turn
   }
 
-  async #plan(
-    asked: Omit<Beginning, 'costs'>
-  ): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
+  /** A plan without obstacles. Another rebuild is looked for before a sample is measured, which takes long. */
+  async #unhindered(asked: Omit<Beginning, 'costs'>): Promise<Planned> {
+    await this.#requireAlone(asked)
+    const plan = await this.#plan(asked)
+    if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
+    return plan
+  }
+
+  async #requireAlone(asked: Omit<Beginning, 'costs'>): Promise<void> {
+    const other = await this.#otherThan(asked)
+    if (other !== undefined) throw new RebuildRefused(other)
+  }
+
+  /** What is said of a rebuild that has some of these projections already. */
+  async #otherThan(asked: Omit<Beginning, 'costs'>): Promise<string | undefined> {
+    const names = new Set(unitFor(this.#context.projections, asked).map(({ name }) => name))
+    const other = (await readRebuilds(this.#context.tables)).find(
+      ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
+    )
+    if (other === undefined) return undefined
+    const { id, projection, state, until, retracts } = other
+    const shared = other.unit.filter((name) => names.has(name)).join(', ')
+    const cancel = `gamenet rebuild cancel ${projection}`
+    const way =
+      retracts !== null
+        ? `it takes import ${retracts} back; wait for gamenet import undo ${retracts}.`
+        : until !== null
+          ? `it is for inspection only; ${cancel} drops it.`
+          : state === 'filled'
+            ? `swap it in, or ${cancel}.`
+            : `wait until it is filled and swap it in, or ${cancel}.`
+    return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
+  }
+
+  async #plan(asked: Omit<Beginning, 'costs'>): Promise<Planned> {
     const { tables, projections, folding, signal, keepFree } = this.#context
     const unit = unitFor(projections, asked)
     const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables), keepFree)
-    const names = new Set(unit.map(({ name }) => name))
-    const other = (await readRebuilds(tables)).find(
-      ({ state, unit: others }) => UNDER_WAY.has(state) && others.some((name) => names.has(name))
-    )
-    const obstacles =
-      other === undefined
-        ? plan.obstacles
-        : [
-            `Rebuild ${other.id} of ${other.projection} is ${other.state} and has ${other.unit.filter((name) => names.has(name)).join(', ')}: swap it in, or gamenet rebuild cancel ${other.projection}.`,
-            ...plan.obstacles
-          ]
+    const other = await this.#otherThan(asked)
+    const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
     return { ...plan, projection: asked.projection, obstacles }
   }
 
@@ -405,9 +464,10 @@ export class RebuildOperations implements Rebuilds, Retractions {
   }
 
   async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
-    const { id, projection, unit, tables, state, reason, until, isFromLog, startedAt, changedAt, verification } = record
+    const { id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt } = record
     return {
-      ...{ id, projection, unit, tables, state, reason, until, isFromLog, startedAt, changedAt, verification },
+      ...{ id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt },
+      verification: record.verification,
       progress: await this.#progressOf(record)
     }
   }

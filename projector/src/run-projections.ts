@@ -401,9 +401,10 @@ export class ProjectionRunner {
     for (;;) {
       const newest = this.#version === undefined || isShared ? await newestVersion(tables) : this.#version
       const version = Math.max(newest + 1, Date.now() * 1000)
+      // Whether it is stored or only its answer is lost: the next one is above it, wherever the clock goes.
+      this.#version = version
       const lines = changesAt(version).map((values) => JSON.stringify(values))
       await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
-      this.#version = version
       if (!isShared || (await newestVersion(tables)) <= version + OVERLOOKED_VERSIONS) return
     }
   }

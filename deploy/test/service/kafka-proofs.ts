@@ -196,7 +196,13 @@ async function spoil(t: Test, url: string): Promise<void> {
   )
 }
 
-type Event = { readonly partition: number; readonly offset: number; readonly id: string; readonly value: string }
+type Event = {
+  readonly partition: number
+  readonly offset: number
+  /** Its source and id, which together name an event: two pages of one second may tell of one title. */
+  readonly id: string
+  readonly value: string
+}
 
 /** All that a topic holds now, partition by partition in order. */
 async function readAll(log: OpenLog, topic: string): Promise<Event[]> {
@@ -210,7 +216,7 @@ async function readAll(log: OpenLog, topic: string): Promise<Event[]> {
     startAt: async () => 0,
     deliver: async ({ partition, records }) => {
       for (const { offset, headers, value } of records)
-        events.push({ partition, offset, id: String(headers.ce_id), value: String(value) })
+        events.push({ partition, offset, id: `${headers.ce_source} ${headers.ce_id}`, value: String(value) })
       if (events.length >= wanted) enough.abort()
     },
     signal: enough.signal

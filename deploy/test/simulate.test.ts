@@ -30,7 +30,7 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   'passes-not-shared': 79
 }
 
-/** Found by one of some thousand seeds: too many for a test. */
+/** Not found soon enough for a test. */
 const RARE = ['change-before-rows', 'loading-beside-exchange']
 
 test(`${SEEDS} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {

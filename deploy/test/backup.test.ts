@@ -266,6 +266,12 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string) {
   await rm(log)
   await t.rejects(attempt(), /damaged: log\/data.mdb is missing/)
   t.same(await readdir(part('refused')), [])
+  await t.rejects(restoreHere(backup, join(part('new'), 'below')), /damaged/)
+  await t.rejects(readdir(part('new')), /ENOENT/, 'a folder that it made goes again')
+  await mkdir(part('cut-off'))
+  await writeFile(join(part('cut-off'), 'restoring.json'), `${part('busy')}\n`)
+  await t.rejects(restoreHere(backup, part('cut-off')), /damaged/)
+  await t.rejects(takeDataDirectory(part('cut-off'), VERSIONS), /not restored to its end; restore it again.*busy/)
   await rm(file)
   await t.rejects(attempt(), /no whole backup/)
 

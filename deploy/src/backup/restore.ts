@@ -1,5 +1,5 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
@@ -29,6 +29,16 @@ export type RestoreReport = {
   readonly tookMs: number
 }
 
+type Restoring = {
+  readonly asked: RestoreAsked
+  readonly backup: string
+  readonly path: string
+  readonly manifest: Manifest
+  readonly ledger: LedgerFile | undefined
+  /** What an earlier restore into this directory, which was cut off, has noted; else undefined. */
+  readonly cutOff: string | undefined
+}
+
 /** A file system's own. */
 const STAYS = ['lost+found']
 /** What a data directory may hold that a backup is restored into: no data, but what one that was killed at its begin leaves. */
@@ -38,18 +48,29 @@ const MAY_BE_THERE = new RegExp(
 
 /**
  * Puts a backup into a data directory that is new or empty. All files are compared with their hashes while they are copied;
- * until the last of them is there, no service starts on the directory.
+ * until the last of them is there, no service starts on the directory. One that fails leaves what it found: no directory, an
+ * empty one, or one that an earlier restore had left half.
  */
 export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
-  const begun = performance.now()
   const backup = resolve(asked.backup)
   const path = resolve(asked.dataDirectory)
   const manifest = await readManifest(backup)
   await refuseNewer(backup, manifest)
   const ledger = asked.ledger === undefined ? undefined : await readLedgerFile(asked.ledger)
   await refuseFilled(path)
-  await mkdir(path, { recursive: true })
-  await refuseLowDisk(path, manifest.bytes)
+  const cutOff = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
+  const made = await mkdir(path, { recursive: true })
+  try {
+    await refuseLowDisk(path, manifest.bytes)
+    return await restoreInto({ asked, backup, path, manifest, ledger, cutOff })
+  } catch (error) {
+    if (made !== undefined) await removeEmpty(path, made)
+    throw error
+  }
+}
+
+async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Restoring): Promise<RestoreReport> {
+  const begun = performance.now()
   const directory = await takeDataDirectory(path, VERSIONS, 'restore')
   try {
     await writeFile(directory.part(RESTORING_FILE), `${backup}\n`)
@@ -62,7 +83,9 @@ export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
     await empty(path)
-    await rm(directory.part(RESTORING_FILE), { force: true })
+    // What was half restored before is so still: nobody is to begin anew there who does not know that data were to come.
+    if (cutOff !== undefined) await writeFile(directory.part(RESTORING_FILE), cutOff)
+    else await rm(directory.part(RESTORING_FILE), { force: true })
     throw error
   } finally {
     await directory.release()
@@ -123,6 +146,17 @@ async function refuseFilled(path: string): Promise<void> {
   throw new FailureError(
     `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` takes from it who was forgotten since the backup.`
   )
+}
+
+/** Folders from `path` up to `first`, as far as nobody has put anything into them. */
+async function removeEmpty(path: string, first: string): Promise<void> {
+  for (let folder = path; folder.length >= first.length; folder = dirname(folder)) {
+    const isGone = await rmdir(folder).then(
+      () => true,
+      () => false
+    )
+    if (!isGone) return
+  }
 }
 
 /** But for what says whose it is. */

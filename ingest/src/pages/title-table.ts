@@ -28,6 +28,7 @@ export type ReadRow<Row> = { readonly ok: true; readonly row: Row } | { readonly
 export type TitleRows<Row> = { readonly rows: readonly Row[]; readonly unreadable: readonly string[] }
 
 const TITLE_ID = /^[0-9a-f]{8}$/
+const PRODUCT_CODE = /^[a-z0-9]{2}-\d{3}$/
 /** What the schema of a title takes. */
 const TEXT_LENGTH_MAX = 500
 const IMAGE_LENGTH_MAX = 2048
@@ -101,18 +102,18 @@ export function readListedTitle(
       reason: `expected a title id of 8 hexadecimal digits, got ${quoted(visibleText(idCell?.text() ?? ''))}`
     }
   }
-  const link = nameLink($, nameCell)
+  const two = namesOfTwo($, nameCell)
+  if (two !== undefined) return { ok: false, reason: two }
+  const [link] = nameLinks($, nameCell)
   const name = textBeforeBreak($, link)
   if (name === '' || name.length > TEXT_LENGTH_MAX) {
     return { ok: false, reason: `expected a name of 1 to ${TEXT_LENGTH_MAX} characters, got ${quoted(name)}` }
   }
-  const linkedId = titleIdOfLink(link?.attr('href'))
-  if (linkedId !== undefined && linkedId !== titleId) {
-    return { ok: false, reason: `the link is to title ${linkedId}, the id beside it is ${titleId}` }
-  }
   const subtitle = knownText(nameCell?.find('small').first().text())
   const productCode = knownText(textBeforeBreak($, idCell))
-  const image = imageAddress(nameCell?.find('img').first().attr('src'), address)
+  const elsewhere = linkElsewhere(link?.attr('href'), titleId, productCode)
+  if (elsewhere !== undefined) return { ok: false, reason: elsewhere }
+  const image = imageAddress(ownPicture(nameCell, link)?.attr('src'), address)
   return {
     ok: true,
     row: {
@@ -136,10 +137,26 @@ function titleIdIn(idCell: Elements | undefined): string | undefined {
   return TITLE_ID.test(text) ? text : undefined
 }
 
-/** The link that has text; the other one holds the picture. */
-function nameLink($: CheerioAPI, nameCell: Elements | undefined): Elements | undefined {
+/** Where the markup between two rows is lost, the name of the first and the id of the second would make one title. */
+function namesOfTwo($: CheerioAPI, nameCell: Elements | undefined): string | undefined {
+  const found = [
+    { count: nameLinks($, nameCell).length, what: 'link with a name' },
+    { count: nameCell?.find('small').length ?? 0, what: 'subtitle' }
+  ].find(({ count }) => count > 1)
+  return found && `expected one ${found.what}, found ${found.count}: nobody can say which is the title's`
+}
+
+/** The one picture of a cell, unless it is linked to another page than the name. */
+function ownPicture(nameCell: Elements | undefined, link: Elements | undefined): Elements | undefined {
+  const pictures = nameCell?.find('img')
+  const leadsTo = pictures?.closest('a').attr('href')
+  return pictures?.length === 1 && (leadsTo === undefined || leadsTo === link?.attr('href')) ? pictures : undefined
+}
+
+/** Links that have text; the other one holds the picture. */
+function nameLinks($: CheerioAPI, nameCell: Elements | undefined): Elements[] {
   const links = nameCell?.find('a').toArray() ?? []
-  return links.map((link) => $(link)).find((link) => textBeforeBreak($, link) !== '')
+  return links.map((link) => $(link)).filter((link) => textBeforeBreak($, link) !== '')
 }
 
 /** An element's text up to its first `br` or `small`; a tag that is not closed reaches further than its text. */
@@ -156,10 +173,14 @@ function isBreak(node: Node): boolean {
   return 'tagName' in node && (node.tagName === 'br' || node.tagName === 'small')
 }
 
-/** The id in a link's last path segment; undefined where it is something else, such as a product code. */
-function titleIdOfLink(href: string | undefined): string | undefined {
-  const segment = /\/([^/?#]*)\/?(?:[?#].*)?$/.exec(href ?? '')?.[1]?.toLowerCase()
-  return segment !== undefined && TITLE_ID.test(segment) ? segment : undefined
+/** A link ends in its title's id or product code; whatever else stands there is not looked at. */
+function linkElsewhere(href: string | undefined, titleId: string, productCode: string | undefined): string | undefined {
+  const segment = /\/([^/?#]*)\/?(?:[?#].*)?$/.exec(href ?? '')?.[1]?.toLowerCase() ?? ''
+  if (TITLE_ID.test(segment) && segment !== titleId)
+    return `the link is to title ${segment}, the id beside it is ${titleId}`
+  if (productCode !== undefined && PRODUCT_CODE.test(segment) && segment !== productCode.toLowerCase())
+    return `the link is to product ${segment.toUpperCase()}, the code beside it is ${quoted(productCode)}`
+  return undefined
 }
 
 function knownText(text: string | undefined): string | undefined {
@@ -179,7 +200,7 @@ function imageAddress(source: string | undefined, address: string): string | und
 function rowName($: CheerioAPI, cells: readonly Elements[]): string {
   const titleId = titleIdIn(cells[1])
   if (titleId !== undefined) return ` (${titleId})`
-  const name = textBeforeBreak($, nameLink($, cells[0]))
+  const name = textBeforeBreak($, nameLinks($, cells[0])[0])
   return name === '' ? '' : ` (${quoted(name)})`
 }
 

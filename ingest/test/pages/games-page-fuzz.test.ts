@@ -63,6 +63,23 @@ test('markup that is deleted, doubled, swapped or inserted never gives a title w
   }
 })
 
+test('a row that has parts of two titles describes neither', async (t) => {
+  const cell = (titleId: string, code: string, name: string) =>
+    `<a href="/games/${code}"><img src="/${titleId}.png"></a> <a href="/games/${code}">${name}</a><br><small>${name} too</small>`
+  const [one, other] = [cell('4d530064', 'MS-100', 'One'), cell('4d530065', 'MS-101', 'Other')]
+  const parsedRow = (first: string) =>
+    parseGamesPage(
+      `<table><tbody><tr><td>${first}</td><td>MS-101<br><small>4D530065</small></td></tr></tbody></table>`,
+      ADDRESS
+    )
+  t.match(parsedRow(one), { ok: false, reason: /the link is to product MS-100, the code beside it is "MS-101"/ })
+  t.match(parsedRow(one + other), { ok: false, reason: /expected one link with a name, found 2/ })
+  t.match(parsedRow(`${other}<small>One too</small>`), { ok: false, reason: /expected one subtitle, found 2/ })
+  const parsed = parsedRow(other.replace('href="/games/MS-101"', 'href="/games/MS-100"'))
+  t.match(parsed, { ok: true, page: { titles: [{ titleId: '4d530065', name: 'Other' }] } })
+  t.notMatch(parsed, { page: { titles: [{ image: String }] } }, 'nor is a picture that leads elsewhere its own')
+})
+
 test('no text whatever breaks the parser of the page of games', async () => {
   const soup = fc.array(
     fc.oneof(
@@ -87,8 +104,8 @@ function mixedUp(page: GamesPage, model: PageModel): string[] {
   for (const read of page.titles) {
     const written = model.titles.find(({ titleId }) => titleId === read.titleId)
     if (written === undefined) found.push(`title ${read.titleId} was never written`)
-    for (const field of ['name', 'subtitle', 'productCode'] as const) {
-      const value = read[field]
+    for (const field of ['name', 'subtitle', 'productCode', 'image'] as const) {
+      const value = field === 'image' ? read.image?.replace('https://upstream.example', '') : read[field]
       const isAnothers = value !== written?.[field] && model.titles.some((title) => title[field] === value)
       if (isAnothers) found.push(`${field} of ${read.titleId} is ${JSON.stringify(value)}`)
     }

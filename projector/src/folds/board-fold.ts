@@ -5,8 +5,8 @@ import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
 import { type EntryChange, entryChanges } from './entry-changes.js'
 
-/** A change with the ranks of its entry before and after its instant; null where it is not on the board. */
-export type RankedChange = EntryChange & { readonly previousRank: number | null; readonly newRank: number | null }
+/** A change with its ranks. */
+export type RankedChange = Readonly<EntryChange>
 
 export type FoldedBoard = {
   /** The entries on the board at the end, in display order. */
@@ -39,16 +39,23 @@ export function foldBoard(
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
     .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
-  const changes = entries.flatMap(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
   const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, asked)
   const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals })
-  const follow = rankFollower(changes, (entry) => board.rankOf(entry))
+  const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
+  const changeAt = changesByEvent(changes, window)
 
   for (let n = 0; n < window.length; ) {
     let next = n
     while (next < window.length && window[next]?.ms === window[n]?.ms) next += 1
-    const atOnce = window.slice(n, next)
-    follow.around(atOnce, () => board.pass(atOnce))
+    for (let each = n; each < next; each += 1) {
+      const change = changeAt[each]
+      if (change?.change !== undefined) change.previousRank = board.rankOf(change.state.entry)
+    }
+    board.pass(n, next)
+    for (let each = n; each < next; each += 1) {
+      const change = changeAt[each]
+      if (change?.change !== undefined) change.newRank = board.rankOf(change.state.entry)
+    }
     n = next
   }
   const last = current.filter((state) => state !== undefined)
@@ -56,13 +63,16 @@ export function foldBoard(
   return {
     standing: ranked(last.filter(({ isGone }) => !isGone)),
     gone: last.filter(({ isGone, entry }) => isGone && touched.has(entry)),
-    changes: follow.changes,
+    changes: changes.flat(),
     reigns: board.records.reigns,
     reached: goals.reached
   }
 }
 
-/** The board as it stood before the window; `pass` takes the events of one instant, and brings `current` up to date. */
+/**
+ * The board as it stood before the window; `pass` takes the events of one instant, from one index in the window to another, and
+ * brings `current` up to date.
+ */
 function boardBefore(
   entries: readonly Entry[],
   current: (State | undefined)[],
@@ -83,20 +93,23 @@ function boardBefore(
     const state = entry === undefined ? undefined : current[entry]
     return state === undefined || state.isGone ? undefined : state
   }
-  const pass = (atOnce: readonly State[]) => {
-    const before = atOnce.map((state) => {
+  /** By event of the window: the state that it replaces. */
+  const replaced: (State | undefined)[] = []
+  const pass = (from: number, to: number) => {
+    const at = window[from]?.ms ?? 0
+    for (let n = from; n < to; n += 1) {
+      const state = window[n] as State
       const last = current[state.entry]
       if (last !== undefined && !last.isGone) ranks.leave(last)
       if (!state.isGone) ranks.enter(state, goals.marksOf(state))
       current[state.entry] = state
-      return last
-    })
-    for (const [n, state] of atOnce.entries()) {
-      records.take(state, before[n])
-      if (!ranks.hasRankedOnes) records.judgeMeasures(state.ms)
+      replaced.push(last)
     }
-    const at = atOnce[0]?.ms ?? 0
-    if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, (reign) => shown(holderOf(reign)))
+    for (let n = from; n < to; n += 1) {
+      records.take(window[n] as State, replaced[n])
+      if (!ranks.hasRankedOnes) records.judgeMeasures(at)
+    }
+    if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, holderOf, shown)
     goals.judge(at, ranks)
   }
   const rankOf = (entry: number): number | null => {
@@ -116,23 +129,16 @@ function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | unde
   }
 }
 
-/** Writes down the ranks around each instant, of the entries that have a change in it. */
-function rankFollower(changes: readonly EntryChange[], rankOf: (entry: number) => number | null) {
-  // Written out, for objects that are spread take four times as long.
-  const all = changes.map(({ state, before, change, recorded }) => {
-    return { state, before, change, recorded, previousRank: null as number | null, newRank: null as number | null }
+/** By event of the window, the change that it is: an entry's events and its changes have the same order. */
+function changesByEvent(
+  changes: readonly (readonly EntryChange[])[],
+  window: readonly State[]
+): (EntryChange | undefined)[] {
+  const seen = new Uint32Array(changes.length)
+  return window.map((state) => {
+    const next = changes[state.entry]?.[seen[state.entry] ?? 0]
+    if (next?.state !== state) return undefined
+    seen[state.entry] = (seen[state.entry] ?? 0) + 1
+    return next
   })
-  const byState = new Map(all.map((change) => [change.state, change]))
-  return {
-    changes: all as readonly RankedChange[],
-    around(states: readonly State[], pass: () => void): void {
-      const followed = states.flatMap((state) => {
-        const change = byState.get(state)
-        return change?.change === undefined ? [] : change
-      })
-      for (const change of followed) change.previousRank = rankOf(change.state.entry)
-      pass()
-      for (const change of followed) change.newRank = rankOf(change.state.entry)
-    }
-  }
 }

@@ -45,23 +45,25 @@ export class BoardGoals {
   /** Judges the board as it stands after an instant. */
   judge(atMs: number, ranks: BoardRanks): void {
     const found: Reached[] = []
-    for (const [mark, goal] of this.#goals.entries()) {
-      if (ranks.entries < goal.entries) continue
-      for (let next = ranks.leader(mark); next !== undefined; next = ranks.leader(mark)) {
-        const { state, rank } = next
-        if (rank > goal.rank || (goal.isShared === true && !this.#isShared(state, rank, ranks))) break
-        const playerKey = this.#keyOf(state)
+    for (let mark = 0; mark < this.#goals.length; mark += 1) {
+      const goal = this.#goals[mark]
+      if (goal === undefined || ranks.entries < goal.entries) continue
+      while (ranks.bestRank(mark) <= goal.rank) {
+        const leader = ranks.leader(mark)
+        if (leader === undefined || (goal.isShared === true && !this.#isShared(leader.state, leader.rank, ranks))) break
+        const playerKey = this.#keyOf(leader.state)
         if (this.#reach(playerKey, mark)) found.push({ playerKey, goal: goal.id, atMs })
-        ranks.mark(state, this.#lackedBy(playerKey))
+        ranks.mark(leader.state, this.#lackedBy(playerKey))
       }
     }
+    if (found.length === 0) return
     // In one order whatever the window, so that a board folded anew is the same row.
     this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
   }
 
   /** Whether an entry has the board's best rank together with another player. */
   #isShared(state: State, rank: number, ranks: BoardRanks): boolean {
-    if (ranks.leader()?.rank !== rank) return false
+    if (ranks.bestRank() !== rank) return false
     const playerKey = this.#keyOf(state)
     for (const leader of ranks.leaders(rank)) if (this.#keyOf(leader) !== playerKey) return true
     return false

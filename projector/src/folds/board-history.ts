@@ -20,7 +20,22 @@ export type State = Standing &
     readonly isGone: boolean
     /** JSON text; '' when there are none. */
     readonly details: string
+    /** Where it stands among the states of its board; given and used by `BoardRanks` alone. */
+    seat?: Seat | undefined
   }
+
+/** The kinds of standing of `ranked` in the schemas. */
+export type Kind = 'ordered' | 'stated' | 'measured'
+
+/** A state's places in the trees of ranks. It stands at the state itself: looked up by state it would cost more than the trees do. */
+export type Seat = {
+  readonly kind: Kind
+  /** Place in the tree of its kind. */
+  place: number
+  /** Place among all measures, and the first place of an equal one; only where a board has measured entries. */
+  measure: number
+  equal: number
+}
 
 /** An entry with its history, or what of it matters to the window. */
 export type Entry = {

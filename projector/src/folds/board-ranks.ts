@@ -1,23 +1,14 @@
 import { compareRead, type ReadMeasure, readMeasure } from '@gamenet/schemas'
-import type { State } from './board-history.js'
+import type { Kind, Seat, State } from './board-history.js'
 import { RankTree } from './rank-tree.js'
 
-/** The kinds of standing of `ranked` in the schemas; this is the same rule, kept up to date change by change. */
-type Kind = 'ordered' | 'stated' | 'measured'
+const KINDS: readonly Kind[] = ['ordered', 'stated', 'measured']
 
-/** Where a state stands in the trees when its entry is in it. */
-type Seat = {
-  readonly kind: Kind
-  /** Place in the tree of its kind. */
-  place: number
-  /** Place among all measures, and the first place of an equal one; only where a board has measured entries. */
-  measure: number
-  equal: number
-}
-
-/** The entries that are on a board at one instant: ranks and leader, in logarithmic time. */
+/**
+ * The entries that are on a board at one instant: ranks and leader, in logarithmic time, by the rule of `ranked` in the schemas,
+ * kept up to date change by change.
+ */
 export class BoardRanks {
-  readonly #seats = new Map<State, Seat>()
   readonly #trees: Readonly<Record<Kind, RankTree>>
   readonly #byPlace: Readonly<Record<Kind, readonly State[]>>
   readonly #measures: RankTree | undefined
@@ -29,20 +20,20 @@ export class BoardRanks {
     const kinds: Record<Kind, State[]> = { ordered: [], stated: [], measured: [] }
     for (const state of states) {
       const kind = kindOf(state)
-      this.#seats.set(state, { kind, place: 0, measure: 0, equal: 0 })
+      state.seat = { kind, place: 0, measure: 0, equal: 0 }
       kinds[kind].push(state)
     }
     const byName = (a: State, b: State) => compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
     const { ordered, stated, measured } = kinds
     const measures = measured.length === 0 ? [] : byMeasure(states)
-    for (const [n, { state, equal }] of measures.entries()) Object.assign(this.#seat(state), { measure: n, equal })
+    for (const [n, { state, equal }] of measures.entries()) Object.assign(seatOf(state), { measure: n, equal })
     this.#byPlace = {
       ordered: ordered.sort((a, b) => (a.order ?? 0) - (b.order ?? 0) || byName(a, b)),
       stated: stated.sort((a, b) => (a.statedRank ?? 0) - (b.statedRank ?? 0) || byName(a, b)),
-      measured: measured.sort((a, b) => this.#seat(a).equal - this.#seat(b).equal || byName(a, b))
+      measured: measured.sort((a, b) => seatOf(a).equal - seatOf(b).equal || byName(a, b))
     }
     for (const all of Object.values(this.#byPlace)) {
-      for (const [n, state] of all.entries()) this.#seat(state).place = n
+      for (const [n, state] of all.entries()) seatOf(state).place = n
     }
     this.#trees = {
       ordered: new RankTree(ordered.length, marks),
@@ -64,7 +55,7 @@ export class BoardRanks {
 
   /** All that are on the board at first, with the marks that each bears, bit by bit. */
   enterAll(states: readonly State[], marksOf: (state: State) => number): void {
-    const seated = states.map((state) => ({ state, ...this.#seat(state) }))
+    const seated = states.map((state) => ({ state, ...seatOf(state) }))
     for (const [kind, tree] of Object.entries(this.#trees)) {
       const of = seated.filter((seat) => seat.kind === kind)
       tree.takeAll(of.map(({ state, place }) => [place, stepOf(state), marksOf(state)]))
@@ -75,7 +66,7 @@ export class BoardRanks {
   }
 
   enter(state: State, marks = 0): void {
-    const { kind, place, measure } = this.#seat(state)
+    const { kind, place, measure } = seatOf(state)
     this.#trees[kind].take(place, stepOf(state), marks)
     this.#measures?.take(measure, 1)
     this.#entries += 1
@@ -84,12 +75,12 @@ export class BoardRanks {
 
   /** Gives a state that is on the board other marks. */
   mark(state: State, marks: number): void {
-    const { kind, place } = this.#seat(state)
+    const { kind, place } = seatOf(state)
     this.#trees[kind].take(place, stepOf(state), marks)
   }
 
   leave(state: State): void {
-    const { kind, place, measure } = this.#seat(state)
+    const { kind, place, measure } = seatOf(state)
     this.#trees[kind].leave(place)
     this.#measures?.leave(measure)
     this.#entries -= 1
@@ -98,17 +89,24 @@ export class BoardRanks {
 
   /** The rank of a state whose entry is on the board. */
   rankOf(state: State): number {
-    const { kind, place, equal } = this.#seat(state)
+    const { kind, place, equal } = seatOf(state)
     if (kind === 'ordered') return this.#trees.ordered.sumThrough(place)
     if (kind === 'stated') return state.statedRank ?? 0
     return 1 + (this.#measures?.sumBefore(equal) ?? 0)
+  }
+
+  /** The best rank on the board, of those that bear a mark where one is given; Infinity where there is none. */
+  bestRank(mark?: number): number {
+    const { ordered, stated, measured } = this.#trees
+    if (stated.isEmpty && measured.isEmpty) return ordered.least(mark)
+    return this.leader(mark)?.rank ?? Number.POSITIVE_INFINITY
   }
 
   /** The first, in display order, of the entries with the best rank; of those that bear a mark where one is given. */
   leader(mark?: number): { readonly state: State; readonly rank: number } | undefined {
     let leader: { state: State; rank: number } | undefined
     // In the order in which equal ranks are shown, but for stated against measured, which are shown by name.
-    for (const kind of ['ordered', 'stated', 'measured'] as const) {
+    for (const kind of KINDS) {
       const first = this.#trees[kind].firstLeast(mark)
       const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
       if (first === undefined || state === undefined) continue
@@ -124,22 +122,22 @@ export class BoardRanks {
 
   /** The entries with a rank that is the board's best. */
   *leaders(rank: number): Generator<State> {
-    for (const kind of ['ordered', 'stated', 'measured'] as const) {
+    for (const kind of KINDS) {
       const tree = this.#trees[kind]
       const most = kind === 'ordered' ? rank : 0
       for (let place = tree.nextWithin(most); place !== undefined; place = tree.nextWithin(most, place + 1)) {
         const state = this.#byPlace[kind][place]
-        if (state === undefined || this.rankOf(state) !== rank) break
+        // Of ordered ones none has a better rank than the best.
+        if (state === undefined || (kind !== 'ordered' && this.rankOf(state) !== rank)) break
         yield state
       }
     }
   }
+}
 
-  #seat(state: State): Seat {
-    const seat = this.#seats.get(state)
-    if (seat === undefined) throw new Error('A state came onto the board that was not announced.')
-    return seat
-  }
+function seatOf({ seat }: State): Seat {
+  if (seat === undefined) throw new Error('A state came onto the board that was not announced.')
+  return seat
 }
 
 /** What a state adds to the running sum in the tree of its kind. */

@@ -29,6 +29,8 @@ export class BoardRecords {
   readonly #valid: ValidStates | undefined
   /** By entry: since when it shows its rating. */
   readonly #since = new Map<number, number>()
+  /** The entry of the newest reign, once it is known. */
+  #holder: number | undefined
 
   /** `states`: all that will be told of; `hasMeasured`: whether measures can ever decide. */
   constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean) {
@@ -60,17 +62,23 @@ export class BoardRecords {
     if (!isHeld) this.#follow(best, best?.ms ?? atMs, atMs)
   }
 
-  /** Judges by rank, after an instant; `shown` gives what an entry shows now. */
-  judgeRanks(atMs: number, ranks: BoardRanks, shown: (reign: Reign) => State | undefined): void {
-    const leader = ranks.leader()
+  /** Judges by rank, after an instant; `entryOf` finds the entry of a reign, `shown` gives what an entry shows now. */
+  judgeRanks(
+    atMs: number,
+    ranks: BoardRanks,
+    entryOf: (reign: Reign) => number | undefined,
+    shown: (entry: number | undefined) => State | undefined
+  ): void {
     const reign = this.#current()
-    const holder = reign === undefined ? undefined : shown(reign)
+    if (reign !== undefined) this.#holder ??= entryOf(reign)
+    const holder = reign === undefined ? undefined : shown(this.#holder)
     const isHeld =
       reign !== undefined &&
       holder !== undefined &&
       isSameMeasure(reign, holder) &&
-      ranks.rankOf(holder) === leader?.rank
+      ranks.rankOf(holder) === ranks.bestRank()
     if (isHeld) return
+    const leader = ranks.leader()
     const since = leader === undefined ? undefined : this.#since.get(leader.state.entry)
     this.#follow(leader?.state, since ?? atMs, atMs)
   }
@@ -83,6 +91,7 @@ export class BoardRecords {
   #follow(state: State | undefined, setAt: number, atMs: number): void {
     const ended = this.#current()
     if (ended !== undefined) this.reigns[this.reigns.length - 1] = { ...ended, toAt: atMs }
+    this.#holder = state?.entry
     if (state === undefined) return
     const { playerName, occurrence, rating, timeMs } = state
     this.reigns.push({ playerName, occurrence, rating, timeMs, setAt, fromAt: atMs, toAt: null })

@@ -9,6 +9,9 @@ export type EntryChange = {
   readonly change: 'new' | 'updated' | 'removed' | undefined
   /** The position that made it a change. */
   readonly recorded: Position
+  /** The ranks of its entry before and after its instant, once they are known; null where it is not on the board. */
+  previousRank: number | null
+  newRank: number | null
 }
 
 /**
@@ -23,8 +26,9 @@ export function entryChanges(states: readonly State[], first: number): EntryChan
   const changes: EntryChange[] = []
   const nearest: State[] = []
   for (const [n, state] of states.entries()) {
-    const arrivedLater: State[] = []
+    let arrivedLater: State[] | undefined
     for (let top = nearest.at(-1); top !== undefined && comparePositions(top, state) > 0; top = nearest.at(-1)) {
+      arrivedLater ??= []
       arrivedLater.push(top)
       nearest.pop()
     }
@@ -34,9 +38,10 @@ export function entryChanges(states: readonly State[], first: number): EntryChan
     const recorded =
       changeBetween(knownThen, state) !== undefined
         ? state
-        : arrivedLater.findLast((before) => changeBetween(before, state) !== undefined)
+        : arrivedLater?.findLast((before) => changeBetween(before, state) !== undefined)
     const before = states[n - 1]
-    if (recorded !== undefined) changes.push({ state, before, change: changeBetween(before, state), recorded })
+    if (recorded === undefined) continue
+    changes.push({ state, before, change: changeBetween(before, state), recorded, previousRank: null, newRank: null })
   }
   return changes
 }

@@ -4,6 +4,7 @@ import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
 import type { Entry, Position, State } from './board-history.js'
 import type { Reign } from './board-records.js'
+import { instant } from './instant.js'
 
 /** A state as it is read: instant, position, gone, rating, time, rank, order, step, details. */
 type StateRow = readonly [
@@ -271,19 +272,15 @@ function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns
   write('record_history', `["${titleId}",${leaderboardId},${values.join(',')},${version}]`)
 }
 
+let lastText = ''
+let lastQuoted = '""'
+
+/** A text as a value of a line; the last one is remembered, for the rating of one change is that before the next. */
 function textOrNull(text: string | undefined): string {
-  return text === undefined ? 'null' : JSON.stringify(text)
-}
-
-let lastMs = 0
-let lastInstant = '"1970-01-01 00:00:00.000"'
-
-/** An instant as a value of a line; the last one is remembered, for most rows share it with the row before. */
-function instant(ms: number): string {
-  if (ms !== lastMs) {
-    const text = new Date(ms).toISOString()
-    lastMs = ms
-    lastInstant = `"${text.slice(0, 10)} ${text.slice(11, -1)}"`
+  if (text === undefined) return 'null'
+  if (text !== lastText) {
+    lastText = text
+    lastQuoted = JSON.stringify(text)
   }
-  return lastInstant
+  return lastQuoted
 }

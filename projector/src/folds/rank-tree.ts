@@ -55,10 +55,20 @@ export class RankTree {
     return this.sumBefore(place) + (this.#sums[place + this.#leaves] ?? 0)
   }
 
+  /** True while no place is taken. */
+  get isEmpty(): boolean {
+    return this.least() === Number.POSITIVE_INFINITY
+  }
+
+  /** The least running sum of the taken places, of those that bear a mark where one is given; Infinity where there is none. */
+  least(mark?: number): number {
+    return this.#least(1, mark === undefined ? 0 : 1 + mark)
+  }
+
   /** The first of the taken places with the least running sum, of those that bear a mark where one is given. */
   firstLeast(mark?: number): { readonly place: number; readonly sum: number } | undefined {
     const kind = mark === undefined ? 0 : 1 + mark
-    const sum = this.#least(1, kind)
+    const sum = this.least(mark)
     if (sum === Number.POSITIVE_INFINITY) return undefined
     let node = 1
     while (node < this.#leaves) {
@@ -72,8 +82,8 @@ export class RankTree {
   /** The first taken place from one on with a running sum of at most `most`; undefined where there is none. */
   nextWithin(most: number, from = 0): number | undefined {
     if (from >= this.#leaves) return undefined
-    let node = from + this.#leaves
-    let before = this.sumBefore(from)
+    let node = from === 0 ? 1 : from + this.#leaves
+    let before = from === 0 ? 0 : this.sumBefore(from)
     // From subtree to subtree to the right, each as large as may be, until one holds such a place.
     while (before + this.#least(node, 0) > most) {
       before += this.#sums[node] ?? 0

@@ -10,7 +10,8 @@ import { z } from 'zod'
 const Fact = z.discriminatedUnion('fact', [
   /** The seed of what upstream shows; the first of a directory holds for good. */
   z.object({ fact: z.literal('begun'), seed: z.int(), engines: z.string() }),
-  z.object({ fact: z.literal('shown'), step: z.int() }),
+  /** From the second on, since 1970. */
+  z.object({ fact: z.literal('shown'), step: z.int(), second: z.int() }),
   z.object({
     fact: z.enum(['sent', 'acknowledged']),
     what: z.enum(['rating', 'profile']),
@@ -30,6 +31,8 @@ export type Facts = {
   /** Of this directory's first run. */
   readonly seed: number
   lastStep(): number
+  /** The second from which on a step was shown, until the next; undefined for one that was not. */
+  shownFrom(step: number): number | undefined
   /** What may stand in the end, by what and whom it is of: the last that was acknowledged, and what was sent after it. */
   readonly possible: ReadonlyMap<string, readonly string[]>
   /** Of these something was acknowledged. */
@@ -91,9 +94,10 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     seconds: 0,
     differences: 0
   }
-  let step = 0
+  /** The first step stands before anything is looked at. */
+  const shownFrom = [0]
   const apply = (fact: Fact): void => {
-    if (fact.fact === 'shown') step = fact.step
+    if (fact.fact === 'shown') shownFrom[fact.step] = fact.second
     else if (fact.fact === 'sent' || fact.fact === 'acknowledged') {
       const key = `${fact.what} ${fact.of}`
       const isKept = fact.fact === 'acknowledged'
@@ -130,7 +134,8 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
   if (begun === undefined) add({ fact: 'begun', seed, engines })
   return {
     seed: begun?.seed ?? seed,
-    lastStep: () => step,
+    lastStep: () => shownFrom.length - 1,
+    shownFrom: (step) => shownFrom[step],
     possible,
     acknowledged,
     imported,

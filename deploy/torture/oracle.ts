@@ -5,7 +5,6 @@ import type { Facts } from './facts.js'
 import {
   boardAt,
   boardsOfAll,
-  DIGITS,
   IMPORT_FROM_S,
   importedFile,
   LOBBY_MOST_FROM,
@@ -13,6 +12,8 @@ import {
   playersAt,
   REGISTERED_FROM,
   shownAt,
+  stepOfOnline,
+  stepOfTag,
   titleIds,
   versionOfScore
 } from './world.js'
@@ -32,6 +33,8 @@ type Row = Record<string, unknown>
 
 const IMPORTS_BEFORE = '2020-01-01'
 const TEXTS_TOLD = 5
+/** An answer is waited for 20 s, by who may stand still before they look at their clock. */
+const READ_SECONDS_MAX = 60
 
 export async function differencesFromShown(needs: Needs): Promise<string[]> {
   const { tables } = needs
@@ -76,31 +79,30 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
       FROM title_count AS c FINAL WHERE c.ts >= '${IMPORTS_BEFORE}' ORDER BY c.ts, c.title_id`),
     'ms'
   )
-  const titlesOf = (step: number): string[] =>
-    shownAt(facts.seed, step).titles.map((title) =>
-      JSON.stringify([title.titleId, title.online, title.lobbies?.sessions, title.lobbies?.players])
-    )
   const stepOf = new Map<string, number>()
   for (const [ms, rows] of network) {
     const value = (metric: string) => Number(rows.find((row) => row.metric === metric)?.value)
     const step = value('registered') - REGISTERED_FROM
     stepOf.set(ms, step)
-    if (!(step >= 0 && step <= facts.lastStep())) found.push(`network_count at ${ms} shows step ${step}`)
+    found.push(...misdated(facts, `network_count at ${ms}`, step, Number(ms)))
     const shown = shownAt(facts.seed, step)
     const sessions = shown.titles.reduce((sum, { lobbies }) => sum + (lobbies?.sessions ?? 0), 0)
     const wanted = [shown.online, sessions]
     found.push(...equal(`network_count at ${ms}`, [value('online'), value('lobbies')], wanted))
   }
   for (const [ms, rows] of titles) {
-    const shown = rows.map((row) => JSON.stringify([row.titleId, row.online, row.sessions, row.players]))
-    const clock = rows.find((row) => row.titleId === titleIds[0])
-    // Two processes that look in the same second may publish in turns, and the later word of each counts.
-    const steps = [stepOf.get(ms), clock === undefined ? undefined : Number(clock.online)]
-    const step = (canBePartial ? steps.reverse() : steps).find((each) => each !== undefined)
-    const isWhole = stepOf.has(ms) || !canBePartial
-    if (step === undefined && isWhole) found.push(`title_count at ${ms} lacks ${titleIds[0]}`)
-    const wanted = step === undefined ? shown : titlesOf(step)
-    found.push(...equal(`title_count at ${ms}`, shown, isWhole ? wanted : wanted.filter((row) => shown.includes(row))))
+    // Of two processes that read two pages in one second, each title has the word of the one that published it last.
+    const steps = new Set(rows.map((row) => stepOfOnline(Number(row.online))))
+    if (!canBePartial) found.push(...equal(`steps at ${ms}`, [...steps], [stepOf.get(ms) ?? [...steps][0]]))
+    const shown = new Map([...steps].map((step) => [step, shownAt(facts.seed, step).titles]))
+    for (const step of steps) found.push(...misdated(facts, `title_count at ${ms}`, step, Number(ms)))
+    for (const { titleId, online, sessions, players } of rows) {
+      const title = shown.get(stepOfOnline(Number(online)))?.find((each) => each.titleId === titleId)
+      const wanted = [title?.online, title?.lobbies?.sessions, title?.lobbies?.players]
+      found.push(...equal(`title_count of ${titleId} at ${ms}`, [online, sessions, players], wanted))
+    }
+    const told = rows.map((row) => row.titleId)
+    if (network.has(ms) || !canBePartial) found.push(...equal(`titles at ${ms}`, told, titleIds))
   }
   for (const ms of network.keys())
     if (!titles.has(ms)) found.push(`network_count at ${ms} has no title_count beside it`)
@@ -167,28 +169,48 @@ async function matchDifferences({ facts, tables }: Needs): Promise<string[]> {
     const wanted = lobbiesAt(facts.seed, titleIds.indexOf(String(row.titleId)), step)
       .map((lobby) => JSON.stringify([lobby.host, lobby.players, lobby.most]))
       .sort()
-    const isShown = step >= 0 && step <= facts.lastStep()
-    return equal(`match_list of ${row.titleId} at ${row.ms}`, shown, isShown ? wanted : 'no step that was shown')
+    const name = `match_list of ${row.titleId} at ${row.ms}`
+    return [...misdated(facts, name, step, Number(row.ms)), ...equal(name, shown, wanted)]
   })
 }
 
-/** All who were online on a page, and of the others some: who is known to be offline is not told again. */
+/** Each sighting is what its page showed, and of several in one second the last that was published stands. */
 async function presenceDifferences({ facts, tables, canBePartial }: Needs): Promise<string[]> {
-  const rows = await tables.control.rows(`SELECT p.user_key AS userKey, toUnixTimestamp64Milli(p.ts) AS ms,
-      p.is_online AS isOnline, p.game AS game FROM presence AS p FINAL ORDER BY p.ts, p.user_key`)
+  const events = await tables.control.rows(`SELECT e.user_key AS userKey, e.is_online AS isOnline, e.game AS game,
+      e.gamertag AS gamertag, toUnixTimestamp64Milli(e.observed_at) AS ms
+    FROM event_presence AS e FINAL ORDER BY e.epoch, e.offset`)
   const found: string[] = []
-  for (const [ms, seen] of grouped(rows, 'ms')) {
-    const gameOf = new Map(seen.map((row) => [String(row.userKey), row.isOnline === true ? String(row.game) : '']))
-    const digits = Array.from({ length: DIGITS }, (_, player) => gameOf.get(`player ${player}`))
-    if (digits.includes(undefined) && canBePartial) continue
-    const step = digits.reduce((sum, game, at) => sum + Number(game?.slice('Game '.length)) * 10 ** at, 0)
-    const wanted = new Map(playersAt(facts.seed, step).map((each) => [nameKey(each.username), each.game ?? '']))
-    const untold = [...wanted].filter(([userKey, game]) => !gameOf.has(userKey) && game !== '')
-    const false_ = [...gameOf].filter(([userKey, game]) => wanted.get(userKey) !== game)
-    if (!canBePartial) found.push(...equal(`untold at ${ms}`, untold, []))
-    found.push(...equal(`presence at ${ms}, step ${step} of ${facts.lastStep()}`, false_, []))
+  for (const [gamertag, seen] of grouped(events, 'gamertag')) {
+    const step = stepOfTag(gamertag)
+    const shown = new Map(playersAt(facts.seed, step).map((each) => [nameKey(each.username), each.game ?? '']))
+    const false_ = seen.filter(
+      ({ userKey, isOnline, game }) => shown.get(String(userKey)) !== game || isOnline !== (game !== '')
+    )
+    found.push(...equal(`sightings of step ${step}`, false_, []))
+    // Who is known to be offline is not told again.
+    const online = [...shown.keys()].filter((userKey) => shown.get(userKey) !== '')
+    for (const [ms, rows] of grouped(seen, 'ms')) {
+      found.push(...misdated(facts, `sightings at ${ms}`, step, Number(ms)))
+      const untold = online.filter((userKey) => !rows.some((row) => row.userKey === userKey))
+      if (!canBePartial) found.push(...equal(`untold of step ${step} at ${ms}`, untold, []))
+    }
   }
-  return found
+  const rows = await tables.control.rows(`SELECT p.user_key AS userKey, p.is_online AS isOnline, p.game AS game,
+      toUnixTimestamp64Milli(p.ts) AS ms FROM presence AS p FINAL`)
+  const [kept, wanted] = [rows, events].map((all) =>
+    [...new Map(all.map(({ userKey, ms, isOnline, game }) => [`${userKey} at ${ms}`, `${isOnline} ${game}`]))].sort(
+      ([a], [b]) => byText(a, b)
+    )
+  )
+  return [...found, ...equal('presence', ...firstDifference(kept ?? [], wanted ?? []))]
+}
+
+/** Nothing is seen before it was shown, nor long after it was last. */
+function misdated(facts: Facts, what: string, step: number, ms: number): string[] {
+  const [from, next] = [facts.shownFrom(step), facts.shownFrom(step + 1)]
+  const second = ms / 1000
+  if (from !== undefined && second >= from && (next === undefined || second <= next + READ_SECONDS_MAX)) return []
+  return [`${what} shows step ${step}, which was shown from second ${from} on, until ${next}`]
 }
 
 type State = { readonly isGone: boolean; readonly rating: string; readonly ord: bigint; readonly step: number }

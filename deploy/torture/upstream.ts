@@ -32,7 +32,7 @@ export async function startSteppingUpstream(facts: Facts): Promise<SteppingUpstr
     if (path !== '/' || isFrozen || now === second) return
     second = now
     const step = facts.lastStep() + 1
-    facts.add({ fact: 'shown', step })
+    facts.add({ fact: 'shown', step, second })
     show(step)
   }
   return {

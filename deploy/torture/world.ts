@@ -25,8 +25,9 @@ const BOARDS = [1, 2] as const
 const BOARD_PLAYERS = 16
 const LOBBIES_MAX = 4
 const PLAYERS = 20
-/** Of the players, those whose games spell the step. */
-export const DIGITS = 6
+const TAG = 'Tag '
+/** Above what is online on a title by chance: the rest of the number is the step. */
+const ONLINE_MAX = 500
 export const REGISTERED_FROM = 10_000
 export const LOBBY_MOST_FROM = 1000
 const TIME_MAX = 2_147_483_647
@@ -72,7 +73,7 @@ export function shownAt(seed: number, step: number): Shown {
       titleId,
       name: `Game ${title}`,
       subtitle: `Subtitle ${Math.floor(step / 7) % 5}`,
-      online: title === 0 ? step : wholeChance(500, seed, step, title, 1),
+      online: step * ONLINE_MAX + wholeChance(ONLINE_MAX, seed, step, title, 1),
       lobbies: { players: lobbies.reduce((sum, { players }) => sum + players, 0), sessions: lobbies.length },
       hasBoards: true
     }
@@ -95,10 +96,19 @@ export function lobbiesAt(seed: number, title: number, step: number): UpstreamGa
   }))
 }
 
+/** The step of the page that shows so many on a title. */
+export function stepOfOnline(online: number): number {
+  return Math.floor(online / ONLINE_MAX)
+}
+
+/** The step of the page that shows this gamertag. */
+export function stepOfTag(gamertag: string): number {
+  return Number(gamertag.slice(TAG.length))
+}
+
 export function playersAt(seed: number, step: number): UpstreamPlayer[] {
   return Array.from({ length: PLAYERS }, (_, player) => {
-    const names = { gamertag: `Tag ${player}`, username: `Player ${player}` }
-    if (player < DIGITS) return { ...names, game: `Game ${Math.floor(step / 10 ** player) % 10}` }
+    const names = { gamertag: `${TAG}${step}`, username: `Player ${player}` }
     const isOnline = chance(seed, player, Math.floor(step / 4), 6) < 0.6
     return isOnline ? { ...names, game: `Game ${wholeChance(4, seed, player, Math.floor(step / 6), 7)}` } : names
   })

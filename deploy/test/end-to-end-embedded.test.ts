@@ -117,7 +117,7 @@ test('a wrong start is one sentence and an exit code', async (t) => {
       1,
       /cannot be reached.*CLICKHOUSE_URL/
     ],
-    [{}, ['begin'], 2, /unknown command/],
+    [{}, ['begin'], 2, /has no command "begin"; there are start/],
     [{ DATA_DIR: `${directory}/none` }, ['status'], 1, /There is no service and no data/],
     [{}, ['import', 'title-count', `${directory}/none.csv`], 2, /There is no file/],
     [{}, ['api'], 2, /CLICKHOUSE_URL/]

@@ -3,7 +3,8 @@ import { ExchangeWatch } from '@gamenet/api'
 import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
-import { PASSES_LOCK } from '@gamenet/schemas'
+import { StepHeld } from '@gamenet/projector/rebuild'
+import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { announceExchange } from '../src/service/exchanges.js'
 import { sharedPasses } from '../src/service/passes.js'
@@ -129,6 +130,30 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
         )
     )
     await one.together((check) => check())
+    const pass = one.together(async (check) => {
+      await announceExchange(
+        chdb.control,
+        ['title'],
+        async () => undefined,
+        async () => undefined
+      )
+      await check()
+    })
+    await t.rejects(pass, /made again/, 'one that began and ended while the pass ran is seen as well')
+  })
+  await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
+    const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
+    t.teardown(() => postgres.close())
+    const fills = sharedPasses({ writes: async () => postgres, tables: chdb.control, lock: FILLS_LOCK })
+    let steps = 0
+    const step = async () => {
+      steps += 1
+    }
+    await t.rejects(fills.together(step), StepHeld)
+    t.equal(steps, 0)
+    await server.start()
+    await fills.together(step)
+    t.equal(steps, 1)
   })
 })
 

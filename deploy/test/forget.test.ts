@@ -78,6 +78,7 @@ test('a step of a rebuild that had read what is deleted meanwhile brings nothing
   await tables.projector.settled()
   await tables.projector.rebuilds.start('presence')
   await slow.begun
+  const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
   let waits = 0
   const stepsEnded = async () => {
     waits += 1
@@ -93,14 +94,36 @@ test('a step of a rebuild that had read what is deleted meanwhile brings nothing
       slow.goOn()
     }
     await ended
+    if (waits === 1) await orphan.begin()
   }
-  await forget({ ...needsOf(now), stepsEnded }, USER)
+  await forget({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
+  t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
   t.same(await tablesThatName(tables.clickhouse), [])
   slow.goOn()
   while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
   t.same(await tablesThatName(tables.clickhouse), [])
   t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
 })
+
+/** A statement that the engine goes on with by itself, and whether it had ended when rows were first deleted. */
+function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: string) {
+  let isEnded = false
+  let hadEnded: boolean | undefined
+  const begin = async () => {
+    await control.execute(`CREATE TABLE ${into} AS ${from}`)
+    const ended = rebuild.execute(`INSERT INTO ${into} SELECT * FROM ${from} WHERE NOT ignore(sleep(1))`).then(() => {
+      isEnded = true
+    })
+    ended.catch(() => undefined)
+    const running = `SELECT 1 AS one FROM system.processes AS p WHERE p.query_kind = 'Insert' AND position(p.query, '${into}') > 0`
+    while (!isEnded && (await control.rows(running)).length === 0) await new Promise(setImmediate)
+  }
+  const execute: typeof control.execute = async (sql, parameters) => {
+    if (sql.includes(' DELETE ')) hadEnded ??= isEnded
+    await control.execute(sql, parameters)
+  }
+  return { begin, seen: { ...control, execute }, hadEnded: () => hadEnded }
+}
 
 /** An INSERT … SELECT into a table that has read its rows when it has begun, and stores them when it is told to. */
 function slowInsert(table: string) {

@@ -222,8 +222,8 @@ async function refuses({ t, environment }: Commands): Promise<void> {
   for (const [args, code, sentence] of [
     [['start', 'title-cuont'], 2, /There is no projection "title-cuont"; there are .*title-count/],
     [['status', 'title-cuont'], 2, /There is no projection "title-cuont"; there are .*title-count/],
-    [['plan'], 2, /missing required argument/],
-    [['mend', 'title-count'], 2, /unknown command/],
+    [['plan'], 2, /needs <projection>/],
+    [['mend', 'title-count'], 2, /has no command "mend"/],
     [['start', 'title-count', '--until', future], 2, /future/],
     [['start', 'title-count', '--until', '99999999'], 2, /future/],
     [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],

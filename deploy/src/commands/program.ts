@@ -15,6 +15,7 @@ import { addScrape } from './scrape.js'
 import { addStart } from './start.js'
 import { addStatus } from './status.js'
 import type { Terminal } from './terminal.js'
+import { explainWrongUsage } from './wrong-usage.js'
 
 /**
  * The command line as a whole.
@@ -32,7 +33,6 @@ export async function runProgram(options: {
   const program = new Command('gamenet')
     .description('Statistics of an online game network: one service, and the commands to run it.')
     .showSuggestionAfterError()
-    .exitOverride()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
   for (const add of [
@@ -51,6 +51,7 @@ export async function runProgram(options: {
   ])
     add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)
+  explainWrongUsage(program)
   try {
     await program.parseAsync(args, { from: 'user' })
     return terminal.exitCode

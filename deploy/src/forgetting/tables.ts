@@ -13,6 +13,8 @@ const NAME_HASH = 'sipHash64Keyed'
 const LOOK_MS = 200
 /** A mutation rewrites every part that holds a row of the person. */
 const MUTATION_MS_MAX = 600_000
+/** The engine ends a statement that takes as long. */
+const INSERT_MS_MAX = 600_000
 /** How long parts that were replaced are waited for; a query may still read them. */
 const OLD_PARTS_MS_MAX = 60_000
 /** Each round finds what was stored meanwhile by steps that had read, before the rows were deleted, the tables behind them. */
@@ -102,6 +104,7 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
       if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
       await stepsEnded()
+      await insertsEnded(cleaning)
       const conditions = await conditionsByTable(cleaning, userKey)
       // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
       for (const { table } of conditions.filter((each) => !names.has(each.table))) {
@@ -117,6 +120,27 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
   } finally {
     for (const table of names) await unlessGone(tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`))
   }
+}
+
+/**
+ * Resolves when what the engine stores at this instant is stored. A statement goes on there when its process has been killed, or
+ * has lost the connection by which others could have waited for it.
+ */
+async function insertsEnded({ tables, signal }: Cleaning): Promise<void> {
+  const running = async () =>
+    (
+      await tables.rows(
+        `SELECT p.query_id AS id FROM system.processes AS p WHERE p.current_database = currentDatabase() AND p.query_kind = 'Insert'`
+      )
+    ).map(({ id }) => String(id))
+  const begun = new Set(await running())
+  let left = begun.size
+  await until(INSERT_MS_MAX, signal, async () => {
+    left = (await running()).filter((id) => begun.has(id)).length
+    return left === 0
+  })
+  if (left > 0)
+    throw new Error(`${left} statements still store rows that they may have read before; they are waited for again`)
 }
 
 /** Tables of a rebuild are dropped at any time, and the rows are gone with them. */

@@ -1,7 +1,8 @@
 import { newestExchange } from '@gamenet/api'
 import type { ClickHouse, Postgres, Queries } from '@gamenet/engines'
 import type { Passes } from '@gamenet/projector'
-import { type FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
+import { StepHeld } from '@gamenet/projector/rebuild'
+import { FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
 /** Passes take seconds, at most some tens of them. */
@@ -9,6 +10,12 @@ const ALONE_WITHIN_MS = 300_000
 /** Whoever waits longer for the lock lets those behind it run first, and waits again. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
+const HELD =
+  'PostgreSQL cannot be reached, without which whoever forgets somebody could not wait for this step of a rebuild; it goes on when it is back.'
+const EXCHANGED = 'Tables were exchanged while PostgreSQL could not be reached; the step is made again.'
+
+/** What goes on without PostgreSQL, and what waits until it is back: nobody asks for a rebuild to be fresh. */
+const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
  * Keeps the passes of several projectors from exchanges of tables, by a lock in PostgreSQL: a transaction holds it for as long as
@@ -21,14 +28,21 @@ export function sharedPasses(needs: {
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): Passes {
   const { writes, tables, lock } = needs
+  /** Nobody comes to be alone without PostgreSQL; who was there before, or comes while it is back, announces an exchange. */
+  const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
+    if (WAITS.has(lock)) throw new StepHeld(HELD)
+    const before = await endedExchange(tables)
+    return await pass(async () => {
+      if ((await endedExchange(tables)) !== before) throw new Error(EXCHANGED)
+    })
+  }
   return {
     together: async (pass) => {
       const locked = await underLock(writes, lock, 'shared', (transaction) =>
         // Where the connection is broken, somebody else may be alone by now.
         pass(async () => void (await transaction.query('SELECT 1')))
       )
-      // Without PostgreSQL nobody comes to be alone; whoever was there before has announced an exchange.
-      return locked === 'away' ? await pass(() => requireQuiet(tables)) : locked.result
+      return locked === 'away' ? await unlocked(pass) : locked.result
     },
     alone: async (work) => {
       const begun = performance.now()
@@ -81,10 +95,13 @@ async function underLock<Result>(
   return done
 }
 
-async function requireQuiet(tables: Pick<ClickHouse['control'], 'rows'>): Promise<void> {
+/** The number of the newest exchange, 0 where there was none; rejects while one is under way. */
+async function endedExchange(tables: Pick<ClickHouse['control'], 'rows'>): Promise<number> {
   const [row] = await tables.rows(newestExchange.sql)
-  if (row === undefined || newestExchange.row.parse(row).state === 'ended') return
-  throw new Error('tables are exchanged, and PostgreSQL cannot be reached: the step is made again')
+  if (row === undefined) return 0
+  const { id, state } = newestExchange.row.parse(row)
+  if (state === 'ended') return id
+  throw new Error(EXCHANGED)
 }
 
 function isLockTimeout(error: unknown): boolean {

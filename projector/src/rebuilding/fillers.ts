@@ -2,7 +2,7 @@ import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
-import type { RebuildState } from './rebuild.js'
+import { type RebuildState, StepHeld } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload, reloadedTopic } from './reload.js'
 import { roomFor } from './room.js'
@@ -80,12 +80,21 @@ export class Fillers {
     const { signal, logger } = this.#context
     const beat = setInterval(() => void this.#saySeen(record).catch(() => undefined), SEEN_MS)
     beat.unref()
+    let held = 0
     for (let attempt = 1; !signal.aborted; attempt += 1) {
       try {
         await this.#fillOnce(record)
         break
       } catch (error) {
         if (signal.aborted) break
+        if (error instanceof StepHeld) {
+          attempt -= 1
+          held += 1
+          if (held === 1) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild waits')
+          if (await this.#isEnded(record, 'filling', '').catch(() => false)) break
+          await pause(backoffMs(DEFAULT_BACKOFF, held), signal)
+          continue
+        }
         const isFull = error instanceof NoRoom
         if (isFull) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')

@@ -143,7 +143,7 @@ export type SwapReport = z.infer<typeof SwapReport>
 
 /** What cannot be done as things stand, with what can; nothing was changed. */
 export class RebuildRefused extends Error {
-  override readonly name = 'RebuildRefused'
+  override readonly name: string = 'RebuildRefused'
   /** True where the question itself is wrong, such as a name that there is not. */
   readonly isUsage: boolean
 
@@ -151,6 +151,11 @@ export class RebuildRefused extends Error {
     super(sentence)
     this.isUsage = isUsage
   }
+}
+
+/** A step does not run now, since nobody could tell whoever waits for steps that it does. It is to be tried again. */
+export class StepHeld extends RebuildRefused {
+  override readonly name = 'StepHeld'
 }
 
 /** All of them, by the projection's name. Reject with a {@link RebuildRefused} where it cannot be done. */

@@ -1,0 +1,72 @@
+import type { Command, CommanderError } from 'commander'
+import { UsageError } from '../config.js'
+
+/** Lets a command and all below it say of wrong usage what was found, what was expected and where it is explained. */
+export function explainWrongUsage(command: Command): void {
+  command.configureOutput({ outputError: () => undefined })
+  command.exitOverride((error) => {
+    // Help was asked for, or is all that there is to say.
+    if (error.exitCode === 0 || error.code === 'commander.help') throw error
+    throw new UsageError(`${sentenceOf(command, error)} \`${pathOf(command)} --help\` explains it.`)
+  })
+  for (const each of command.commands) explainWrongUsage(each)
+}
+
+function sentenceOf(command: Command, { code, message }: CommanderError): string {
+  const path = pathOf(command)
+  const [said = ''] = message.replace(/^error: /, '').split('\n')
+  const name = /'([^']*)'/.exec(said)?.[1] ?? ''
+  const alike = /\(Did you mean (.+)\?\)/.exec(message)?.[1]
+  const meant = alike === undefined ? '' : ` (did you mean ${alike}?)`
+  switch (code) {
+    case 'commander.unknownCommand':
+      return `${path} has no command ${JSON.stringify(command.args[0] ?? name)}${meant}; there are ${commandsOf(command)}.`
+    case 'commander.unknownOption':
+      return `${path} has no option ${name}${meant}; ${optionsOf(command)}.`
+    case 'commander.missingArgument':
+      return `${path} needs <${name}>, which was not given; expected: ${usageOf(command)}.`
+    case 'commander.excessArguments':
+      return `${path} takes ${countOf(command.registeredArguments.length)} and got ${command.args.length}: ${command.args.map((arg) => JSON.stringify(arg)).join(' ')}; expected: ${usageOf(command)}.`
+    case 'commander.optionMissingArgument':
+      return `${path}: the option ${name} needs a value, and none was given.`
+    case 'commander.invalidArgument':
+      return `${path}: ${choiceOf(said)}`
+    default:
+      return `${path}: ${said.replace(/\.?$/, '.')}`
+  }
+}
+
+/** Its name with those of the commands that it belongs to, as it is typed. */
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+}
+
+function usageOf(command: Command): string {
+  return `${pathOf(command)} ${command.usage()}`
+}
+
+function commandsOf(command: Command): string {
+  return command.commands.map((each) => each.name()).join(', ')
+}
+
+function optionsOf({ options }: Command): string {
+  if (options.length === 0)
+    return 'its commands have some, and settings are environment variables (docs/configuration.md)'
+  if (options.every(({ long }) => long === '--json')) {
+    return 'it takes --json alone, and settings are environment variables (docs/configuration.md)'
+  }
+  return `it takes ${options.map(({ flags }) => flags).join(', ')}`
+}
+
+function countOf(most: number): string {
+  if (most === 0) return 'no argument'
+  return most === 1 ? 'one argument' : `at most ${most} arguments`
+}
+
+/** Of a value out of a list, as commander says it. */
+function choiceOf(said: string): string {
+  const found = /value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/.exec(said)
+  if (found === null) return said
+  const [, value, argument, choices] = found
+  return `<${argument}> cannot be ${JSON.stringify(value)}; expected one of ${choices}.`
+}

@@ -1,0 +1,38 @@
+import { PassThrough } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { test } from 'tap'
+import { runProgram } from '../src/commands/program.js'
+
+test('wrong usage is told by what was found, what was expected, and where it is explained', async (t) => {
+  for (const [args, ...sentences] of [
+    ['begin', /^gamenet has no command "begin"; there are start, ingest/],
+    ['strt', /did you mean start\?/],
+    ['--bogus', /^gamenet has no option --bogus; its commands have some/],
+    ['start --port 80', /^gamenet start has no option --port; it takes --json alone, and settings are environment var/],
+    ['start 80', /^gamenet start takes no argument and got 1: "80"; expected: gamenet start \[options\]/],
+    ['rebuild mend title', /^gamenet rebuild has no command "mend"; there are plan, status/],
+    ['rebuild plan', /^gamenet rebuild plan needs <projection>, which was not given; expected: gamenet rebuild plan /],
+    ['rebuild plan a b', /^gamenet rebuild plan takes one argument and got 2: "a" "b"/],
+    ['rebuild swap a --accept', /has no option --accept.*it takes --json, --accept-differences/],
+    ['parked list --limit', /^gamenet parked list: the option --limit <messages> needs a value, and none was given/],
+    ['scrape weather', /^gamenet scrape: <source> cannot be "weather"; expected one of network, games, /],
+    ['import undo', /^gamenet import undo needs <importId>/]
+  ] as const) {
+    const { code, text } = await run(args.split(' '))
+    t.equal(code, 2, args)
+    for (const sentence of [...sentences, /^[^\n]*\. `gamenet[a-z ]* --help` explains it\.\n$/]) t.match(text, sentence)
+  }
+})
+
+test('help is no wrong usage, unless nothing was asked', async (t) => {
+  t.match(await run(['rebuild', '--help']), { code: 0, text: /Usage: gamenet rebuild/ })
+  t.match(await run(['rebuild']), { code: 2, text: /Usage: gamenet rebuild/ })
+  t.match(await run([]), { code: 2, text: /Usage: gamenet/ })
+})
+
+async function run(args: readonly string[]) {
+  const stream = new PassThrough({ encoding: 'utf8' })
+  const output = stream as unknown as WriteStream
+  const code = await runProgram({ args, environment: {}, output, errors: output })
+  return { code, text: String(stream.read() ?? '') }
+}

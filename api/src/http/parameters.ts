@@ -115,13 +115,15 @@ export function time() {
 
 /** What came, as an error sentence may show it: quoted, cut at 40 characters, control characters escaped. */
 export function shown(given: string): string {
-  const characters = [...given.slice(0, SHOWN_CHARACTERS_MAX * 2)]
-  const cut = characters.length > SHOWN_CHARACTERS_MAX || given.length > SHOWN_CHARACTERS_MAX * 2
-  const head = cut ? characters.slice(0, SHOWN_CHARACTERS_MAX) : characters
-  const escaped = head.map((character) =>
-    /[\p{C}\u2028\u2029]/u.test(character) ? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}` : character
-  )
-  return `"${escaped.join('')}"${cut ? ` (the first ${SHOWN_CHARACTERS_MAX} of ${given.length} characters)` : ''}`
+  const characters = [...given]
+  const cut = characters.length > SHOWN_CHARACTERS_MAX
+  const escaped = characters
+    .slice(0, SHOWN_CHARACTERS_MAX)
+    .map((character) =>
+      /[\p{C}\u2028\u2029]/u.test(character) ? `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}` : character
+    )
+  const rest = cut ? ` (the first ${SHOWN_CHARACTERS_MAX} of ${characters.length} characters)` : ''
+  return `"${escaped.join('')}"${rest}`
 }
 
 /**

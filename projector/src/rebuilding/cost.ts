@@ -12,7 +12,8 @@ const FOLD_SAMPLE_EVENTS = 50_000
 
 /**
  * Seconds that an event costs each projection, measured: a stretch in the middle of what is loaded is made into tables that are
- * dropped afterwards. Sources are read as they stand. Projections without events cost nothing.
+ * dropped afterwards. A statement reads what the sample made before it, as it will in the fill, where the table holds little more than
+ * what it asks for; a fold reads the tables that serve, by its keys. Projections without events cost nothing.
  */
 export async function measureCosts(
   making: Making,
@@ -20,29 +21,36 @@ export async function measureCosts(
   live: Checkpoints
 ): Promise<Record<string, number>> {
   const costs: Record<string, number> = {}
-  for (const projection of unit) {
-    const whole = wholeRange(projection, live)
-    const events = lengthOf(whole)
-    if (events === 0) continue
-    const names = new Map(tablesOf(projection).map((table) => [table, `${table}__sample`]))
-    await dropTables(making.tables, names.values())
-    await createTables(making.tables, names)
-    try {
-      // Written beside, read as they are: of a fold, inserts are told by the table's name.
-      const sampling = { ...making, tables: standingIn(making.tables, names, 'INTO') }
+  const made = new Map<string, string>()
+  const samples = unit.flatMap(tablesOf).map((table) => `${table}__sample`)
+  await dropTables(making.tables, samples)
+  try {
+    for (const projection of unit) {
+      const whole = wholeRange(projection, live)
+      const events = lengthOf(whole)
+      if (events === 0) continue
+      const names = new Map(tablesOf(projection).map((table) => [table, `${table}__sample`]))
+      await createTables(making.tables, names)
+      const isFold = projection.form === 'fold'
+      // Of a fold, inserts are told by the table's name.
+      const tables = isFold
+        ? standingIn(making.tables, names, 'INTO')
+        : standingIn(making.tables, new Map([...made, ...names]))
       const slices = Math.ceil(events / FOLD_SAMPLE_EVENTS)
-      const range = projection.form === 'fold' ? whole : middleOf(whole)
+      const range = isFold ? whole : middleOf(whole)
       const begun = performance.now()
-      await makeRows(sampling, projection, {
+      await makeRows({ ...making, tables }, projection, {
         range,
         isLate: false,
-        ...(projection.form === 'fold' ? { slice: { n: 0, of: slices } } : {})
+        ...(isFold ? { slice: { n: 0, of: slices } } : {})
       })
       const seconds = (performance.now() - begun) / 1000
-      costs[projection.name] = seconds / (projection.form === 'fold' ? events / slices : lengthOf(range))
-    } finally {
-      await dropTables(making.tables, names.values())
+      costs[projection.name] = seconds / (isFold ? events / slices : lengthOf(range))
+      // The boards of a fold's sample are others than those of the stretch.
+      if (!isFold) for (const [table, sample] of names) made.set(table, sample)
     }
+  } finally {
+    await dropTables(making.tables, samples)
   }
   return costs
 }

@@ -74,7 +74,10 @@ async function fillStretches(
   const name = projectionCheckpoint(projection.name)
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.tables)
-  let stepEvents = sizes.least
+  const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
+  // What is made of another table reads much of it at each step, so that few are best: the first one is as long as the sample tells.
+  const cost = projection.after === undefined ? undefined : record.costs[projection.name]
+  let stepEvents = within(STEP_MS / 1000 / (cost ?? Infinity))
   for (;;) {
     const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
     if (range.length === 0) return true
@@ -97,27 +100,50 @@ async function fillStretches(
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
     const events = lengthOf(range)
     onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
-    const fitting = Math.round((stepEvents * STEP_MS) / Math.max(ms, 1))
-    stepEvents = Math.min(sizes.most, Math.max(sizes.least, Math.min(stepEvents * 4, fitting)))
+    stepEvents = within(Math.min(stepEvents * 4, (stepEvents * STEP_MS) / Math.max(ms, 1)))
   }
 }
 
+/**
+ * Two slices are under way at once: while what is left of one is folded and stored, the next one is read already. One is noted as done
+ * when it and all before it are, so that a crash costs two.
+ */
 async function fillSlices({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
-  const of = record.slices[projection.name] ?? 1
   const checkpoints = await Checkpoints.read(making.tables)
   const name = slicesCheckpoint(projection.name)
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
-  for (let n = checkpoints.next(name, 0, 0); n < of && range.length > 0; n += 1) {
-    if (!(await goesOn())) return false
-    const begun = performance.now()
-    await makeRows(making, projection, { range, isLate: false, slice: { n, of } })
+  const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
+  let notedAt = performance.now()
+  const take = async (n: number, before: Promise<void>): Promise<void> => {
+    const made = makeRows(making, projection, { range, isLate: false, slice: { n, of } })
+    // Both have ended then, whatever becomes of one.
+    for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
     await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
-    const seconds = (performance.now() - begun) / 1000
+    const seconds = (performance.now() - notedAt) / 1000
+    notedAt = performance.now()
     const done = Math.round((total * (n + 1)) / of)
     onStep({ projection: projection.name, done, events: Math.round(total / of), seconds })
   }
+  let next = checkpoints.next(name, 0, 0)
+  let [before, last] = [Promise.resolve(), Promise.resolve()]
+  let isWell = true
+  const hasFailed = () => {
+    isWell = false
+  }
+  try {
+    for (; next < of; next += 1) {
+      await before.catch(() => undefined)
+      if (!isWell || !(await goesOn())) break
+      ;[before, last] = [last, take(next, last)]
+      last.catch(hasFailed)
+    }
+  } finally {
+    await last.catch(() => undefined)
+  }
+  await last
+  if (next < of) return false
   await advance(
     making,
     checkpoints,

@@ -1,0 +1,91 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
+import { test } from 'tap'
+import { Checkpoints } from '../src/checkpoint.js'
+import { foldBeside } from '../src/folding/folding.js'
+import { projections } from '../src/index.js'
+import { type Filling, fill, STEP_SIZES } from '../src/rebuilding/fill.js'
+import type { RebuildRecord } from '../src/rebuilding/rebuild-record.js'
+import { openTables } from './pipeline.js'
+
+const BOARDS = 23
+const EVENTS = BOARDS * 20
+const SLICES = 6
+const TABLES = ['leaderboard_history', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed', 'record_history']
+const unit = projections.filter(({ name }) => name === 'leaderboard-history' || name === 'leaderboard-entry')
+
+/** Boards of five entries, each with four states. */
+const EVENTS_SQL = `
+  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+    player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
+  SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
+    n.number % {boards: UInt64}, concat('p', toString(intDiv(n.number, {boards: UInt64}) % 5)) AS name, name, 1,
+    if(n.number < {boards: UInt64} * 5, 'new', 'updated'), toString(sipHash64(n.number) % 9), NULL, NULL,
+    sipHash64(n.number) % 999, 1, ''
+  FROM numbers({events: UInt64}) AS n`
+
+test('a fold that is filled slice by slice goes on behind the last one that was noted, and makes the same rows', async (t) => {
+  const engine = await openTables(t)
+  await engine.control.execute(EVENTS_SQL, { boards: BOARDS, events: EVENTS })
+  const rowsOf = async () => {
+    const hashes: string[] = []
+    for (const table of TABLES) {
+      const [row] = await engine.control.rows(
+        `SELECT count() AS rows, sum(cityHash64(tuple(r.*))) AS hash FROM ${table} AS r FINAL`
+      )
+      hashes.push(`${table} ${row?.rows} ${row?.hash}`)
+    }
+    return hashes
+  }
+  const empty = async () => {
+    for (const table of [...TABLES, 'rank_reached', 'checkpoint'])
+      await engine.control.execute(`TRUNCATE TABLE ${table}`)
+  }
+  const filling = (slices: number, more: Partial<Filling> = {}): Filling => ({
+    making: { tables: engine.rebuild, folding: foldBeside(), signal: new AbortController().signal },
+    unit,
+    record: {
+      target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
+      events: Object.fromEntries(unit.map(({ name }) => [name, EVENTS])),
+      slices: { 'leaderboard-entry': slices },
+      costs: {}
+    } as unknown as RebuildRecord,
+    sizes: STEP_SIZES,
+    goesOn: async () => true,
+    onStep: () => undefined,
+    ...more
+  })
+  const noted = async () => (await Checkpoints.read(engine.control)).next('slices:leaderboard-entry', 0, 0)
+
+  t.equal(await fill(filling(1)), true)
+  const whole = await rowsOf()
+  await empty()
+
+  const begun: unknown[] = []
+  const { making } = filling(SLICES)
+  const tables = {
+    rows: async (sql: string, parameters: Record<string, unknown> = {}) => {
+      if (parameters.slice !== undefined) begun.push(parameters.slice)
+      if (parameters.slice === 3) throw new Error('the tables are away')
+      return await engine.rebuild.rows(sql, parameters)
+    },
+    json: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.json(sql, parameters),
+    execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
+    insert: (table: string, columns: readonly string[], body: Uint8Array) => engine.rebuild.insert(table, columns, body)
+  }
+  await t.rejects(fill(filling(SLICES, { making: { ...making, tables } })), /tables are away/)
+  t.equal(await noted(), 3, 'those before the one that failed')
+  t.notOk(begun.includes(5), 'and no third one was begun beside two')
+
+  let steps = 0
+  const countStep = () => {
+    steps += 1
+  }
+  const isDone = await fill(filling(SLICES, { goesOn: async () => steps === 0, onStep: countStep }))
+  t.equal(isDone, false, 'told to stand still')
+  t.equal(await noted(), 3 + steps, 'what was under way is noted')
+
+  t.equal(await fill(filling(SLICES)), true)
+  t.same(await rowsOf(), whole)
+  const reached = await Checkpoints.read(engine.control)
+  t.equal(reached.next(projectionCheckpoint('leaderboard-entry'), 0, 0), EVENTS)
+})

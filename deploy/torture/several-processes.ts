@@ -29,7 +29,7 @@ const ASKED_MS_MAX = 250
 
 /** Roles in processes of their own, on real engines, all of which are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
-  const { directory, facts, auth, upstream } = surroundings
+  const { directory, facts, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'))
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
@@ -67,16 +67,21 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
   })
   try {
     await Promise.all(roles.map((each) => each.start()))
+    note('everything is up')
     await strikeAll(surroundings, [...roles, ...engines.actors])
     await Promise.all(roles.map((each) => each.isUp()))
+    note('everything is up again')
     await load.drain()
+    note('all that was asked for is acknowledged')
     upstream.freeze()
-    for (const ingest of ingests) await ingest.stop()
+    await Promise.all(ingests.map((ingest) => ingest.stop()))
     await freeLeases(engines)
     await ingests[0]?.start()
     await bringToAnEnd({ operatorUrl })
-    for (const each of [...projectors, ...apis, ...ingests.slice(0, 1)]) await each.stop()
+    note('everything is told')
+    await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
     await load.stop()
+    note('everything has stopped')
     return { differences: [...load.wrong, ...faults, ...(await comparedWhenStopped(engines, facts))], startsMs: [] }
   } finally {
     await load.stop()

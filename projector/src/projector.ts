@@ -154,7 +154,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     serving,
     runner,
     loader: { between: (work) => loader.between(work) },
-    loaderOf: (ownTables, topic, group) => loaderOf(options, ownTables, topic, group),
+    loaderOf: (...of) => loaderOf(options, ...of),
     // Of their own, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
     aroundExchange: options.aroundExchange,
@@ -198,13 +198,21 @@ export function createProjector(options: ProjectorOptions): Projector {
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
       await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
     },
-    stepsEnded: () => stepsEnded(runner, rebuilds),
+    stepsEnded: () => stepsEnded({ loader, runner, passes, rebuilds }),
     rebuilds
   }
 }
 
-async function stepsEnded(runner: ProjectionRunner, rebuilds: RebuildOperations): Promise<void> {
-  await Promise.all([runner.between(async () => undefined), rebuilds.stepsEnded()])
+async function stepsEnded(of: {
+  loader: Loader
+  runner: ProjectionRunner
+  passes: Passes
+  rebuilds: RebuildOperations
+}) {
+  const { loader, runner, passes, rebuilds } = of
+  // Stores and passes of other projectors hold the lock together.
+  await loader.between(() => runner.between(() => passes.alone(async () => undefined)))
+  await rebuilds.stepsEnded()
 }
 
 /** What of a projector tells its status. */
@@ -239,7 +247,13 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
 }
 
 /** A loader of one topic, beside the live one; what it loads is counted by nobody. */
-function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group: string): Loader {
+function loaderOf(
+  options: ProjectorOptions,
+  tables: Tables,
+  topic: Topic,
+  group: string,
+  passes: Pick<Passes, 'together'>
+): Loader {
   return createLoader({
     tables,
     topics: [topic],
@@ -250,7 +264,8 @@ function loaderOf(options: ProjectorOptions, tables: Tables, topic: Topic, group
       parked: async () => new Map()
     }),
     logger: options.logger,
-    onStored: () => {}
+    onStored: () => {},
+    passes
   })
 }
 

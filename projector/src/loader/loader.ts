@@ -9,7 +9,7 @@ import { OWN_PASSES, type Passes } from '../passes.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { PARKED_COLUMNS } from './row-builder.js'
-import type { SealKeys } from './seal-keys.js'
+import { KeptSealKeys, type SealKeys } from './seal-keys.js'
 
 /** A reading side that was started. */
 export type ReadingSide = {
@@ -31,9 +31,11 @@ export type LoaderOptions = {
   readonly logger: Logger
   /** Called after rows are stored and their checkpoint is too. */
   readonly onStored: () => void
-  /** How stores of several processes are kept from exchanges of event tables; given where there are several. */
-  readonly passes?: Passes
+  /** What each store runs in, for whoever must wait for those under way. */
+  readonly passes?: Pick<Passes, 'together'>
   readonly backoff?: Backoff
+  /** Milliseconds of a clock that is never put back, for tests. */
+  readonly now?: () => number
 }
 
 /** What stands still, and why. */
@@ -55,7 +57,12 @@ export type Loader = {
   between<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
+/** What came of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
+type Outcome = 'stored' | 'stopped' | 'outdated'
+
 const STOP_MS = 3000
+const OUTDATED =
+  'rows about people waited for long, and the key of somebody is gone, or cannot be asked for: they are not stored, and read again'
 /** Batches of so many rows mean a backlog, for so long after the last of them. */
 const BUSY_ROWS = 8192
 const BUSY_MS = 400
@@ -64,7 +71,8 @@ const BUSY_MS = 400
  * The storing side of the loader. Order per batch: rows → parked messages → checkpoint → credit (and the log's commit).
  * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
  * keyed by position, parked messages too. A store that fails is tried again for ever, slower and slower; meanwhile no
- * credit goes back, so reading waits.
+ * credit goes back, so reading waits. Where a seal key was thrown away while its rows waited, nothing more of that reading is
+ * stored, and another begins at the checkpoint.
  */
 export function createLoader(options: LoaderOptions): Loader {
   const storing = new Storing(options)
@@ -84,7 +92,7 @@ export function createLoader(options: LoaderOptions): Loader {
       () => 'the reading side of the loader ended by itself',
       (error: unknown) => `the reading side of the loader died: ${reasonOf(error)}`
     )
-    const stopped = session.stopped.then(() => 'stopped')
+    const stopped = session.stopped
     reading = null
     const reason = await Promise.race([ended, stopped])
     session.end(reason)
@@ -128,7 +136,8 @@ export function createLoader(options: LoaderOptions): Loader {
 
 /** One life of a reading side. */
 class Session {
-  readonly stopped: Promise<void>
+  /** Resolves with the reason when reading has ended because it was told to. */
+  readonly stopped: Promise<string>
   readonly #port: LoaderPort
   readonly #signal: AbortSignal
   readonly #asked = new Map<
@@ -138,6 +147,8 @@ class Session {
   #lastId = 0
   #endReason: string | undefined
   #stopped: () => void = () => {}
+  /** From the first batch on that must not be stored none is: their checkpoint would be behind it. */
+  #isOutdated = false
 
   constructor(
     port: LoaderPort,
@@ -149,7 +160,7 @@ class Session {
     this.#port = port
     this.#signal = signal
     this.stopped = new Promise((resolve) => {
-      this.#stopped = resolve
+      this.#stopped = () => resolve(this.#isOutdated ? OUTDATED : 'stopped')
     })
     port.on('message', (received) => {
       const message = received as FromReader
@@ -193,8 +204,11 @@ class Session {
   }
 
   async #store(storing: Storing, batch: RowBatch): Promise<void> {
-    const isStored = await storing.store(batch, this.#signal)
-    if (isStored) this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
+    const outcome = await storing.store(batch, this.#signal, () => this.#isOutdated)
+    if (outcome === 'outdated') {
+      this.#isOutdated = true
+      this.stop()
+    } else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
   }
 
   async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
@@ -217,12 +231,14 @@ class Storing {
   trouble: { topic: string; reason: string } | null = null
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, { table: string; columns: readonly string[] }>
+  readonly #sealKeys: KeptSealKeys
   #tail: Promise<unknown> = Promise.resolve()
   #waiting = 0
   #fullAt = Number.NEGATIVE_INFINITY
 
   constructor(options: LoaderOptions) {
     this.#options = options
+    this.#sealKeys = new KeptSealKeys((_topic, people) => options.sealKeys(people), options.now)
     this.#columns = new Map(eventTables.map((each) => [each.topic.name, each]))
   }
 
@@ -238,20 +254,20 @@ class Storing {
     await this.#tail
   }
 
-  /** True when stored; false when the loader was stopped before. */
-  async store(batch: RowBatch, signal: AbortSignal): Promise<boolean> {
+  async store(batch: RowBatch, signal: AbortSignal, isOutdated: () => boolean): Promise<Outcome> {
     const { passes = OWN_PASSES } = this.#options
     this.#waiting += 1
-    const isStored = await this.#inTurn(async () => {
+    const outcome = await this.#inTurn(async () => {
+      if (isOutdated()) return 'outdated'
       const stored = await this.#untilDone(batch.topic, signal, () =>
         passes.together((check) => this.#storeOnce(batch, check))
       )
-      return stored !== undefined
+      return stored ?? 'stopped'
     })
     this.#waiting -= 1
     if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
-    if (isStored) this.#options.onStored()
-    return isStored
+    if (outcome === 'stored') this.#options.onStored()
+    return outcome
   }
 
   /** The first offset that is not stored yet; undefined when the loader was stopped before it could be read. */
@@ -264,16 +280,19 @@ class Storing {
 
   /** Undefined when the loader was stopped before they could be had. */
   sealKeys(topic: string, people: readonly number[], signal: AbortSignal): Promise<SealKeys | undefined> {
-    return this.#untilDone(topic, signal, () => this.#options.sealKeys(people))
+    return this.#untilDone(topic, signal, () => this.#sealKeys.anew(topic, people))
   }
 
   async #storeOnce(
-    { topic, events, parked, passedOver, progress }: RowBatch,
+    { topic, events, parked, passedOver, people, progress }: RowBatch,
     check: () => Promise<void>
-  ): Promise<true> {
+  ): Promise<Exclude<Outcome, 'stopped'>> {
     const { tables, metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
+    // While they cannot be asked for, what is about nobody need not wait behind this.
+    const keys = await this.#sealKeys.of(topic, people).catch(() => undefined)
+    if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
     if (events.rows > 0) {
       const done = metrics.insertSeconds.startTimer()
       await tables.insert(target.table, target.columns, events.body)
@@ -290,7 +309,7 @@ class Storing {
     metrics.loadedEvents.inc({ topic }, events.rows)
     metrics.passedOverEvents.inc({ topic }, passedOver)
     if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
-    return true
+    return 'stored'
   }
 
   async #untilDone<Result>(

@@ -4,7 +4,7 @@ import { eventTablesOf } from '../event-tables.js'
 import type { LogReader } from '../log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'
 import { RowBuilder } from './row-builder.js'
-import { KeptSealKeys } from './seal-keys.js'
+import { KeptSealKeys, peopleOf } from './seal-keys.js'
 
 export type { FromReader }
 
@@ -159,7 +159,8 @@ class Outbox {
   async deliver(batch: LogBatch): Promise<void> {
     const builder = this.#builders.get(batch.topic)
     if (builder === undefined) throw new Error(`The log gave topic ${batch.topic}, which was not asked for.`)
-    const sealKeyOf = builder.isSealed ? await this.#sealKeys.of(batch.topic, batch.records) : undefined
+    const keys = builder.isSealed ? await this.#sealKeys.of(batch.topic, peopleOf(batch.records)) : undefined
+    const sealKeyOf = keys === undefined ? undefined : (person: number) => keys.get(person)
     clearTimeout(this.#timer)
     this.#isIdle = false
     for (const record of batch.records) {

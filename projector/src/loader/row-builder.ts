@@ -33,6 +33,7 @@ export class RowBuilder {
   #characters = 0
   #passedOver = 0
   #progress = new Map<number, Progress>()
+  readonly #people = new Set<number>()
   #since = 0
 
   constructor(table: EventTable) {
@@ -82,10 +83,12 @@ export class RowBuilder {
       events: this.#events.take(),
       parked: this.#parked.take(),
       passedOver: this.#passedOver,
+      people: [...this.#people],
       progress: [...this.#progress.values()]
     }
     this.#characters = 0
     this.#passedOver = 0
+    this.#people.clear()
     this.#progress = new Map()
     return batch
   }
@@ -93,7 +96,7 @@ export class RowBuilder {
   #eventLine(epoch: number, partition: number, record: LogRecord, sealKeyOf: SealKeyOf | undefined): string {
     const { topic } = this.#table
     try {
-      const decoded = decodeEvent(topic, record, sealKeyOf)
+      const decoded = decodeEvent(topic, record, sealKeyOf && ((person) => this.#noted(person, sealKeyOf(person))))
       if (!decoded.ok && decoded.isForgotten === true) {
         this.#passedOver += 1
         return ''
@@ -111,6 +114,11 @@ export class RowBuilder {
       // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.
       return this.#park(epoch, partition, record, reasonOf(error))
     }
+  }
+
+  #noted(person: number, key: Uint8Array | undefined): Uint8Array | undefined {
+    if (key !== undefined) this.#people.add(person)
+    return key
   }
 
   #park(epoch: number, partition: number, record: LogRecord, reason: string): string {

@@ -1,18 +1,19 @@
-import { type LogRecord, readSealedValue, type SealKeyOf } from '@gamenet/schemas'
+import { type LogRecord, readSealedValue } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 
 /** The seal keys of people by their numbers; those that were thrown away are missing. */
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
 /**
- * For so long after a key was asked for it may open what is read. Whoever throws a key away waits so long before looking
- * where the log ends: what is appended behind that is then never opened, so that rows deleted afterwards do not come back.
+ * For so long after a key was asked for it may open what is read, and what it opened may begin to be stored. Whoever throws a
+ * key away waits so long before looking where the log ends, and for the stores under way: nothing is stored behind that which
+ * the key opened, so that rows deleted afterwards do not come back.
  */
 export const SEAL_KEYS_KEPT_MS = 10_000
 /** About 200 bytes each. */
 const KEPT_MAX = 50_000
 
-/** The seal keys of the reading side: those of a batch are there before it is opened. */
+/** Seal keys that were asked for, each for its time. */
 export class KeptSealKeys {
   readonly #ask: (topic: string, people: readonly number[]) => Promise<SealKeys>
   readonly #now: () => number
@@ -31,25 +32,29 @@ export class KeptSealKeys {
     })
   }
 
-  /** The keys of all whom these records, just read, are about. */
-  async of(topic: string, records: readonly LogRecord[]): Promise<SealKeyOf> {
-    const keys = new Map<number, Uint8Array | undefined>()
+  /** The keys of these people, asked for unless they are kept. */
+  async of(topic: string, people: Iterable<number>): Promise<SealKeys> {
+    const keys = new Map<number, Uint8Array>()
     const unknown: number[] = []
-    for (const person of new Set(records.flatMap(({ value }) => readSealedValue(value)?.people ?? []))) {
+    for (const person of people) {
       const kept = this.#kept.get(person)
       if (kept === undefined) unknown.push(person)
-      else keys.set(person, kept.key)
+      else if (kept.key !== undefined) keys.set(person, kept.key)
     }
-    if (unknown.length > 0) {
-      // A key may be thrown away while it is on its way here, so its time begins before.
-      const start = this.#now()
-      const answered = await this.#ask(topic, unknown)
-      for (const person of unknown) {
-        const key = answered.get(person)
-        keys.set(person, key)
-        this.#kept.set(person, { key }, { start })
-      }
-    }
-    return (person) => keys.get(person)
+    return unknown.length === 0 ? keys : new Map([...keys, ...(await this.anew(topic, unknown))])
   }
+
+  /** The same, asked for. */
+  async anew(topic: string, people: readonly number[]): Promise<SealKeys> {
+    // A key may be thrown away while it is on its way here, so its time begins before.
+    const start = this.#now()
+    const keys = await this.#ask(topic, people)
+    for (const person of people) this.#kept.set(person, { key: keys.get(person) }, { start })
+    return keys
+  }
+}
+
+/** Whom records are about. */
+export function peopleOf(records: readonly LogRecord[]): Set<number> {
+  return new Set(records.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
 }

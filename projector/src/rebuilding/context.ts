@@ -25,8 +25,11 @@ export type RebuildContext = {
   readonly runner: Pick<ProjectionRunner, 'between' | 'tellAll' | 'wake'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'between'>
-  /** A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own. */
-  readonly loaderOf: (tables: Tables, topic: Topic, group: string) => Loader
+  /**
+   * A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own, and it
+   * stores in `passes`.
+   */
+  readonly loaderOf: (tables: Tables, topic: Topic, group: string, passes: Pick<Passes, 'together'>) => Loader
   readonly folding: Folding
   readonly aroundExchange: AroundExchange
   readonly passes: Passes

@@ -47,7 +47,7 @@ export async function reload(
     }, 0)
   let before = left(await Checkpoints.read(tables))
   if (before === 0) return true
-  const loader = context.loaderOf(tables, topic, `rebuild-${record.id}`)
+  const loader = context.loaderOf(tables, topic, `rebuild-${record.id}`, context.steps)
   loader.start()
   try {
     await keepWhatTheLogLost(context, record, topic, target, await extentsOf(loader, topic, signal))

@@ -10,7 +10,12 @@ export class Steps {
     this.#passes = passes
   }
 
-  async run<Result>(step: () => Promise<Result>): Promise<Result> {
+  run<Result>(step: () => Promise<Result>): Promise<Result> {
+    return this.together(step)
+  }
+
+  /** The same, for steps that look whether the lock still holds. */
+  async together<Result>(step: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     const running = this.#passes.together(step)
     this.#underWay.add(running)
     try {

@@ -1,0 +1,122 @@
+import { type PresenceSeen, presenceTopic } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { test } from 'tap'
+import type { Tables } from '../src/index.js'
+import { createLoader } from '../src/loader/loader.js'
+import { readBeside } from '../src/loader/read-beside.js'
+import { SEAL_KEYS_KEPT_MS } from '../src/loader/seal-keys.js'
+import { projectorMetrics } from '../src/metrics.js'
+import { MemoryLog } from './memory-log.js'
+import { sealKeys, sealOf } from './people.js'
+import { AT_ONCE, emptyTables, message, openTables, projectorOn, QUIET } from './pipeline.js'
+
+/* Rows are opened by a key, and stored later: what if it is thrown away in between? */
+
+const seen = (username: string, second: number): PresenceSeen => ({
+  username,
+  state: 'online',
+  game: 'Halo 2',
+  periodSeconds: 60,
+  observedAt: `2026-03-14T20:00:${10 + second}Z`
+})
+const logOf = (...usernames: string[]): MemoryLog => {
+  const log = new MemoryLog()
+  const sightings = usernames.map((username, second) => message(presenceTopic, seen(username, second)))
+  log.append('presence', sightings)
+  return log
+}
+const latch = () => {
+  let open = (): void => {}
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}
+
+const reading = (tables: Tables): Omit<Tables, 'insert'> => ({
+  rows: (...query) => tables.rows(...query),
+  json: (...query) => tables.json(...query),
+  execute: (...query) => tables.execute(...query)
+})
+
+test('somebody who is forgotten while rows wait to be stored', async (t) => {
+  const engine = await openTables(t)
+  const { control } = engine
+  t.beforeEach(() => emptyTables(control))
+
+  await t.test('has none stored, however long they waited, and all others have theirs', async (t) => {
+    const clock = { ms: 5 }
+    const [asked, stored] = [latch(), latch()]
+    let isAway = true
+    let gone: number | undefined
+    let isKeyed = true
+    const tables: Tables = {
+      ...reading(control),
+      insert: async (...rows) => {
+        if (!isAway) return await control.insert(...rows)
+        asked.open()
+        throw new Error('the tables are away')
+      }
+    }
+    const loader = createLoader({
+      tables,
+      topics: [presenceTopic],
+      startReading: readBeside(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE),
+      sealKeys: async (people) => {
+        if (isKeyed) return await sealKeys(people.filter((person) => person !== gone))
+        isKeyed = true
+        throw new Error('the keys are away')
+      },
+      metrics: projectorMetrics(new Registry(), {
+        standing: async () => ({ lag: new Map(), halts: [] }),
+        parked: async () => new Map()
+      }),
+      logger: QUIET,
+      onStored: stored.open,
+      backoff: AT_ONCE,
+      now: () => clock.ms
+    })
+    loader.start()
+    await asked.opened
+    gone = sealOf('Gone').id
+    clock.ms += SEAL_KEYS_KEPT_MS + 1
+    isAway = false
+    isKeyed = false
+    await stored.opened
+    await loader.stop()
+    const rows = await control.rows('SELECT e.username AS username, e.offset AS offset FROM event_presence AS e')
+    t.same(rows, [
+      { username: 'Ann', offset: '0' },
+      { username: 'Ann', offset: '2' }
+    ])
+    t.match(await control.rows('SELECT max(c.next) AS next FROM checkpoint AS c'), [{ next: '3' }])
+  })
+
+  await t.test('is not looked for before what a rebuild stores from the log is stored', async (t) => {
+    const [storing, goOn] = [latch(), latch()]
+    const done: string[] = []
+    const rebuild: Tables = {
+      ...reading(engine.rebuild),
+      insert: async (table, ...rows) => {
+        if (!table.startsWith('event_presence__')) return await engine.rebuild.insert(table, ...rows)
+        storing.open()
+        await goOn.opened
+        await engine.rebuild.insert(table, ...rows)
+        done.push('stored')
+      }
+    }
+    const { loader, projections } = engine
+    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'))
+    projector.start()
+    await projector.settled()
+    await projector.rebuilds.start('presence', { isFromLog: true })
+    await storing.opened
+    const ended = projector.stepsEnded().then(() => done.push('looked'))
+    // Longer than it takes when nothing is waited for.
+    await projector.settled()
+    goOn.open()
+    await ended
+    t.same(done, ['stored', 'looked'])
+    await projector.stop()
+  })
+})

@@ -128,9 +128,11 @@ export { USERNAME_LENGTH_MAX, Username } from './username.js'
 export {
   CHANGED_CHANNEL,
   FILLS_LOCK,
+  MIGRATION_LOCK,
   nameHashSql,
   PASSES_LOCK,
   PEOPLE_LOCK,
+  RELAY_LOCK,
   WRITE_NOUNS,
   WriteChange
 } from './write-side.js'

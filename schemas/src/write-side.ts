@@ -12,6 +12,11 @@ export const WRITE_NOUNS = ['profile', 'rating'] as const
 export const WriteChange = z.tuple([z.enum(WRITE_NOUNS), z.string()])
 export type WriteChange = z.infer<typeof WriteChange>
 
+// The numbers of PostgreSQL's advisory locks, all of them here: two that are equal are one lock.
+
+/** Held alone by who migrates PostgreSQL. */
+export const MIGRATION_LOCK = 7_203_114
+
 /**
  * Held, shared, while persons and users are made, and alone by who forgets one: else somebody could be made by a
  * statement that began before the forgetting ended, and would be known again.
@@ -22,6 +27,8 @@ export const PEOPLE_LOCK = 7_203_115
 export const PASSES_LOCK = 7_203_116
 /** Held together by steps of rebuilds, alone by whoever waits until those under way have ended. */
 export const FILLS_LOCK = 7_203_117
+/** Held alone by the relay of the outbox that works. */
+export const RELAY_LOCK = 7_203_118
 
 /**
  * The hash by which a forgotten name is known, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.

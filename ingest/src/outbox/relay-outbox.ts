@@ -1,4 +1,4 @@
-import { type Topic, topics } from '@gamenet/schemas'
+import { RELAY_LOCK, type Topic, topics } from '@gamenet/schemas'
 import type { Log } from '../log.js'
 import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
@@ -16,8 +16,6 @@ export const ROUND_ROWS_MAX = 500
  * A slower log is waited for outside of it, where another relay may publish the same rows, too.
  */
 const HELD_MS_MAX = 2000
-/** Held by the relay that works. */
-const RELAY_LOCK = 7_203_116
 const PROVENANCE = { source: '/write-side' }
 
 export type RelayNeeds = {

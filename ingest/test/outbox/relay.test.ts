@@ -1,5 +1,14 @@
 import type { Postgres } from '@gamenet/engines'
-import { decodeEvent, type LogMessage, nameHashSql, type ProfileChanged, profileTopic } from '@gamenet/schemas'
+import {
+  decodeEvent,
+  FILLS_LOCK,
+  type LogMessage,
+  nameHashSql,
+  PASSES_LOCK,
+  PEOPLE_LOCK,
+  type ProfileChanged,
+  profileTopic
+} from '@gamenet/schemas'
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
@@ -250,6 +259,25 @@ onEachWriteSide((name, open, options) => {
     t.same(await round, { relayed: 1, outcome: 'done' })
     t.match(await postgres.query('SELECT o.event FROM outbox AS o'), [{ event: { bio: 'edit 1' } }])
   })
+
+  // An embedded one has one process, which does one thing at a time.
+  if (name === 'PostgreSQL') {
+    test(`${name}: a relay works while projectors write, rebuilds fill and users are made`, options, async (t) => {
+      const { postgres } = open()
+      await emptied(open())
+      await edit(postgres, 'Ann', 'edit 0')
+      const log = memoryLog()
+      await open()
+        .another(t)
+        .transaction(async (transaction) => {
+          for (const lock of [PASSES_LOCK, FILLS_LOCK, PEOPLE_LOCK]) {
+            await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [lock])
+          }
+          const round = await relayOnce(needsOn(postgres, log.on(new Fate())), new Set())
+          t.same(round, { relayed: 1, outcome: 'done' })
+        })
+    })
+  }
 
   test(`${name}: rows that are no events stay, are told once, and hold up nothing`, options, async (t) => {
     const { postgres } = open()

@@ -1,11 +1,10 @@
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { MIGRATION_LOCK } from '@gamenet/schemas'
 import Postgrator from 'postgrator'
 import type { Postgres } from './postgres.js'
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
-/** Any number will do, as long as nothing else of the database locks it. */
-const LOCK = 7_203_114
 
 /** The database was made by a newer program. */
 export class NewerDatabase extends Error {}
@@ -18,7 +17,7 @@ export class NewerDatabase extends Error {}
  */
 export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS): Promise<string[]> =>
   postgres.transaction(async (transaction) => {
-    await transaction.query('SELECT pg_advisory_xact_lock($1)', [LOCK])
+    await transaction.query('SELECT pg_advisory_xact_lock($1)', [MIGRATION_LOCK])
     const postgrator = new Postgrator({
       driver: 'pg',
       migrationPattern: `${patternOf(fileURLToPath(directory))}*.sql`,

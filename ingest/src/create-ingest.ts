@@ -14,7 +14,7 @@ import { gamesSource } from './scrape/games.js'
 import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
 import { playersSource } from './scrape/players.js'
-import type { Source } from './scrape/reading.js'
+import { askedLog, type Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
 import { type Schedule, schedule } from './scrape/schedule.js'
@@ -182,7 +182,8 @@ export function createIngest(options: IngestOptions): Ingest {
 type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { readonly boards: BoardsSource }
 
 function createSources(options: IngestOptions, parsing: PageParsing): Sources {
-  const { tables, log, registry } = options
+  const { tables, registry } = options
+  const log = askedLog(options.log)
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
   const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
@@ -238,8 +239,8 @@ function checkPeriod(source: ScrapeSource, seconds: number): void {
 
 function report(logger: Logger, run: ScrapeRan, stopping: AbortSignal): void {
   if (run.outcome === 'succeeded') logger.info({ run }, `scraped ${run.source}`)
-  else if (stopping.aborted) logger.info({ run }, `scraped a part of ${run.source}: ${run.reason ?? ''}`)
-  else logger.warn({ run }, `scrape of ${run.source} ${run.outcome}: ${run.reason ?? ''}`)
+  else if (stopping.aborted) logger.info({ run }, `scraped a part of ${run.source}`)
+  else logger.warn({ run }, `scrape of ${run.source} ${run.outcome}`)
 }
 
 async function endedInTime(runs: readonly unknown[]): Promise<boolean> {

@@ -9,6 +9,8 @@ export type Making = {
   readonly tables: Tables
   readonly folding: Folding
   readonly signal: AbortSignal
+  /** Whether other processes may make rows of the same tables. */
+  readonly isShared?: boolean
   /** What runs each step, where somebody waits for steps; else they are just run. */
   readonly inStep?: <Result>(step: () => Promise<Result>) => Promise<Result>
 }

@@ -340,12 +340,12 @@ export class ProjectionRunner {
     { range, isLate }: { readonly range: Range; readonly isLate: boolean },
     cache: Map<string, Promise<Touched>>
   ): Promise<Step | undefined> {
-    const { tables, folding, metrics } = this.#options
+    const { tables, folding, metrics, isShared } = this.#options
     try {
       const touched = await this.#touched(projection, range, cache)
       if (touched.events > 0) {
         const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
-        await makeRows({ tables, folding, signal: this.#stop.signal }, projection, { range, isLate })
+        await makeRows({ tables, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
         done()
       }
       return { projection, range, touched }

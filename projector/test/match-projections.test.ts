@@ -1,5 +1,6 @@
-import { type MatchesListed, matchListTopic } from '@gamenet/schemas'
+import { loadCheckpoint, type MatchesListed, matchListTopic } from '@gamenet/schemas'
 import { test } from 'tap'
+import { Checkpoints } from '../src/checkpoint.js'
 import type { Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, runToHead } from './pipeline.js'
@@ -201,6 +202,39 @@ test('projections of matches', async (t) => {
         ]
       )
     }
+  })
+
+  await t.test('a projector that stood still before it stored leaves no match that others know better', async (t) => {
+    const log = new MemoryLog()
+    log.append('match-list', [list('20:00:00', 'ann')])
+    await runToHead(engine, log)
+    const isLoaded = async (next: number) =>
+      (await Checkpoints.read(control)).next(loadCheckpoint('match-list'), 0, 0) >= next
+    let isFirst = true
+    const frozen: Tables = {
+      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
+      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      insert: async (table, columns, body) => {
+        if (table === 'match_session' && isFirst) {
+          isFirst = false
+          log.append('match-list', [list('20:01:00', 'bob'), list('20:03:00')])
+          while (!(await isLoaded(4))) await new Promise(setImmediate)
+          await runToHead(engine, log)
+        }
+        await engine.projections.insert(table, columns, body)
+      }
+    }
+    log.append('match-list', [list('20:02:00', 'ann', 'bob')])
+    await runToHead({ loader: engine.loader, projections: frozen }, log, { isShared: true })
+    t.same(
+      (await control.rows(MATCHES)).map((row) => Object.values(row)),
+      [
+        ['ann', '20:00:00', '20:00:00', 1, 8, 1, 1],
+        ['bob', '20:01:00', '20:02:00', 1, 8, 2, 2],
+        ['ann', '20:02:00', '20:02:00', 1, 8, 1, 1]
+      ]
+    )
   })
 
   await t.test('what is right already is not written again', async (t) => {

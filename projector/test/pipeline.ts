@@ -87,7 +87,11 @@ export async function runToHead(
   {
     beside = async () => {},
     ...options
-  }: { topics?: readonly Topic[]; beside?: (tables: Tables, projector: Projector) => Promise<void> } = {}
+  }: {
+    topics?: readonly Topic[]
+    isShared?: boolean
+    beside?: (tables: Tables, projector: Projector) => Promise<void>
+  } = {}
 ): Promise<void> {
   const projector = projectorOn(tables, reader, options)
   projector.start()

@@ -480,13 +480,19 @@ async function refuse(t: Test, engine: ClickHouse) {
     await refused(rebuilds.resume('title-count'), /is filled and cannot be resumed/)
     await rebuilds.verify('title-count')
     await rebuilds.swap('title-count')
+    await refused(
+      rebuilds.swap('title-count'),
+      /Its last rebuild, 1, serves already: .*rollback title-count takes it back/
+    )
     await rebuilds.rollback('title-count')
-    await refused(rebuilds.rollback('title-count'), /Its last rebuild, 1, is rolled-back/)
+    const rolledBack = /1, was rolled back: the tables of before serve again.*rebuild start title-count makes new ones/
+    for (const work of ['swap', 'rollback', 'drop'] as const) await refused(rebuilds[work]('title-count'), rolledBack)
     await rebuilds.start('title-count', { until: '1' })
     await untilFilled(projector)
-    await rebuilds.verify('title-count')
+    t.match(await rebuilds.verify('title-count'), { isEqual: true, until: '1' })
     await refused(rebuilds.swap('title-count'), /ends at 1 and is for inspection only/)
     await rebuilds.cancel('title-count')
+    await refused(rebuilds.resume('title-count'), /Its last rebuild, 2, was cancelled, and its tables are dropped/)
   } finally {
     await projector.stop()
   }

@@ -2,6 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import type { ImportRun, RetractionProgress } from '../operator/operations.js'
 import { withOperations } from './reach.js'
+import { duration } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const PLAIN_PROGRESS_MS = 5000
@@ -45,30 +46,35 @@ function linesOf(runs: readonly ImportRun[]): string[] {
   ])
 }
 
+function progressLine({ phase, done, total, etaSeconds }: RetractionProgress): string {
+  const left = etaSeconds === null ? '' : `, ${duration(etaSeconds)} left`
+  return `${phase}: ${done} of ${total} events${left}`
+}
+
 /** A bar on a terminal, plain lines now and then elsewhere, nothing with --json. */
 function showProgress(terminal: Terminal, isSilent: boolean) {
   if (isSilent) return { update: () => {}, stop: () => {} }
   if (terminal.errors.isTTY) {
     const bar = new cliProgress.SingleBar(
       {
-        format: '{phase} {bar} {percentage} % | {value} of {total} events',
+        format: '{phase} {bar} {percentage} % | {value} of {total} events | {left} left',
         clearOnComplete: true,
         stream: terminal.errors
       },
       cliProgress.Presets.shades_classic
     )
-    bar.start(1, 0, { phase: 'waiting' })
-    const update = ({ phase, done, total }: RetractionProgress) => {
+    bar.start(1, 0, { phase: 'waiting', left: '?' })
+    const update = ({ phase, done, total, etaSeconds }: RetractionProgress) => {
       bar.setTotal(Math.max(1, total))
-      bar.update(done, { phase })
+      bar.update(done, { phase, left: etaSeconds === null ? '?' : duration(etaSeconds) })
     }
     return { update, stop: () => bar.stop() }
   }
   let saidAt = Date.now()
-  const update = ({ phase, done, total }: RetractionProgress) => {
+  const update = (progress: RetractionProgress) => {
     if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
     saidAt = Date.now()
-    terminal.errors.write(`${phase}: ${done} of ${total} events\n`)
+    terminal.errors.write(`${progressLine(progress)}\n`)
   }
   return { update, stop: () => {} }
 }

@@ -89,10 +89,16 @@ export function linesOfVerify(report: VerifyReport): string[] {
     ...report.differences.flatMap((difference) => ['', ...linesOfDifference(difference)]),
     ...(more > 0 ? ['', `and ${more} more`] : []),
     '',
-    report.isEqual
-      ? 'Old and new are equal.'
-      : 'Old and new differ; `swap` refuses, unless it is given --accept-differences. One that was started with --until is for inspection only.'
+    conclusionOf(report)
   ]
+}
+
+function conclusionOf({ isEqual, until }: VerifyReport): string {
+  if (isEqual)
+    return until === null ? 'Old and new are equal.' : `Old and new are equal: nothing since ${until} changed them.`
+  return until === null
+    ? 'Old and new differ; `swap` refuses, unless it is given --accept-differences.'
+    : `The new ones end at ${until}, the old ones go on: they are expected to differ in all that later events made or changed, and that is what is listed. They are for inspection only; nothing swaps them in.`
 }
 
 /** Only what differs, what either side says of it, and the events to look at. */

@@ -1,5 +1,6 @@
 import type { ScrapeSource } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
+import type { LogExtents } from '../log.js'
 import type { Publication } from '../publish.js'
 
 /** What one run of a source saw. */
@@ -46,6 +47,28 @@ const GAPS_NAMED_MAX = 20
 export function namedGaps(gaps: readonly string[]): string {
   const more = gaps.length - GAPS_NAMED_MAX
   return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
+}
+
+/** The log was asked where a topic ends, and has not said. */
+export class LogUnknown extends Error {
+  constructor(topic: string, cause: unknown) {
+    super(
+      `where ${topic} ends in the log is not known now: ${cause instanceof Error ? cause.message : String(cause)}`,
+      {
+        cause
+      }
+    )
+  }
+}
+
+/** The same log, whose silence can be told from a mistake of whoever asks it. */
+export function askedLog(log: LogExtents): LogExtents {
+  return {
+    extents: (topic) =>
+      log.extents(topic).catch((error: unknown) => {
+        throw new LogUnknown(topic, error)
+      })
+  }
 }
 
 /** The log did not take what a run published. */

@@ -4,7 +4,7 @@ import type { Log } from '../log.js'
 import type { People } from '../people/people.js'
 import { type Publication, publish } from '../publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
-import { LogRefused, namedGaps, type Source, STOPPING } from './reading.js'
+import { LogRefused, LogUnknown, namedGaps, type Source, STOPPING } from './reading.js'
 
 /** Where structured lines of the program's log go; pino and Fastify's logger are such. */
 export type Logger = {
@@ -94,6 +94,10 @@ function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown
   if (error instanceof Refusal) {
     logger.warn({ err: error, source }, 'an engine cannot be asked')
     return `what was scraped before cannot be looked up: ${error.message}`
+  }
+  if (error instanceof LogUnknown) {
+    logger.warn({ err: error.cause, source }, 'the log does not say where it ends')
+    return `what was published before cannot be looked up: ${error.message}`
   }
   logger.error({ err: error, source }, 'a source threw: this is a defect')
   return `the scraper itself failed: ${error instanceof Error ? error.message : String(error)}`

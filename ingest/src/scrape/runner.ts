@@ -91,7 +91,7 @@ function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
   const [first] = runs
   if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')
   const outcomes = new Set(runs.map(({ outcome }) => outcome))
-  const reasons = runs.flatMap(({ reason }) => reason ?? [])
+  const reasons = [...new Set(runs.flatMap(({ reason }) => reason ?? []))]
   const ends = runs.map((run) => Date.parse(run.observedAt) + run.durationMs)
   const beganAtMs = Date.parse(first.observedAt)
   return scrapeRanOf({

@@ -2,8 +2,10 @@ import { test } from 'tap'
 import { partRunner } from '../../src/scrape/runner.js'
 import { scrapeRanOf } from '../../src/sources/scrape.js'
 
-const ran = (published: number) =>
-  scrapeRanOf({ source: 'boards', beganAtMs: 0, durationMs: 1, outcome: 'succeeded', published, reason: undefined })
+const ran = (published: number, reason?: string) => {
+  const outcome = reason === undefined ? 'succeeded' : 'partial'
+  return scrapeRanOf({ source: 'boards', beganAtMs: 0, durationMs: 1, outcome, published, reason })
+}
 
 test('who asks for everything waits for one part of what is due, however much is', async (t) => {
   const parts = [ran(7), ran(8)]
@@ -23,4 +25,11 @@ test('who asks for everything waits for one part of what is due, however much is
   t.match(await runner.runAsked(), { published: 15, outcome: 'succeeded' })
   await due
   t.equal(runner.running(), false)
+})
+
+test('what went wrong in several parts alike is told once', async (t) => {
+  const parts = [ran(7, 'board 3: no table'), ran(8, 'board 3: no table'), ran(9, 'board 4: no table')]
+  const everything = () => async () => parts.shift()
+  const runner = partRunner({ runDue: async () => undefined, everything, isStopping: () => false })
+  t.match(await runner.runAsked(), { outcome: 'partial', reason: 'board 3: no table; board 4: no table' })
 })

@@ -194,6 +194,20 @@ test('a log that refuses fails the run, and the next one publishes everything', 
   t.match(await registry.metrics(), /gamenet_published_events_total\{topic="title-count"\} 1/)
 })
 
+test('a log that does not say where it ends fails the run that must know, and is no defect', async (t) => {
+  const lines: string[] = []
+  const tell = (details: object, message: string) => lines.push(`${message} ${JSON.stringify(details)}`)
+  const away = '7 messages wait in the spool'
+  const { ingest } = await given(t, (_, response) => sendHtml(response, ''), {
+    log: { append: async () => undefined, extents: async () => Promise.reject(new Error(away)) },
+    logger: { info() {}, warn: tell, error: tell }
+  })
+  const reason = `what was published before cannot be looked up: where title ends in the log is not known now: ${away}`
+  t.match(await ingest.runNow('boards'), [{ outcome: 'failed', reason }])
+  t.equal(lines.filter((line) => line.includes('defect')).length, 0)
+  t.equal(lines.find((line) => line.startsWith('scrape of'))?.split(away).length, 2, 'a line tells its reason once')
+})
+
 test('a run that is asked for while one is under way joins it', async (t) => {
   const { ingest, server } = await given(t, (_, response) => {
     setTimeout(() => sendHtml(response, homePage([{ id: '4d530064' }])), 20)

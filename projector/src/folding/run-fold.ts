@@ -23,29 +23,40 @@ const AGAIN_MAX = 5
 const WEIGHED_KEYS_MAX = 10_000
 
 /**
+ * The table that folds read which go on from what they have stored and write no row that is right already, by the fold: a process
+ * that was overtaken between reading and storing has stored what the other one could not see.
+ */
+const STANDS_ON: Readonly<Record<string, string>> = { 'match-session': 'match_list' }
+/** Where a row begins of what such a fold stores. */
+const BEGINS_AT = 'first_seen'
+
+/**
  * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is folded, the next
  * one is read and the rows of the one before are stored: chunks share no key. A crash in between leaves some keys' rows written and
  * others' not; the step is then repeated whole, and makes the same rows again.
  */
 export async function runFold(
-  { tables, folding, signal }: Making,
+  { tables, folding, signal, isShared = false }: Making,
   projection: FoldProjection,
   made: Made
 ): Promise<void> {
   const { isLate } = made
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
   const readsApart = { ...reads, ...projection.readsApart }
+  const standsOn = isShared ? STANDS_ON[projection.fold ?? projection.name] : undefined
   const chunks = chunksOf(await touchedKeys(tables, projection, made))
   let answers: ChunkAnswers | undefined
   let rows: ChunkRows | undefined
+  const stoodAt: string[] = []
   // Two rounds longer than there are chunks: the last one is folded, then stored.
   for (let n = 0; n < chunks.length + 2; n += 1) {
     signal.throwIfAborted()
-    const [next, current] = [chunks[n], chunks[n - 1]]
+    const [next, current, last] = [chunks[n], chunks[n - 1], chunks[n - 2]]
+    if (next !== undefined) stoodAt[n] = await standing(next)
     const [nextRead, folded, stored] = await Promise.allSettled([
       next === undefined ? undefined : read(next, next[0]?.isApart === true ? readsApart : reads),
       current === undefined || answers === undefined ? undefined : rowsOf(current, answers),
-      rows === undefined ? undefined : store(rows)
+      rows === undefined || last === undefined ? undefined : storeStanding(last, rows, stoodAt[n - 2] ?? '')
     ])
     // All are waited for, or what fails second would be nobody's.
     answers = fulfilled(nextRead)
@@ -71,9 +82,34 @@ export async function runFold(
       if (lines !== 'again') return lines
       found = await read(chunk, readsApart)
     }
-    throw new Error(
-      `Another process wrote to what ${projection.name} reads each of the ${AGAIN_MAX + 1} times it was read; the step is made again.`
+    throw new Error(overtaken(projection))
+  }
+  /** Tells whether something came that another process may have made rows of. */
+  async function standing(chunk: readonly TouchedKey[]): Promise<string> {
+    if (standsOn === undefined) return ''
+    const columns = Object.keys(projection.key).map((column) => `s.${column}`)
+    const { sql, parameters } = bound(
+      projection,
+      `SELECT count() AS rows, max(s.position) AS newest FROM ${standsOn} AS s WHERE (${columns.join(', ')}) IN {keys}`,
+      chunk
     )
+    return JSON.stringify(await tables.rows(sql, parameters))
+  }
+  /** Stores rows, and what is to be put right of them since another process went ahead after they were read. */
+  async function storeStanding(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
+    await store(lines)
+    let before = stood
+    let stored = lines
+    let reread = chunk
+    for (let again = 0; Object.keys(stored).length > 0; again += 1) {
+      const now = await standing(chunk)
+      if (now === before) return
+      if (again > AGAIN_MAX) throw new Error(overtaken(projection))
+      before = now
+      reread = reachingBackTo(projection, reread, stored)
+      stored = await rowsOf(reread, await read(reread, readsApart))
+      await store(stored)
+    }
   }
   async function store(lines: ChunkRows): Promise<void> {
     for (const [table, columns] of Object.entries(projection.into)) {
@@ -81,6 +117,33 @@ export async function runFold(
       if (body !== undefined) await tables.insert(table, columns, body)
     }
   }
+}
+
+/** The same keys, each since the earliest instant that the rows of it begin at, which may have replaced others' there. */
+function reachingBackTo(
+  { into, key }: FoldProjection,
+  chunk: readonly TouchedKey[],
+  stored: ChunkRows
+): readonly TouchedKey[] {
+  const since = new Map<string, number>()
+  for (const [table, columns] of Object.entries(into)) {
+    const at = columns.indexOf(BEGINS_AT)
+    const lines = Buffer.from(stored[table]?.body ?? []).toString()
+    for (const line of at < 0 ? [] : lines.split('\n').filter((each) => each !== '')) {
+      const row = JSON.parse(line) as (string | number)[]
+      const values = JSON.stringify(Object.keys(key).map((column) => row[columns.indexOf(column)]))
+      const ms = Date.parse(`${String(row[at]).replace(' ', 'T')}Z`)
+      since.set(values, Math.min(ms, since.get(values) ?? ms))
+    }
+  }
+  return chunk.map((each) => ({
+    ...each,
+    sinceMs: Math.min(each.sinceMs, since.get(JSON.stringify(each.values)) ?? each.sinceMs)
+  }))
+}
+
+function overtaken({ name }: FoldProjection): string {
+  return `Another process wrote to what ${name} reads each of the ${AGAIN_MAX + 1} times it was read; the step is made again.`
 }
 
 function fulfilled<Value>(result: PromiseSettledResult<Value>): Value {

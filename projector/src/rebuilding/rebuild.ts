@@ -114,6 +114,8 @@ export type Difference = z.infer<typeof Difference>
 
 export const VerifyReport = z.object({
   id: z.int(),
+  /** Where the fresh tables end, an instant or an offset, whereas the live ones go on; null when both are at one place. */
+  until: z.string().nullable(),
   isEqual: z.boolean(),
   tables: z.array(
     z.object({

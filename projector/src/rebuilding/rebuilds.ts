@@ -57,6 +57,26 @@ const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
   return performance.now() - begun
 }
 
+/** What became of the last rebuild of a projection, and what can be done now. */
+function afterwards(last: RebuildRecord | undefined, name: string): string {
+  const anew = `gamenet rebuild start ${name} makes new ones.`
+  if (last === undefined) return `It was never rebuilt: gamenet rebuild start ${name} begins it.`
+  const its = `Its last rebuild, ${last.id},`
+  const why = last.reason === null ? '' : ` (${last.reason})`
+  switch (last.state) {
+    case 'rolled-back':
+      return `${its} was rolled back: the tables of before serve again, and its own are dropped. ${anew}`
+    case 'cancelled':
+      return `${its} was cancelled${why}, and its tables are dropped. ${anew}`
+    case 'dropped':
+      return `${its} was swapped in, and the tables of before are dropped${why}. ${anew}`
+    case 'swapped':
+      return `${its} serves already: gamenet rebuild rollback ${name} takes it back, gamenet rebuild drop ${name} frees the disk of the tables of before.`
+    default:
+      return `${its} is ${last.state}${why}: gamenet rebuild status ${name} tells how far it is.`
+  }
+}
+
 /** Of these nothing is to be left but the record. */
 function isOver({ state }: RebuildRecord): boolean {
   return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
@@ -220,7 +240,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
         const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
         const verifiedAt = new Date().toISOString()
         await this.#store(record, { verification: { verifiedAt, isEqual, differences } })
-        return { id: record.id, isEqual, ...report }
+        return { id: record.id, until: record.until, isEqual, ...report }
       } finally {
         await dropTables(tables, copies.values())
       }
@@ -434,8 +454,8 @@ export class RebuildOperations implements Rebuilds, Retractions {
     const record = records.find((each) => each.projection === name && UNDER_WAY.has(each.state))
     if (record !== undefined) return record
     const other = records.find((each) => UNDER_WAY.has(each.state) && each.unit.includes(name))
-    const hint =
-      other === undefined ? `Run: gamenet rebuild start ${name}.` : `It is part of the one of ${other.projection}.`
+    const last = records.find((each) => each.projection === name)
+    const hint = other === undefined ? afterwards(last, name) : `It is part of the one of ${other.projection}.`
     throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
   }
 
@@ -447,8 +467,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
     const record = records.find(({ state }) => state === 'swapped')
     if (record !== undefined) return record
     const last = records[0]
-    const why = last === undefined ? 'It was never rebuilt' : `Its last rebuild, ${last.id}, is ${last.state}`
-    throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${why}.`)
+    throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
   }
 
   #require(record: RebuildRecord, states: readonly RebuildState[], what: string): void {

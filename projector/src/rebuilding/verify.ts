@@ -38,7 +38,7 @@ export async function compareTables(
   tables: Tables,
   compared: readonly Compared[],
   { live, fresh, signal }: { readonly live: TableNames; readonly fresh: TableNames; readonly signal: AbortSignal }
-): Promise<Omit<VerifyReport, 'id' | 'isEqual'>> {
+): Promise<Omit<VerifyReport, 'id' | 'until' | 'isEqual'>> {
   const reports: VerifyReport['tables'] = []
   const differences: Difference[] = []
   const samples: VerifyReport['samples'] = []

@@ -198,21 +198,14 @@ export function createProjector(options: ProjectorOptions): Projector {
       const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
       await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
     },
-    stepsEnded: () => stepsEnded({ loader, runner, passes, rebuilds }),
+    stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     rebuilds
   }
 }
 
-async function stepsEnded(of: {
-  loader: Loader
-  runner: ProjectionRunner
-  passes: Passes
-  rebuilds: RebuildOperations
-}) {
-  const { loader, runner, passes, rebuilds } = of
-  // Stores and passes of other projectors hold the lock together.
-  await loader.between(() => runner.between(() => passes.alone(async () => undefined)))
-  await rebuilds.stepsEnded()
+async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
+  await of.loader.between(() => of.runner.between(async () => undefined))
+  await of.rebuilds.stepsEnded()
 }
 
 /** What of a projector tells its status. */

@@ -1,7 +1,7 @@
 import { type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import type { Tables } from '../src/index.js'
+import type { Passes, Tables } from '../src/index.js'
 import { createLoader } from '../src/loader/loader.js'
 import { readBeside } from '../src/loader/read-beside.js'
 import { SEAL_KEYS_KEPT_MS } from '../src/loader/seal-keys.js'
@@ -106,7 +106,16 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
       }
     }
     const { loader, projections } = engine
-    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'))
+    let isAlone = false
+    const alone = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+      if (isAlone) throw new Error('who is alone would wait for itself')
+      isAlone = true
+      return await work().finally(() => {
+        isAlone = false
+      })
+    }
+    const passes: Passes = { together: (pass) => pass(async () => undefined), alone }
+    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passes })
     projector.start()
     await projector.settled()
     await projector.rebuilds.start('presence', { isFromLog: true })

@@ -4,6 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { freePort } from '@gamenet/engines/testing'
+import type { Operations } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import type { Running } from '../test/service/gamenet.js'
 import { differences } from './compare.js'
@@ -79,12 +80,18 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
   const operations = operatorClient(operatorUrl)
   // While anything waits for the log, boards cannot be compared with what is known of them.
   while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
+  // Nor while the tables are behind: each run would wait for them, and give up.
+  await untilSettled(operations)
   for (let run = 1; ; run += 1) {
     const runs = await operations.scrape('all')
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
     if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
   }
   await untilRelayRests(operatorUrl)
+  await untilSettled(operations)
+}
+
+async function untilSettled(operations: Pick<Operations, 'settled'>): Promise<void> {
   const { settled, behind } = await operations.settled(SETTLED_MS)
   if (!settled) throw new Error(`Not all can be read within ${SETTLED_MS} ms: ${behind.join('; ')}`)
 }

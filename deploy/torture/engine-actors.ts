@@ -29,9 +29,12 @@ export async function startRealEngines(directory: string): Promise<RealEngines> 
   mkdirSync(directory, { recursive: true })
   const tables = join(directory, 'tables')
   const port = await freePort()
-  const kafka = await startKafkaBroker({ directory: join(directory, 'kafka') })
-  const postgres = await startPostgres(programs, { directory: join(directory, 'postgres') })
-  let front = await startClickHouseFront({ path: tables, port })
+  const [kafka, postgres, firstFront] = await Promise.all([
+    startKafkaBroker({ directory: join(directory, 'kafka') }),
+    startPostgres(programs, { directory: join(directory, 'postgres') }),
+    startClickHouseFront({ path: tables, port })
+  ])
+  let front = firstFront
   const startFront = async (): Promise<void> => {
     front = await startClickHouseFront({ path: tables, port })
   }

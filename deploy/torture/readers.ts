@@ -26,6 +26,8 @@ const PATHS: readonly string[] = [
 /** Askers of processes, and how many answers and refusals for a while they had. */
 export function readersOf(facts: Facts, say: (sentence: string) => void) {
   const counts = { answers: 0, refusals: 0 }
+  /** Boards of which a process has shown entries: from then on it shows some. */
+  const shownBy = new Set<string>()
   const ask = async (url: string): Promise<unknown> => {
     const answer = await fetch(url, { signal: AbortSignal.timeout(ASKED_MS_MAX) })
     const text = await answer.text()
@@ -49,6 +51,10 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
         const body = await ask(`${url}/api/game/${titleId}/leaderboards/${leaderboardId}`)
         if (body === undefined) return false
         const entries = Board.parse(body).entries
+        const board = `${url} ${titleId} ${leaderboardId}`
+        // A game's list tells of a board before its page is read.
+        if (entries.length === 0 && !shownBy.has(board)) return true
+        shownBy.add(board)
         const version = versionOfScore(leaderboardId, entries[0]?.rating ?? '')
         const shown = boardAt(facts.seed, titleId, leaderboardId, version).entries
         const [found, wanted] = [

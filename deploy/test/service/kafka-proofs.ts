@@ -43,7 +43,7 @@ export async function provesGap(t: Test, kafka: KafkaBroker, environment: Enviro
     encodeEvent(networkCountTopic, { observedAt: instantOf(T0 + n * HOUR_MS), online: 31 + n }, { source: '/test' })
   )
   await log.append(topic, counts)
-  const events = await readAll(log, topic)
+  const events = await readAll(log, [topic])
   const last = events.at(-1)
   const lost = events.filter(({ partition, value }) => partition === last?.partition && /"online":3[12]/.test(value))
   if (last === undefined || lost.length !== 2) throw new Error('three counts of one partition were to stand in the log')
@@ -105,14 +105,13 @@ export async function provesTwoIngests(
     settled: { settled: true }
   })
   t.equal((await changes()).length, before.length + 1, 'the one change of the board')
-  for (const topic of ['network-count', 'title-count', 'title', 'match-list', 'presence', 'leaderboard-entry']) {
-    const valueById = new Map<string, string>()
-    for (const { id, value } of await readAll(log, topic)) {
-      const known = valueById.get(id) ?? value
-      if (topic === 'leaderboard-entry' && valueById.has(id)) t.fail(`${id} was published twice`)
-      if (known !== value) t.fail(`${id} is published with ${known} and with ${value}`)
-      valueById.set(id, value)
-    }
+  const valueById = new Map<string, string>()
+  const topics = ['network-count', 'title-count', 'title', 'match-list', 'presence', 'leaderboard-entry']
+  for (const { topic, id, value } of await readAll(log, topics)) {
+    const known = valueById.get(id) ?? value
+    if (topic === 'leaderboard-entry' && valueById.has(id)) t.fail(`${id} was published twice`)
+    if (known !== value) t.fail(`${id} is published with ${known} and with ${value}`)
+    valueById.set(id, value)
   }
 }
 
@@ -197,6 +196,7 @@ async function spoil(t: Test, url: string): Promise<void> {
 }
 
 type Event = {
+  readonly topic: string
   readonly partition: number
   readonly offset: number
   /** Its source and id, which together name an event: two pages of one second may tell of one title. */
@@ -204,19 +204,19 @@ type Event = {
   readonly value: string
 }
 
-/** All that a topic holds now, partition by partition in order. */
-async function readAll(log: OpenLog, topic: string): Promise<Event[]> {
-  const extents = await log.extents(topic)
+/** All that topics hold now, partition by partition in order. One reading, since each joins its group first. */
+async function readAll(log: OpenLog, topics: readonly string[]): Promise<Event[]> {
+  const extents = (await Promise.all(topics.map((topic) => log.extents(topic)))).flat()
   const wanted = extents.reduce((sum, { first, next }) => sum + next - first, 0)
   const events: Event[] = []
   const enough = new AbortController()
   if (wanted === 0) return events
   await log.consume({
-    topics: [topic],
+    topics,
     startAt: async () => 0,
-    deliver: async ({ partition, records }) => {
+    deliver: async ({ topic, partition, records }) => {
       for (const { offset, headers, value } of records)
-        events.push({ partition, offset, id: `${headers.ce_source} ${headers.ce_id}`, value: String(value) })
+        events.push({ topic, partition, offset, id: `${headers.ce_source} ${headers.ce_id}`, value: String(value) })
       if (events.length >= wanted) enough.abort()
     },
     signal: enough.signal

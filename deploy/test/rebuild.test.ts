@@ -250,6 +250,7 @@ async function outlivesItsCommand({ t, environment }: Commands): Promise<void> {
   await ended
   const filled = await untilFilled(t, environment, 'leaderboard-history')
   await refused(t, environment, ['start', 'leaderboard-history'], 1, /Rebuild \d+ of leaderboard-history is filled/)
+  t.match(await told(t, environment, z.array(RebuildStatus), ['status', 'player-entry']), [{ id: filled.id }])
   await refused(t, environment, ['start', 'player-entry'], 1, /Rebuild \d+ of leaderboard-history is filled/)
   const status = Status.parse(JSON.parse((await gamenet(environment, ['status', '--json'])).stdout))
   t.match(

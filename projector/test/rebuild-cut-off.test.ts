@@ -1,7 +1,7 @@
 import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import type { Projector, Tables } from '../src/index.js'
+import { type Projector, projections, type Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
@@ -22,6 +22,13 @@ test('a rebuild that something comes between', async (t) => {
     cancelAtTheEnd(t, engine, await begin())
   )
   await t.test('is filled on when the tables were away for a moment', async (t) => fillOn(t, engine, await begin()))
+  await t.test(
+    'fails with the reason of a statement that stays wrong, leaves what serves alone, and goes on when resumed',
+    async (t) => failsInAStep(t, engine, await begin())
+  )
+  await t.test('holds only what was before the instant that it is to end at, of every topic', async (t) =>
+    endsAtAnInstant(t, engine, await begin())
+  )
   await t.test('leaves no tables, once somebody starts again', async (t) => leaveNothing(t, engine, await begin()))
 })
 
@@ -110,6 +117,53 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
   await projector.stop()
 }
 
+async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
+  let isWrong = true
+  const rebuild: Tables = {
+    ...methodsOf(engine.rebuild),
+    execute: async (sql, parameters) => {
+      // The first of three projections is filled by then.
+      if (isWrong && /^\s*INSERT INTO title_count_hour__1\b/.test(sql))
+        throw new Error('Code: 43. The types do not fit')
+      await engine.rebuild.execute(sql, parameters)
+    }
+  }
+  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count')
+  await t.rejects(untilState(engine, 'filled'), /failed: Code: 43\. The types do not fit/)
+  for (const work of ['verify', 'swap', 'pause'] as const)
+    await t.rejects(
+      async () => await projector.rebuilds[work]('title-count'),
+      /is failed \(Code: 43\. The types do not fit\) and cannot be/
+    )
+  log.count(1)
+  await projector.settled()
+  t.same(await countsIn(engine, 'title_count'), [0, 1], 'what serves goes on')
+  isWrong = false
+  await projector.rebuilds.resume('title-count')
+  await untilState(engine, 'filled')
+  t.match(await projector.rebuilds.verify('title-count'), { isEqual: true })
+  await projector.rebuilds.cancel('title-count')
+  await projector.stop()
+}
+
+async function endsAtAnInstant(t: Test, engine: ClickHouse, log: Counts) {
+  for (const minute of [1, 2]) log.count(minute)
+  const projector = projectorOn(engine, log)
+  projector.start()
+  await projector.settled()
+  for (const { name } of projections) {
+    const { id } = await projector.rebuilds.start(name, { until: instantOf(T0 + 120_000) })
+    await untilState(engine, 'filled', id)
+    if (name === 'title-count') t.same(await countsIn(engine, `title_count__${id}`), [0, 1])
+    await projector.rebuilds.cancel(name)
+  }
+  t.same(await countsIn(engine, 'title_count'), [0, 1, 2])
+  await projector.stop()
+}
+
 async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
   let isAway = false
   const rebuild: Tables = {
@@ -164,9 +218,12 @@ async function madeTables(engine: ClickHouse): Promise<unknown[]> {
   )
 }
 
-async function untilState({ control }: ClickHouse, state: string) {
+async function untilState({ control }: ClickHouse, state: string, id = 1) {
   for (;;) {
-    const rows = await control.rows('SELECT argMax(r.record, r.version) AS record FROM rebuild AS r GROUP BY r.id')
+    const rows = await control.rows(
+      'SELECT argMax(r.record, r.version) AS record FROM rebuild AS r WHERE r.id = {id: UInt32}',
+      { id }
+    )
     const record = JSON.parse(String(rows[0]?.record ?? '{}'))
     if (record.state === state) return
     if (record.state === 'failed') throw new Error(`failed: ${record.reason}`)

@@ -484,15 +484,22 @@ async function refuse(t: Test, engine: ClickHouse) {
       rebuilds.swap('title-count'),
       /Its last rebuild, 1, serves already: .*rollback title-count takes it back/
     )
+    await refused(rebuilds.rollback('title-count-day'), /belong to rebuild 1 of title-count/)
+    await refused(rebuilds.drop('title-count-hour'), /belong to rebuild 1 of title-count/)
+    await rebuilds.start('title-count-day')
+    await untilFilled(projector)
+    await rebuilds.verify('title-count-day')
     await rebuilds.rollback('title-count')
     const rolledBack = /1, was rolled back: the tables of before serve again.*rebuild start title-count makes new ones/
     for (const work of ['swap', 'rollback', 'drop'] as const) await refused(rebuilds[work]('title-count'), rolledBack)
+    await refused(rebuilds.swap('title-count-day'), /not verified against the tables that serve now/)
+    await rebuilds.cancel('title-count-day')
     await rebuilds.start('title-count', { until: '1' })
     await untilFilled(projector)
     t.match(await rebuilds.verify('title-count'), { isEqual: true, until: '1' })
     await refused(rebuilds.swap('title-count'), /ends at 1 and is for inspection only/)
     await rebuilds.cancel('title-count')
-    await refused(rebuilds.resume('title-count'), /Its last rebuild, 2, was cancelled, and its tables are dropped/)
+    await refused(rebuilds.resume('title-count'), /Its last rebuild, 3, was cancelled, and its tables are dropped/)
   } finally {
     await projector.stop()
   }

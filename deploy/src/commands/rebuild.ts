@@ -28,7 +28,7 @@ function addLooking(rebuild: Command, terminal: Terminal): void {
     }
   )
   addCommand(rebuild, 'status', 'rebuilds that there are and were, the newest first')
-    .argument('[projection]', 'those of one projection')
+    .argument('[projection]', 'those that have this projection')
     .action(async (projection: string | undefined, options: Options) => {
       const found = await withOperations(terminal, (operations) => listed(operations, projection))
       print(terminal, options.json, found, linesOfList(found))
@@ -45,7 +45,7 @@ function addLooking(rebuild: Command, terminal: Terminal): void {
 async function listed({ rebuilds, status }: Operations, projection: string | undefined): Promise<RebuildStatus[]> {
   const all = await rebuilds.list()
   if (projection === undefined) return all
-  const found = all.filter((each) => each.projection === projection)
+  const found = all.filter(({ unit }) => unit.includes(projection))
   if (found.length > 0) return found
   const names = (await status()).projections.map((each) => each.projection)
   if (names.includes(projection)) return []

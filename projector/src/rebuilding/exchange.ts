@@ -52,10 +52,11 @@ export async function exchange(
   const before = await approach(context, record)
   return await atRest(context, record, async () => {
     // Done twice, it would be undone.
-    const now = (await readRebuilds(tables)).find(({ id }) => id === record.id)
-    if (now?.state !== record.state) return undefined
+    const records = await readRebuilds(tables)
+    if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
     const caughtUp = before + (await catchUpOnce(context, record))
     if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
+    await forgetVerified(context, record, records)
     const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
     const intended = await storeRebuild(tables, record, {
       state,
@@ -112,6 +113,19 @@ async function finish(context: RebuildContext, record: RebuildRecord): Promise<n
   else await dropTables(tables, tablesToDrop(record))
   runner.wake()
   return heldMs
+}
+
+/** What was compared with tables that serve no more must be compared anew, before it is swapped in. */
+async function forgetVerified(
+  { tables }: RebuildContext,
+  exchanged: RebuildRecord,
+  records: readonly RebuildRecord[]
+): Promise<void> {
+  for (const record of records) {
+    if (record.id === exchanged.id || record.state !== 'filled' || record.verification === null) continue
+    if (record.unit.some((name) => exchanged.unit.includes(name)))
+      await storeRebuild(tables, record, { verification: null })
+  }
 }
 
 /** What earlier swaps left of these tables is older than what was replaced now: nobody would go back there. */

@@ -262,7 +262,9 @@ export class RebuildOperations implements Rebuilds, Retractions {
         )
       }
       if (verification === null)
-        throw new RebuildRefused(`Rebuild ${record.id} was not verified. Run: gamenet rebuild verify ${name}.`)
+        throw new RebuildRefused(
+          `Rebuild ${record.id} was not verified against the tables that serve now. Run: gamenet rebuild verify ${name}.`
+        )
       if (!verification.isEqual && !acceptDifferences) {
         throw new RebuildRefused(
           `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
@@ -463,10 +465,17 @@ export class RebuildOperations implements Rebuilds, Retractions {
   async #swapped(projection: string): Promise<RebuildRecord> {
     const { tables, projections } = this.#context
     const { name } = projectionNamed(projections, projection)
-    const records = (await readRebuilds(tables)).filter((each) => each.projection === name)
-    const record = records.find(({ state }) => state === 'swapped')
+    const records = (await readRebuilds(tables)).filter(({ unit }) => unit.includes(name))
+    const swapped = records.filter(({ state }) => state === 'swapped')
+    const record = swapped.find((each) => each.projection === name)
     if (record !== undefined) return record
-    const last = records[0]
+    const [other] = swapped
+    if (other !== undefined) {
+      throw new RebuildRefused(
+        `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}, by which they go back or are dropped.`
+      )
+    }
+    const last = records.find((each) => each.projection === name)
     throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
   }
 

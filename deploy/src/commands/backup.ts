@@ -22,7 +22,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
         .catch(async (error: unknown) => {
           if (error instanceof UsageError) throw error
           const reason = error instanceof Error ? error.message : String(error)
-          throw new FailureError(`There is no backup. ${reason}${await leftLine(config, resolve(dir))}`)
+          throw new FailureError(`No backup was made. ${reason}${await leftLine(config, resolve(dir))}`)
         })
         .finally(() => progress.stop())
       const size = `${report.files} files, ${(report.bytes / 1e6).toFixed(1)} MB`

@@ -75,7 +75,11 @@ async function spoolStandardInput(): Promise<string> {
 async function requireFile(file: string): Promise<void> {
   if (file === '-') return
   const found = await stat(file).catch(() => undefined)
-  if (found?.isFile() !== true) throw new UsageError(`There is no file ${JSON.stringify(file)}.`)
+  if (found === undefined) throw new UsageError(`There is no file ${JSON.stringify(file)}.`)
+  if (found.isFile()) return
+  throw new UsageError(
+    `${JSON.stringify(file)} is no regular file; name one, or - and give its content on standard input.`
+  )
 }
 
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {

@@ -102,7 +102,7 @@ test('every way to fail is one sentence, with the status that fits', async (t) =
       'POST',
       '/api/echo',
       415,
-      'The body must be application/json; got "text/plain".',
+      'The body must be application/json, not compressed; got "text/plain".',
       { headers: { 'content-type': 'text/plain' }, payload: 'x' }
     ],
     ['POST', '/api/echo', 415, /got "nonsense"/, { headers: { 'content-type': 'nonsense' }, payload: 'x' }],

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/answer.js'
@@ -107,8 +108,20 @@ test('a body that is too large, of another type or no JSON is refused as that, a
   t.match(await send(''), { statusCode: 400, error: 'The body is not valid JSON.' })
   t.match(await send('', ''), { statusCode: 400, error: /^the body must be a JSON object; it is missing/ })
   t.match(await send('{"__proto__": {}}'), { statusCode: 400, error: /^players must be .*; it is missing/ })
-  t.match(await send('{}', 'text/plain'), { statusCode: 415, error: /application\/json; got "text\/plain"/ })
+  t.match(await send('{}', 'text/plain'), {
+    statusCode: 415,
+    error: /application\/json, not compressed; got "text\/plain"/
+  })
   t.match(await send('players=1', 'application/x-www-form-urlencoded'), { statusCode: 415 })
+  const compressed = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
+  const unread = await app.inject({
+    method: 'POST',
+    url: '/api/posted/x',
+    headers: compressed,
+    payload: gzipSync(JSON.stringify(good))
+  })
+  t.match(unread.statusCode, 415)
+  t.match(unread.json(), { error: /not compressed; got Content-Encoding: "gzip"/ })
   const large = await send(JSON.stringify({ ...good, more: 'x'.repeat(70_000) }))
   t.match(large, { statusCode: 413, error: 'The body is larger than 65536 bytes.' })
   for (const method of ['GET', 'PUT', 'HEAD'] as const) {

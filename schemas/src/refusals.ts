@@ -41,7 +41,7 @@ export const refusals = {
   request_timeout: { status: 408, message: 'The request did not arrive in time.' },
   body_too_large: { status: 413, message: 'The body is larger than %s bytes.' },
   uri_too_long: { status: 414, message: 'The path or query is longer than %s characters.' },
-  media_type_unsupported: { status: 415, message: 'The body must be application/json; got %s.' },
+  media_type_unsupported: { status: 415, message: 'The body must be application/json, not compressed; got %s.' },
   expectation_failed: { status: 417, message: 'The only expectation that is met is 100-continue.' },
   headers_too_large: { status: 431, message: 'The request headers are too large.' },
   internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },

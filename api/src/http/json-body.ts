@@ -19,6 +19,9 @@ export function addJsonBodies(app: FastifyInstance): void {
       const type = request.headers['content-type'] ?? ''
       if (!/^utf-?8$/i.test(CHARSET.exec(type)?.[1] ?? 'utf-8'))
         throw new Refusal('media_type_unsupported', [shown(type)])
+      const coding = request.headers['content-encoding'] ?? 'identity'
+      if (!/^identity$/i.test(coding))
+        throw new Refusal('media_type_unsupported', [`Content-Encoding: ${shown(coding)}`])
       let text: string
       try {
         text = UTF8.decode(bytes)

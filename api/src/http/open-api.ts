@@ -238,7 +238,10 @@ const RESPONSES: Json = {
 
 const POST_RESPONSES: Json = {
   413: errorResponse('The body is too large.', 'The body is larger than 65536 bytes.'),
-  415: errorResponse('The body is not application/json.', 'The body must be application/json; got "text/xml".')
+  415: errorResponse(
+    'The body is not application/json.',
+    'The body must be application/json, not compressed; got "text/xml".'
+  )
 }
 
 const HEALTH_PATHS: Json = {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
@@ -53,6 +54,8 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   const clients: Client[] = []
   const slots = {} as Record<LaneName, LaneSlots>
   const abandon = new AbortController()
+  // Each statement under way listens to it.
+  setMaxListeners(0, abandon.signal)
   const underWay = new Set<string>()
   for (const name of LANE_NAMES) {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]

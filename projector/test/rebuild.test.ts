@@ -178,6 +178,8 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
       reason: /^The disk of the tables has \d+ MiB free, and \d+ MiB stay free .*DISK_FREE_MIN_BYTES.*make room/
     })
     await t.rejects(rebuilds.start('title', {}), /of which it needs \d+ MiB, and \d+ MiB stay free|DISK_FREE_MIN_BYTES/)
+    const undone = rebuilds.requireRetractable('an-import', 'title')
+    await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
     kept = () => 0
     await rebuilds.resume('title-count')
     await untilFilled(projector)

@@ -187,7 +187,7 @@ export type Retractions = {
    * that serves; called again after a crash, it goes on.
    */
   retract(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
-  /** Rejects while another rebuild stands in the way of taking one back; nothing is done. */
+  /** Rejects while another rebuild, or a full disk, stands in the way of taking one back; nothing is done. */
   requireRetractable(importId: string, topic: string): Promise<void>
   /** Those that are not out of all tables. */
   unfinishedRetractions(): Promise<readonly { readonly importId: string; readonly topic: string }[]>

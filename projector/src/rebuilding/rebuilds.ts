@@ -316,7 +316,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
 
   async requireRetractable(importId: string, topicName: string): Promise<void> {
     const asked = { projection: this.#firstOf(topicName).name, until: null, isFromLog: false, retracts: importId }
-    if ((await this.#begunRetraction(importId)) === undefined) await this.#requireAlone(asked)
+    if ((await this.#begunRetraction(importId)) === undefined) await this.#unhindered(asked)
   }
 
   async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {

@@ -2,10 +2,10 @@ import type { ReadTables } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
 import type { BoardTurns } from '@gamenet/ingest/parts'
 import type { LogReader, Passes, Projection, Tables } from '@gamenet/projector'
-import { OWN_PASSES } from '@gamenet/projector/parts'
+import { OWN_PASSES, type RebuildOperations } from '@gamenet/projector/parts'
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
-import { aheadOfLive, keptCheckpoint, notCaughtUp } from './rebuild-bugs.js'
+import { aheadOfLive, keepingRetracted, keptCheckpoint, notCaughtUp } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
@@ -19,6 +19,9 @@ export type Bug = {
   runnerTables(tables: Tables): Tables
   /** Called once in the life of a process. */
   rebuildTables(tables: Tables): Tables
+  retryTables(tables: Tables): Tables
+  /** Ending what a crash has cut off; and refusing to go on before. */
+  recovery(recovery: Recovery): Recovery
   /** How the projections and rebuilds of a process are kept from exchanges of others, and how its loader is. */
   passes(passes: Passes): Passes
   loaderPasses(passes: Passes): Passes
@@ -39,6 +42,8 @@ export const NO_BUG: Bug = {
   loaderTables: same,
   runnerTables: same,
   rebuildTables: same,
+  retryTables: same,
+  recovery: same,
   passes: same,
   loaderPasses: same,
   readerTables: same,
@@ -50,6 +55,9 @@ export const NO_BUG: Bug = {
   folds: {},
   tables: {}
 }
+
+/** What a projector does about exchanges of tables that were cut off. */
+export type Recovery = Pick<RebuildOperations, 'recover' | 'requireWhole'>
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
 
@@ -174,6 +182,22 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     says: 'Projectors that write to the same tables know nothing of one another when they exchange them.',
     make: () => ({ passes: () => OWN_PASSES })
   },
+  'late-untold': {
+    says: 'What was parked and is retried goes into its event table, and no projection is told of it.',
+    make: () => ({ retryTables: (tables) => without(tables, 'late_batch') })
+  },
+  'retry-decided-first': {
+    says: 'A parked message is taken for retried before its event is stored.',
+    make: () => ({ retryTables: decidedFirst })
+  },
+  'retracted-reloaded': {
+    says: 'A rebuild that loads a topic from the log loads the events of imports too that were taken back.',
+    make: () => ({ rebuildTables: keepingRetracted })
+  },
+  'exchange-not-ended': {
+    says: 'An exchange of tables that a crash cut off is left as it is.',
+    make: () => ({ recovery: () => ({ recover: async () => undefined, requireWhole: async () => undefined }) })
+  },
   'loading-beside-exchange': {
     says: 'A projector loads events while another exchanges the table that they go into.',
     make: () => ({ loaderPasses: () => OWN_PASSES })
@@ -263,6 +287,33 @@ function pastCheckpoint(tables: ReadTables & Pick<Tables, 'json'>): ReadTables &
     rows: async (sql, parameters, options) => {
       const rows = await tables.rows(sql, parameters, options)
       return rows.map((row) => ('readable' in row ? { ...row, readable: row.loaded } : row))
+    }
+  }
+}
+
+function without(tables: Tables, left: string): Tables {
+  return {
+    ...tables,
+    insert: async (table, columns, body) => {
+      if (table !== left) await tables.insert(table, columns, body)
+    }
+  }
+}
+
+/** What is inserted waits for the decision, which is the last insert. */
+function decidedFirst(tables: Tables): Tables {
+  let putOff: (() => Promise<void>)[] = []
+  return {
+    ...tables,
+    insert: async (table, columns, body) => {
+      if (table !== 'parked_decision') {
+        putOff.push(() => tables.insert(table, columns, body))
+        return
+      }
+      const writes = putOff
+      putOff = []
+      await tables.insert(table, columns, body)
+      for (const write of writes) await write()
     }
   }
 }

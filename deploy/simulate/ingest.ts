@@ -2,6 +2,8 @@ import { createRelay, publish } from '@gamenet/ingest'
 import { boardsSource, createBoardMetrics, type Reader } from '@gamenet/ingest/parts'
 import { instantOf, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
+import { publishImport } from './imports.js'
+import { LATER_TYPE } from './late-events.js'
 import { type Place, TITLE_IDS } from './place.js'
 import type { Process, Running } from './process.js'
 import { loggerOf } from './projector.js'
@@ -9,12 +11,9 @@ import { tablesOver } from './store.js'
 
 const RELAY_POLL_MS = 1500
 const BOARDS_EVERY_MS = 3000
-const COUNTS_EVERY_MS = 6000
-const IMPORT_EVENTS = 6
 const IMPORT_SHARE = 0.3
-const UNREADABLE_SHARE = 0.15
+const UNREADABLE_SHARE = 0.2
 const AGAIN_SHARE = 0.6
-const HOUR_MS = 3_600_000
 
 /** Boards, counts, imports and the relay of the outbox. */
 export function runIngest(place: Place, process: Process): Running {
@@ -54,7 +53,7 @@ export function runIngest(place: Place, process: Process): Running {
   relay.start()
   const loops = [
     every(BOARDS_EVERY_MS, () => boards.read(reader, stopping.signal)),
-    every(COUNTS_EVERY_MS, () => publishCounts(place))
+    every(place.temper.countsEveryMs, () => publishCounts(place))
   ]
   return {
     stop: async () => {
@@ -69,28 +68,31 @@ export function runIngest(place: Place, process: Process): Running {
 async function publishCounts(place: Place): Promise<void> {
   const { world, log, acknowledged } = place
   const { chance } = world
-  if (!place.isLively) return
-  if (chance.happens(UNREADABLE_SHARE)) {
-    const headers = { ce_type: chance.oneOf(['gamenet.title-count.v9', 'gamenet.title-count.v1']) }
-    await log.append(titleCountTopic.name, [{ key: chance.oneOf(TITLE_IDS), headers, value: '{"no":"event"}' }])
+  if (!place.isLively && !place.isTrickling) return
+  if (place.isLively && chance.happens(UNREADABLE_SHARE)) {
+    const headers = {
+      ce_type: chance.oneOf(['gamenet.title-count.v9', 'gamenet.title-count.v1', LATER_TYPE, LATER_TYPE])
+    }
+    const event = {
+      titleId: chance.oneOf(TITLE_IDS),
+      observedAt: instantOf(Math.floor(Date.now() / 1000) * 1000),
+      online: 7
+    }
+    const value = headers.ce_type === LATER_TYPE ? JSON.stringify(event) : '{"no":"event"}'
+    await log.append(titleCountTopic.name, [{ key: event.titleId, headers, value }])
     return
   }
-  const isImport = chance.happens(IMPORT_SHARE)
+  if (place.isLively && chance.happens(IMPORT_SHARE)) return await publishImport(place)
   const atMs = Math.floor(Date.now() / 1000) * 1000
-  const events: TitleCounted[] = isImport
-    ? Array.from({ length: IMPORT_EVENTS }, () => ({
-        titleId: chance.oneOf(TITLE_IDS),
-        observedAt: instantOf(atMs - chance.below(6) * (HOUR_MS / 4)),
-        online: chance.below(50)
-      }))
-    : TITLE_IDS.map((titleId) => ({ titleId, observedAt: instantOf(atMs), online: chance.below(50) }))
-  const provenance = isImport ? { source: '/import/file', importId: 'f'.repeat(32) } : { source: '/scrape/home' }
+  const events: TitleCounted[] = TITLE_IDS.map((titleId) => {
+    return { titleId, observedAt: instantOf(atMs), online: chance.below(50) }
+  })
   const publishOnce = async () => {
     await publish(
       place.bug.publishedLog({ append: (topic, messages) => log.append(topic, messages) }),
       titleCountTopic,
       events,
-      provenance
+      { source: '/scrape/home' }
     )
     for (const event of events) acknowledged.add(JSON.stringify(event))
   }

@@ -61,7 +61,7 @@ async function search(bug: string | undefined): Promise<number> {
       process.stdout.write(`\nAgain: npm run simulate -- --seeds 1 --seed ${seed}${bugText}\n`)
       return 1
     }
-    if (process.stderr.isTTY && seed % 50 === 0) process.stderr.write(`\r${seed - first + 1} of ${seeds}`)
+    tellProgress(seed - first + 1)
   }
   const seconds = (performance.now() - begun) / 1000
   process.stdout.write(
@@ -69,6 +69,12 @@ async function search(bug: string | undefined): Promise<number> {
       `${seconds.toFixed(1)} s, ${(seeds / seconds).toFixed(1)} seeds/s.\n`
   )
   return failed === 0 ? 0 : 1
+}
+
+function tellProgress(done: number): void {
+  const isTerminal = process.stderr.isTTY === true
+  if (done % (isTerminal ? 50 : 500) !== 0) return
+  process.stderr.write(isTerminal ? `\r${done} of ${seeds}` : `${done} of ${seeds}\n`)
 }
 
 async function prove(): Promise<number> {

@@ -1,16 +1,22 @@
 import type { RebuildOperations, RebuildStatus } from '@gamenet/projector/parts'
+import { titleCountTopic } from '@gamenet/schemas'
+import { undo, undoable } from './imports.js'
+import { retryAll } from './late-events.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
+import type { RunningProjector } from './projector.js'
 import { simulatedProjections } from './simulated.js'
 import type { Store } from './store.js'
 import { WORLD } from './virtual-time.js'
 
-const EVERY_MS = 1500
 /** Whoever hears nothing for so long takes it up elsewhere, while it may go on. */
 const PATIENCE_MS = 20_000
 const PROJECTIONS = simulatedProjections.map(({ name }) => name) as [string]
 /** Share of what is done without a look at what there is. */
 const BLIND_SHARE = 0.15
+/** Shares of all that is done. */
+const RETRY_SHARE = 0.15
+const UNDO_SHARE = 0.06
 const ACTIONS = ['start', 'pause', 'resume', 'cancel', 'verify', 'swap', 'rollback', 'drop'] as const
 type Action = (typeof ACTIONS)[number]
 
@@ -18,6 +24,7 @@ type Action = (typeof ACTIONS)[number]
 export type Ended = { readonly exchanged: string } | { readonly fault: string }
 
 const STEPS_MAX = 60
+const ATTEMPTS = 5
 const LOOK_MS = 1000
 const ENDED = new Set(['rolled-back', 'cancelled', 'dropped'])
 
@@ -38,8 +45,8 @@ function isOfServing(store: Store, status: RebuildStatus | undefined): boolean {
   return Object.entries(definitions).every(([name, text]) => serving.get(name)?.definition === text)
 }
 
-/** Where a projector runs, and its rebuilds while it does. */
-export type Projecting = { readonly process: Process; rebuilds: RebuildOperations | undefined }
+/** Where a projector runs, and the one that does. */
+export type Projecting = { readonly process: Process; projector: RunningProjector }
 
 /** Somebody who rebuilds projections at any hour, through whichever process answers. */
 export class Operator {
@@ -53,12 +60,23 @@ export class Operator {
 
   /** Does something now and then while the world is lively. */
   async work(pause: (ms: number) => Promise<void>): Promise<void> {
-    const { chance } = this.#place.world
+    const { temper, world } = this.#place
+    const { chance } = world
     for (;;) {
-      await pause(chance.below(2 * EVERY_MS))
+      await pause(chance.below(2 * temper.operatorEveryMs))
       if (!this.#place.isLively) return
       const projector = chance.oneOf(this.#projectors as [Projecting])
-      const asked = this.#ask(projector, (rebuilds) => this.#doSomething(rebuilds))
+      const drawn = chance.number()
+      if (drawn < RETRY_SHARE) {
+        void this.#ask(projector, (running) => retryAll(this.#place, running))
+        continue
+      }
+      if (drawn < RETRY_SHARE + UNDO_SHARE) {
+        const importId = undoable(this.#place)
+        if (importId !== undefined) void this.#undo(projector, importId)
+        continue
+      }
+      const asked = this.#ask(projector, ({ rebuilds }) => this.#doSomething(rebuilds))
       await Promise.race([asked, pause(PATIENCE_MS)])
     }
   }
@@ -69,16 +87,15 @@ export class Operator {
    */
   async *end(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): AsyncGenerator<Ended> {
     const { world } = this.#place
-    const { chance } = world
     const [projector] = this.#projectors as [Projecting]
     const told = { reason: '' }
     const ask = (work: (rebuilds: RebuildOperations) => Promise<unknown>) =>
-      until(this.#ask(projector, work, told).then((answer) => ({ answer })))
+      until(this.#ask(projector, ({ rebuilds }) => work(rebuilds), told).then((answer) => ({ answer })))
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
       const listed = (await ask((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
       const newest = listed?.find(({ state }) => !ENDED.has(state))
       const action = lastFor(newest)
-      const projection = newest?.projection ?? chance.oneOf(PROJECTIONS)
+      const projection = newest?.projection ?? this.#lastProjection()
       if (action === 'wait') {
         await until(world.time.pause(WORLD, LOOK_MS))
         continue
@@ -95,21 +112,74 @@ export class Operator {
     yield { fault: `rebuilds do not come to an end` }
   }
 
+  /**
+   * With everybody at rest, all that is parked is retried, and what was to be taken back is, perhaps one import more: whoever finds an import half taken
+   * back asks again. Gives what is wrong, if it does not come to that.
+   */
+  async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
+    const [projector] = this.#projectors as [Projecting]
+    const told = { reason: '' }
+    const ask = (work: (projector: RunningProjector) => Promise<unknown>) =>
+      until(this.#ask(projector, (running) => work(running).then(() => true), told))
+    const { imports, world } = this.#place
+    const last = imports.get(undoable(this.#place) ?? '')
+    if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
+    for (const [importId, { isUndone }] of imports) {
+      if (!isUndone) continue
+      let isDone = false
+      for (let n = 0; n < ATTEMPTS && !isDone; n += 1) {
+        await ask(({ rebuilds }) => this.#makeWay(rebuilds))
+        isDone = (await ask((running) => undo(this.#place, running, importId))) === true
+      }
+      if (!isDone) return `import ${importId} cannot be taken back with all at rest: ${told.reason}`
+    }
+    if ((await ask((running) => retryAll(this.#place, running))) !== true)
+      return `what is parked cannot be retried with all at rest: ${told.reason}`
+    this.#place.areLaterRead = true
+    return undefined
+  }
+
+  /** What stands in the way of a retraction is ended. */
+  async #makeWay(rebuilds: RebuildOperations): Promise<void> {
+    for (const { projection, state, retracts } of await rebuilds.list()) {
+      if (retracts !== null && (state === 'paused' || state === 'failed')) await rebuilds.resume(projection)
+      else if (retracts === null && ['filling', 'paused', 'failed', 'filled'].includes(state))
+        await rebuilds.cancel(projection)
+    }
+  }
+
+  get #hasUndone(): boolean {
+    return [...this.#place.imports.values()].some(({ isUndone }) => isUndone)
+  }
+
+  /** What was taken back must stay away when the log is read again. */
+  #lastProjection(): string {
+    return this.#hasUndone ? titleCountTopic.name : this.#place.world.chance.oneOf(PROJECTIONS)
+  }
+
+  async #undo(projector: Projecting, importId: string): Promise<void> {
+    await this.#ask(projector, async (running) => {
+      this.#place.world.note(`operator: takes back import ${importId}`)
+      await undo(this.#place, running, importId)
+      this.#place.world.note(`operator: import ${importId} is taken back`)
+    })
+  }
+
   /** Has something done in a process; resolves with its answer, undefined when it failed, never when the process dies. */
   #ask<Result>(
-    { process, rebuilds }: Projecting,
-    work: (rebuilds: RebuildOperations) => Promise<Result>,
+    { process, projector }: Projecting,
+    work: (projector: RunningProjector) => Promise<Result>,
     told = { reason: '' }
   ) {
     const { world } = this.#place
     const { life } = process
     return new Promise<Result | undefined>((resolve) => {
-      if (rebuilds === undefined || life.isOver) {
+      if (life.isOver) {
         resolve(undefined)
         return
       }
       world.time.after(life, 0, () => {
-        work(rebuilds).then(resolve, (error: unknown) => {
+        work(projector).then(resolve, (error: unknown) => {
           told.reason = error instanceof Error ? error.message : String(error)
           world.note(`tells the operator: ${told.reason}`)
           resolve(undefined)
@@ -125,32 +195,36 @@ export class Operator {
     const all = await rebuilds.list()
     const newest = all.length === 0 ? undefined : chance.happens(0.8) ? all[0] : chance.oneOf(all as [RebuildStatus])
     const action = isBlind ? chance.oneOf(ACTIONS) : this.#nextFor(newest)
+    if (action === undefined) return
     const projection =
       newest === undefined || action === 'start' || isBlind ? chance.oneOf(PROJECTIONS) : newest.projection
     world.note(`operator: ${action} ${projection}`)
     await this.#do(rebuilds, action, projection)
   }
 
-  #nextFor(newest: RebuildStatus | undefined): Action {
+  /** Mostly what brings a rebuild to its end. */
+  #nextFor(newest: RebuildStatus | undefined): Action | undefined {
     const { chance } = this.#place.world
     if (newest === undefined) return 'start'
     const { state, verification, until } = newest
-    if (state === 'filling') return chance.oneOf(['pause', 'cancel', 'verify', 'verify'])
-    if (state === 'paused' || state === 'failed') return chance.oneOf(['resume', 'resume', 'resume', 'cancel'])
+    if (state === 'filling') return chance.happens(0.85) ? undefined : chance.oneOf(['pause', 'cancel', 'verify'])
+    if (state === 'paused' || state === 'failed') return chance.happens(0.85) ? 'resume' : 'cancel'
     if (state === 'filled' && until !== null) return chance.oneOf(['verify', 'cancel'])
-    if (state === 'filled' && verification === null) return chance.oneOf(['verify', 'verify', 'verify', 'cancel'])
-    if (state === 'filled') return chance.oneOf(['swap', 'swap', 'swap', 'verify', 'cancel'])
+    if (state === 'filled' && verification === null) return chance.happens(0.9) ? 'verify' : 'cancel'
+    if (state === 'filled') return chance.happens(0.85) ? 'swap' : chance.oneOf(['verify', 'cancel'])
     if (state === 'swapped') return chance.oneOf(['rollback', 'rollback', 'drop', 'start'])
     return 'start'
   }
 
   async #do(rebuilds: RebuildOperations, action: Action, projection: string): Promise<'done' | 'equal' | 'different'> {
-    const { world } = this.#place
+    const { world, temper } = this.#place
     let outcome: 'done' | 'equal' | 'different' = 'done'
     if (action === 'start')
       await rebuilds.start(
         projection,
-        this.#place.isLively ? this.#options() : { isFromLog: world.chance.happens(0.3) }
+        this.#place.isLively
+          ? this.#options()
+          : { isFromLog: world.chance.happens(this.#hasUndone ? 0.8 : temper.fromLogShare) }
       )
     else if (action === 'swap') await rebuilds.swap(projection, { acceptDifferences: true })
     else if (action === 'verify') {
@@ -162,10 +236,12 @@ export class Operator {
   }
 
   #options(): { until?: string; isFromLog?: boolean } {
-    const { chance } = this.#place.world
+    const { temper, world } = this.#place
+    const { chance } = world
     const drawn = chance.number()
+    if (chance.happens(temper.fromLogShare)) return { isFromLog: true }
     if (drawn < 0.1) return { until: String(chance.below(10)) }
     if (drawn < 0.2) return { until: '2026-03-14T20:41:10Z' }
-    return drawn < 0.5 ? { isFromLog: true } : {}
+    return {}
   }
 }

@@ -1,12 +1,16 @@
 import { eventTables, foldBeside, type Range, RowBuilder, runFold, stepStatement } from '@gamenet/projector/parts'
 import {
   decodeEvent,
+  type ImportRetracted,
+  importRetractionTopic,
   type LeaderboardEntryChanged,
   leaderboardEntryTopic,
   loadCheckpoint,
   nameKey,
-  projectionCheckpoint
+  projectionCheckpoint,
+  type Topic
 } from '@gamenet/schemas'
+import { laterTopics } from './late-events.js'
 import type { Place } from './place.js'
 import { answerText, type Follower } from './reader.js'
 import { servingProjections } from './rebuilding.js'
@@ -48,8 +52,16 @@ function rebuildsIn(store: Store): { readonly id: number; readonly state: string
   return store.final('rebuild').map(({ record }) => JSON.parse(String(record)))
 }
 
-/** Whether everything that the log has was taken by all. */
+/** Whether everything that the log has was taken by all, and what came late. */
 export function isCaughtUp({ store, log }: Place): boolean {
+  const isLateTaken = store
+    .final('late_batch')
+    .every(({ id, topic }) =>
+      simulatedProjections
+        .filter(({ from }) => from.name === topic)
+        .every(({ name }) => store.written('late_batch_taken').get(`${id}|${projectionCheckpoint(name)}`) !== undefined)
+    )
+  if (!isLateTaken) return false
   return log.partitions.every(({ topic, partition, records }) => {
     const readers = simulatedProjections.filter(({ from }) => from.name === topic).map(({ name }) => name)
     const names = [loadCheckpoint(topic), ...readers.map(projectionCheckpoint)]
@@ -60,17 +72,24 @@ export function isCaughtUp({ store, log }: Place): boolean {
 }
 
 /** The events of the log, each once, in one step. */
-async function plainFold({ log, postgres, store: found }: Place): Promise<Store> {
+async function plainFold({ log, postgres, store: found, areLaterRead }: Place): Promise<Store> {
   const store = new Store()
+  const retracted = retractedIn(log)
   const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
   for (const { topic: name, partition, records } of log.partitions) {
     const table = eventTables.find(({ topic }) => topic.name === name)
     if (table === undefined || records.length === 0) continue
-    const builder = new RowBuilder(table)
-    for (const record of records) builder.add(0, partition, record, (person) => postgres.sealKeyOf(person))
-    const { events, parked } = builder.take()
+    const built = (topic: Topic) => {
+      const builder = new RowBuilder({ ...table, topic })
+      for (const record of records) builder.add(0, partition, record, (person) => postgres.sealKeyOf(person))
+      return builder.take()
+    }
+    const now = built(table.topic)
+    const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
+    const { events } = later === undefined ? now : built(later)
     store.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
-    store.insertLines('parked_message', PARKED, Buffer.from(parked.body).toString())
+    store.insertLines('parked_message', PARKED, Buffer.from(now.parked.body).toString())
+    store.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
   for (const projection of servingProjections(found)) {
@@ -85,6 +104,17 @@ async function plainFold({ log, postgres, store: found }: Place): Promise<Store>
     }
   }
   return store
+}
+
+/** Imports that the log says were taken back, each with its topic. */
+function retractedIn({ partitions }: Place['log']): Set<string> {
+  const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
+  return new Set(
+    records.flatMap((record) => {
+      const decoded = decodeEvent<ImportRetracted>(importRetractionTopic, record)
+      return decoded.ok ? [`${decoded.event.topic}/${decoded.event.importId}`] : []
+    })
+  )
 }
 
 const PARKED = ['topic', 'epoch', 'partition', 'offset', 'reason', 'message_key', 'headers', 'value'] as const

@@ -36,6 +36,15 @@ export const plainFolds: Readonly<Record<string, PlainFold>> = {
       return { title_id, leaderboard_id, ts, name, listed, position }
     }),
   'leaderboard-history': ({ events }) => events.map(stateOf),
+  'import-run': ({ events }) =>
+    events.map(({ run_import_id: import_id, observed_at: ts, topic, file, rows_read, published, ...event }) => {
+      const { rejected, finished, position } = event
+      return { import_id, ts, topic, file, rows_read, published, rejected, finished, position }
+    }),
+  'import-retraction': ({ events }) =>
+    events.map(({ retracted_import_id: import_id, topic, observed_at: ts, position }) => {
+      return { import_id, topic, ts, position }
+    }),
   rating: ({ events }) =>
     events.map(({ user_key, rater_key, username, rater, stars, comment, observed_at: ts, revision }) => {
       return { user_key, rater_key, username, rater, stars, comment, ts, revision }
@@ -49,7 +58,8 @@ export function liesIn(range: Range, { epoch, partition, offset }: Row): boolean
       stretch.epoch === epoch &&
       stretch.partition === partition &&
       stretch.first <= Number(offset) &&
-      Number(offset) < stretch.next
+      Number(offset) < stretch.next &&
+      stretch.offsets?.includes(Number(offset)) !== false
   )
 }
 

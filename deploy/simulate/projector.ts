@@ -12,6 +12,7 @@ import {
 } from '@gamenet/projector/parts'
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
+import { undoWhatWasCutOff } from './imports.js'
 import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
@@ -27,7 +28,7 @@ const READING_LIFE_MS = 30_000
 /** The group of those who load what serves. */
 const GROUP = 'loader'
 
-export type RunningProjector = Running & { readonly rebuilds: RebuildOperations }
+export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
 
 /** Loader, projections and rebuilds, put together as `createProjector` does, of which only the parts are here. */
 export function runProjector(
@@ -47,11 +48,11 @@ export function runProjector(
   }
   const serving = new ServingDefinitions(tables.runner, projections, isShared)
   const passes = bug.passes(exchanges.passes)
-  const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => rebuilds.requireWhole()) : of)
+  const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => recovery.requireWhole()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
     serving: () => serving.current(),
-    beforePass: () => rebuilds.recover(),
+    beforePass: () => recovery.recover(),
     passes: guarded(passes),
     folding: foldBeside(),
     metrics: metricsOf(),
@@ -90,6 +91,7 @@ export function runProjector(
     sizes: place.stepSizes,
     signal: stopping.signal
   })
+  const recovery = bug.recovery(rebuilds)
   const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
     passes: guarded(bug.loaderPasses(exchanges.passes)),
     onStored: () => runner.wake()
@@ -97,8 +99,10 @@ export function runProjector(
   loader.start()
   runner.start()
   rebuilds.open()
+  undoWhatWasCutOff(place, { rebuilds }).catch((error: Error) => world.note(`takes nothing back: ${error.message}`))
   return {
     rebuilds,
+    runner,
     stop: async () => {
       stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()

@@ -13,7 +13,6 @@ import { BEGIN_MS } from './virtual-time.js'
 /** A question: what its answer reads, and how it is found. */
 export type Question = { readonly name: string; readonly dependency: Dependency; find(store: Store): readonly Row[] }
 
-const POLL_MS = 2000
 const ASK_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
 
@@ -39,7 +38,7 @@ export function runReader(
   follower: Follower,
   exchangesOf: (versions: DataVersions) => ExchangeSide
 ): Running & { readonly reading: Reading; readonly exchanges: ExchangeSide } {
-  const { world, store, bug } = place
+  const { world, store, bug, temper } = place
   const { time, chance } = world
   const { life } = process
   const tables = bug.readerTables(tablesOver(world, store))
@@ -72,10 +71,11 @@ export function runReader(
       await work().catch((error: Error) => world.note(`answers 503: ${error.message}`, life))
     }
   }
-  void versions.start(POLL_MS)
+  void versions.start(temper.watchEveryMs)
   const loops = [
     every(ASK_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
-    every(FEED_EVERY_MS, turnPage)
+    every(FEED_EVERY_MS, turnPage),
+    ...(temper.areReadersAttentive ? [every(temper.watchEveryMs, () => askAgain(place, reading))] : [])
   ]
   return {
     reading,
@@ -85,6 +85,15 @@ export function runReader(
       await versions.stop()
       await Promise.all(loops)
     }
+  }
+}
+
+/** Asks everything again whose answer is kept and may be another by now, as pages that stand open do. */
+async function askAgain(place: Place, reading: Reading): Promise<void> {
+  for (const question of QUESTIONS) {
+    const before = reading.kept.get(question.name)
+    if (before !== undefined && before.version !== reading.versions.versionOf(question.dependency))
+      await answer(place, reading, question)
   }
 }
 

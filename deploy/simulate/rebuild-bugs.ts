@@ -49,6 +49,16 @@ export function aheadOfLive(tables: Tables, topicOf: ReadonlyMap<string, string>
   }
 }
 
+/** Nothing is deleted from a table that was loaded from the log. */
+export function keepingRetracted(tables: Tables): Tables {
+  return {
+    ...tables,
+    execute: async (sql, parameters) => {
+      if (!/^DELETE FROM \w+__\d/.test(sql)) await tables.execute(sql, parameters)
+    }
+  }
+}
+
 /** The tables that were put away are taken to stand where those stand that serve. */
 export function keptCheckpoint(tables: Tables): Tables {
   const states = new Map<string, string>()

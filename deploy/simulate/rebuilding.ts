@@ -29,11 +29,12 @@ export function ownExchanges(learn: (projections: readonly string[]) => Promise<
 /** Of one of several; `learn` where it answers. */
 export function sharedExchanges(
   { world, store, postgres }: Place,
-  learn: () => Promise<void>
+  learn?: () => Promise<void>
 ): ExchangeSide & { stop(): Promise<void> } {
   const tables = tablesOver(world, store)
-  const watch = new ExchangeWatch({ tables, learn })
-  watch.start(WATCH_MS)
+  const watch = new ExchangeWatch({ tables, learn: learn ?? (async () => undefined) })
+  // Whoever answers nothing need not know before it is asked.
+  if (learn !== undefined) watch.start(WATCH_MS)
   return {
     count: watch,
     around: (names, exchange) => announceExchange(tables, names, exchange),

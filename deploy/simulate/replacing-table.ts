@@ -51,6 +51,12 @@ export class ReplacingTable implements ReadTable {
     this.rows = this.final()
   }
 
+  delete(isDeleted: (row: Row) => boolean): void {
+    const left = this.rows.filter((row) => !isDeleted(row))
+    this.truncate()
+    this.insert(left)
+  }
+
   truncate(): void {
     this.rows = []
     this.#final.clear()

@@ -12,6 +12,7 @@ import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from
 import { type ExchangeSide, ownExchanges, sharedExchanges } from './rebuilding.js'
 import { simulatedTopics } from './simulated.js'
 import { type Played, Store } from './store.js'
+import { temperOf } from './temper.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
@@ -40,8 +41,10 @@ export type SeedOptions = {
 const LIVELY_MS = { least: 12_000, most: 40_000 }
 const SETTLED_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
-/** Readers ask every two seconds, and a question from before the calm may be on its way for eight. */
+/** What was asked before the calm may be on its way for eight seconds; readers ask every two. */
 const HEARD_MS = 12_000
+/** Until a reader has looked what has changed, with all at rest. */
+const SEEN_MS = 2500
 const SHORTEST_S = 4
 /** Share of worlds in which somebody rebuilds projections. */
 const OPERATED_SHARE = 0.5
@@ -100,12 +103,16 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
     postgres: new SimulatedPostgres(world, SHORTEST_S),
     upstream: new Upstream(world, TITLE_IDS),
     bug,
+    temper: temperOf(world.chance),
     acknowledged: new Set(),
+    imports: new Map(),
     isShared: world.chance.happens(0.6),
     stepSizes: stepSizesOf(world),
     isNewer: false,
     areReadingsMortal: true,
-    isLively: true
+    areLaterRead: false,
+    isLively: true,
+    isTrickling: false
   }
 }
 
@@ -147,10 +154,10 @@ class Town {
 
   begin(): void {
     for (const each of this.processes) each.start()
-    const { world, upstream, postgres } = this.#place
+    const { world, upstream, postgres, temper } = this.#place
     const { chance } = world
     this.#often(2000, () => upstream.move(chance.oneOf(TITLE_IDS)))
-    this.#often(4000, () => {
+    this.#often(temper.ratingsEveryMs, () => {
       const stars = chance.between(1, 5)
       postgres.rate(chance.oneOf(USERS), chance.oneOf(USERS), stars).catch(() => undefined)
     })
@@ -161,7 +168,7 @@ class Town {
       })
     }
     if (!this.#isCalm) {
-      this.#often(6000, () => {
+      this.#often(temper.disturbedEveryMs, () => {
         if (this.#disturbances.length > 0) chance.oneOf(this.#disturbances as [() => void])()
       })
     }
@@ -169,39 +176,58 @@ class Town {
 
   /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each exchange of tables. */
   async settle(): Promise<string[]> {
-    const { world, postgres, log } = this.#place
+    const { world, postgres, temper } = this.#place
     this.#place.isLively = false
     this.#place.areReadingsMortal = false
     world.calm()
     world.note('all is calm from here on', WORLD)
     for (const each of this.processes) if (each.life.isOver) each.start()
-    const endMs = world.time.nowMs + SETTLED_MS_MAX
-    const boardsRest = this.#every(CHECK_EVERY_MS, () => postgres.boardsAtRest)
-    const everythingRests = this.#every(
-      CHECK_EVERY_MS,
-      () => postgres.boardsAtRest && postgres.outbox.length === 0 && isCaughtUp(this.#place)
-    )
+    const calmMs = world.time.nowMs
+    await world.time.run(calmMs + HEARD_MS)
+    // Whoever still lives has ended by now what it was at.
+    postgres.endLeasesOf(calmMs)
+    postgres.hastenAll()
+    if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#restless()
     // Pages may have been read just before all was calm, so they are visited once more.
-    for (const isOver of [boardsRest, everythingRests]) {
-      postgres.hastenAll()
-      if (!(await world.time.run(endMs, isOver))) {
-        const behind = log.partitions.map(({ topic, partition, records }) => `${topic}/${partition} ${records.length}`)
-        return [`it does not come to rest: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
-      }
-    }
+    postgres.hastenAll()
+    if (!(await this.#rest())) return this.#restless()
+    const undone = await this.#operator?.undoAll((work) => this.#until(work))
+    if (undone !== undefined) return [undone]
     const faults = await this.#compare('at last')
     if (faults.length > 0 || this.#operator === undefined) return faults
+    this.#place.isTrickling = temper.isTrickling
     for await (const done of this.#operator.end((work) => this.#until(work))) {
       if ('fault' in done) return [done.fault]
       const wrong = await this.#compare(done.exchanged)
       if (wrong.length > 0) return wrong
+      this.#place.isTrickling = temper.isTrickling
     }
     return leftTables(this.#place)
   }
 
+  /** Lives on until everything that is published is in the tables; false when it takes too long. */
+  #rest(isResting = () => this.#isResting()): Promise<boolean> {
+    const { time } = this.#place.world
+    return time.run(time.nowMs + SETTLED_MS_MAX, this.#every(CHECK_EVERY_MS, isResting))
+  }
+
+  #isResting(): boolean {
+    const { postgres } = this.#place
+    return postgres.boardsAtRest && postgres.outbox.length === 0 && isCaughtUp(this.#place)
+  }
+
+  #restless(): string[] {
+    const { log, postgres } = this.#place
+    const behind = log.partitions.map(({ topic, partition, records }) => `${topic}/${partition} ${records.length}`)
+    return [`it does not come to rest: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
+  }
+
   async #compare(when: string): Promise<string[]> {
     const { world } = this.#place
-    await world.time.run(world.time.nowMs + HEARD_MS)
+    this.#place.isTrickling = false
+    if (!(await this.#rest())) return this.#restless()
+    await world.time.run(world.time.nowMs + SEEN_MS)
+    if (!(await this.#rest())) return this.#restless()
     const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
     return found.map((fault) => `${when}: ${fault}`)
   }
@@ -266,7 +292,7 @@ class Town {
 
   #several(): Process[] {
     const projector = (process: Process) => {
-      const exchanges = sharedExchanges(this.#place, async () => undefined)
+      const exchanges = sharedExchanges(this.#place)
       return stoppedWith(
         this.#startProjector(process, exchanges, () => undefined),
         exchanges
@@ -288,8 +314,8 @@ class Town {
   #startProjector(process: Process, exchanges: ExchangeSide, onChange: () => void): Running {
     const projector = runProjector(this.#place, process, exchanges, onChange)
     const known = this.#projectors.find((each) => each.process === process)
-    if (known === undefined) this.#projectors.push({ process, rebuilds: projector.rebuilds })
-    else known.rebuilds = projector.rebuilds
+    if (known === undefined) this.#projectors.push({ process, projector })
+    else known.projector = projector
     return projector
   }
 

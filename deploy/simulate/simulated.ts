@@ -1,7 +1,7 @@
 import { projections } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 
-/** The projections that stand for all shapes: rows, a rollup, the newest, a list, states, boards by a fold, ratings. */
+/** The projections that stand for all shapes: rows, a rollup, the newest, a list, states, boards by a fold, ratings, imports. */
 const SIMULATED: readonly string[] = [
   'title-count',
   'title-count-hour',
@@ -9,7 +9,9 @@ const SIMULATED: readonly string[] = [
   'leaderboard',
   'leaderboard-history',
   'leaderboard-entry',
-  'rating'
+  'rating',
+  'import-run',
+  'import-retraction'
 ]
 export const simulatedProjections = projections.filter(({ name }) => SIMULATED.includes(name))
 export const simulatedTopics = topics.filter((topic) => simulatedProjections.some(({ from }) => from === topic))

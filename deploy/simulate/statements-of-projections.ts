@@ -18,13 +18,17 @@ type Parameters = Readonly<Record<string, unknown>>
 
 /** The range that a statement is bound to. */
 export function rangeIn(parameters: Parameters): Range {
-  const range: { epoch: number; partition: number; first: number; next: number }[] = []
+  const range: Stretch[] = []
   for (let n = 0; `epoch_${n}` in parameters; n += 1) {
     const value = (name: string) => Number(parameters[`${name}_${n}`])
-    range.push({ epoch: value('epoch'), partition: value('partition'), first: value('first'), next: value('next') })
+    const offsets = parameters[`offsets_${n}`] as readonly number[] | undefined
+    const stretch = { epoch: value('epoch'), partition: value('partition'), first: value('first'), next: value('next') }
+    range.push(offsets === undefined ? stretch : { ...stretch, offsets })
   }
   return range
 }
+
+type Stretch = Range[number]
 
 /** The projection whose step over a range a statement is: its text, but for the values bound to it, says so. */
 export function stepIn(text: string, parameters: Parameters): SqlProjection | undefined {

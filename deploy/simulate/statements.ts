@@ -3,6 +3,7 @@ import { feedExtents, recordedChanges } from '@gamenet/api/parts'
 import { leaderboardEntryTopic, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import type { Row } from './replacing-table.js'
 import { namedOf, plain } from './statement-names.js'
+import { operatorAnswers } from './statements-of-operators.js'
 import { answerAboutRange, remembered } from './statements-of-projections.js'
 import { type Answer, type Parameters, rebuildAnswers } from './statements-of-rebuilds.js'
 import type { Seen, Store } from './store.js'
@@ -27,10 +28,7 @@ const answers: readonly (readonly [string, Answer])[] = [
   ['SELECT l.title_id AS titleId, l.leaderboard_id AS leaderboardId, argMax(l.name,', knownLists],
   ['SELECT DISTINCT e.title_id AS titleId FROM event_title', titles],
   ['SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms', newestBegin],
-  // Nobody retries parked messages here.
-  ['SELECT b.id AS id, b.topic AS topic, b.stored_at', () => []],
-  ['SELECT b.id AS id FROM late_batch AS b FINAL', () => []],
-  ['SELECT r.import_id AS importId FROM import_retraction', () => []],
+  ...operatorAnswers,
   ['SELECT r.id AS id, argMax(r.record, r.version) AS newest FROM rebuild', newestRecords],
   ['SELECT d.name AS name, argMax(d.definition, d.version)', definitions],
   [

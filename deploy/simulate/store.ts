@@ -22,6 +22,17 @@ export type Seen = { table(name: string): ReadTable; final(name: string): Row[] 
 /** The machine on which the engine runs. */
 export type Machine = { nowMs(): number; isFull(): boolean }
 
+/** Columns that the engine fills by its clock. */
+const STAMPS: Readonly<Record<string, string>> = {
+  rebuild_owner: 'seen_at',
+  parked_message: 'parked_at',
+  parked_decision: 'decided_at',
+  late_batch: 'stored_at'
+}
+
+/** Late events are copied into an event table that a rebuild has loaded. */
+const COPY_OF_EVENTS = /^INSERT INTO (event_\w+__\d+) \([^)]*\) SELECT .* FROM (event_\w+) AS e FINAL WHERE/
+
 const MERGED_SHARE = 0.1
 const EXCHANGE_RISK = 12
 
@@ -96,7 +107,7 @@ export class Store implements Seen {
     const rows = lines
       .split('\n')
       .filter((line) => line !== '')
-      .map((line) => ({ ...this.#defaults(table), ...rowOf(table, columns, JSON.parse(line)) }))
+      .map((line) => ({ ...this.#defaults(baseName(table)), ...rowOf(table, columns, JSON.parse(line)) }))
     this.played?.push({ kind: 'insert', table, columns, lines })
     written.insert(rows)
   }
@@ -104,6 +115,15 @@ export class Store implements Seen {
   /** `share` of the rows alone, where the statement is torn. */
   execute(sql: string, parameters: Parameters, share = 1): void {
     if (changeTables(this, plain(sql), share)) {
+      if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
+      return
+    }
+    const copied = COPY_OF_EVENTS.exec(plain(sql))
+    if (copied !== null) {
+      const [, into = '', from = ''] = copied
+      const range = rangeIn(parameters)
+      const events = this.final(from).filter((event) => liesIn(range, event))
+      this.written(into).insert(events.slice(0, Math.ceil(events.length * share)))
       if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
       return
     }
@@ -143,7 +163,8 @@ export class Store implements Seen {
 
   /** What the engine puts in by itself. */
   #defaults(table: string): Row {
-    return table === 'rebuild_owner' ? { seen_at: this.machine.nowMs() } : {}
+    const column = STAMPS[table]
+    return column === undefined ? {} : { [column]: this.machine.nowMs() }
   }
 }
 

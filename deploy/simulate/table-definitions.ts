@@ -7,7 +7,8 @@ const event: Definition = { key: POSITION }
 /** The tables of the migrations that the simulator has, with their sort keys and versions. */
 export const TABLES: Readonly<Record<string, Definition>> = {
   checkpoint: { key: ['name', 'epoch', 'partition'], version: by('next') },
-  parked_message: { key: ['topic', ...POSITION] },
+  parked_message: { key: ['topic', ...POSITION], version: by('parked_at') },
+  parked_decision: { key: ['topic', ...POSITION], version: by('decided_at') },
   data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
   projection_definition: { key: ['name'], version: by('version') },
   rebuild: { key: ['id'], version: by('version') },
@@ -15,12 +16,15 @@ export const TABLES: Readonly<Record<string, Definition>> = {
   exchange: { key: ['id', 'state'] },
   late_batch: { key: ['id'] },
   late_batch_taken: { key: ['id', 'taker'] },
-  import_retraction: { key: ['import_id'] },
+  import_run: { key: ['import_id'], version: by('position') },
+  import_retraction: { key: ['import_id'], version: by('position') },
   event_title: event,
   event_title_count: event,
   event_leaderboard: event,
   event_leaderboard_entry: event,
   event_rating: event,
+  event_import_run: event,
+  event_import_retraction: event,
   title_count: { key: ['title_id', 'ts'], version: by('position') },
   title_count_hour: { key: ['title_id', 'hour'], version: by('position') },
   title_latest: { key: ['imported', 'title_id'], version: by('version') },
@@ -46,12 +50,13 @@ export const BOOKKEEPING: ReadonlySet<string> = new Set([
     'checkpoint',
     'data_change',
     'parked_message',
+    'parked_decision',
     'event_title',
     'projection_definition',
     'rebuild',
     'rebuild_owner'
   ],
-  ...['exchange', 'late_batch', 'late_batch_taken', 'import_retraction']
+  ...['exchange', 'late_batch', 'late_batch_taken']
 ])
 
 /** Columns that hold instants, or lists of them. */

@@ -24,6 +24,10 @@ const changes: readonly (readonly [RegExp, Change])[] = [
     new RegExp(`^CREATE VIEW ${NAME} AS SELECT .* FROM ${NAME} AS e .*toInt64\\((\\d+)\\)`),
     (store, [name = '', of = '', ms]) => store.createView(name, of, Number(ms))
   ],
+  [
+    new RegExp(`^DELETE FROM ${NAME} WHERE import_id IN \\((.*)\\)$`),
+    (store, [name = '', ids = '']) => store.written(name).delete((row) => ids.includes(`'${row.import_id}'`))
+  ],
   [new RegExp(`^TRUNCATE TABLE ${NAME}$`), (store, [name = '']) => store.written(name).truncate()],
   [
     new RegExp(`^ALTER TABLE ${NAME} ATTACH PARTITION ID '\\w+' FROM ${NAME}$`),

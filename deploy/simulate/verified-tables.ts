@@ -9,7 +9,7 @@ import type { Store } from './store.js'
 
 /** Columns that only decide which of two rows counts. */
 const VERSIONS: Readonly<Record<string, readonly string[]>> = {
-  position: ['title_count', 'title_count_hour', 'leaderboard'],
+  position: ['title_count', 'title_count_hour', 'leaderboard', 'import_run', 'import_retraction'],
   revision: ['rating']
 }
 

@@ -21,6 +21,7 @@ const TIMERS_MAX = 100_000
 const timersPromises = createRequire(import.meta.url)('node:timers/promises') as {
   -readonly [Name in keyof typeof TimersPromises]: (typeof TimersPromises)[Name]
 }
+const crypto = createRequire(import.meta.url)('node:crypto') as { randomUUID: () => string }
 const turnOfLoop = setImmediate
 
 /**
@@ -30,6 +31,7 @@ const turnOfLoop = setImmediate
 export class VirtualTime {
   current: Life = WORLD
   events = 0
+  #uuids = 0
   readonly #clock = createClock(BEGIN_MS, TIMERS_MAX)
 
   /** Milliseconds since 1970 of a right clock. */
@@ -58,6 +60,11 @@ export class VirtualTime {
     }
   }
 
+  #uuid(): string {
+    this.#uuids += 1
+    return `00000000-0000-4000-8000-${String(this.#uuids).padStart(12, '0')}`
+  }
+
   private timer(life: Life, ms: number, work: () => void) {
     return this.#clock.setTimeout(() => {
       if (life.isOver) return
@@ -66,7 +73,7 @@ export class VirtualTime {
     }, ms)
   }
 
-  /** Puts this time in the place of the real one, for all that is imported, until the function that it gives is called. */
+  /** Puts this time in the place of the real one, and ids by number in that of random ones, for all that is imported, until the function that it gives is called. */
   install(): () => void {
     const real = {
       setTimeout,
@@ -75,7 +82,8 @@ export class VirtualTime {
       clearInterval,
       now: Date.now,
       performanceNow: performance.now,
-      wait: timersPromises.setTimeout
+      wait: timersPromises.setTimeout,
+      randomUUID: crypto.randomUUID
     }
     const put = (time: typeof real) => {
       globalThis.setTimeout = time.setTimeout
@@ -85,11 +93,13 @@ export class VirtualTime {
       Date.now = time.now
       performance.now = time.performanceNow
       timersPromises.setTimeout = time.wait
+      crypto.randomUUID = time.randomUUID
       syncBuiltinESMExports()
     }
     const later = (work: (...values: unknown[]) => void, ms = 0, ...values: unknown[]) =>
       this.timer(this.current, ms, () => work(...values))
     put({
+      randomUUID: () => this.#uuid(),
       setTimeout: later as unknown as typeof setTimeout,
       clearTimeout: ((id: never) => this.#clock.clearTimeout(id)) as typeof clearTimeout,
       setInterval: ((work: () => void, ms: number) => this.#every(ms, work)) as unknown as typeof setInterval,

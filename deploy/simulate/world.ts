@@ -157,7 +157,7 @@ function faultsOf(chance: Chance): Faults {
     refused: share(0.04),
     unanswered: share(0.04),
     torn: share(0.05),
-    slow: share(0.04),
+    slow: share(0.12),
     death: share(0.008),
     delayMs: chance.oneOf([2, 10, 60, 400])
   }

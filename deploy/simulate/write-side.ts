@@ -112,6 +112,14 @@ export class SimulatedPostgres {
     for (const turn of this.#turns) turn.dueAtMs = 0
   }
 
+  /** The leases run out that were taken before an instant by those who have died since. */
+  endLeasesOf(beforeMs: number): void {
+    for (const turn of this.#turns) {
+      if (turn.holder !== null && turn.leaseUntilMs < beforeMs + LEASE_S * 1000)
+        turn.leaseUntilMs = Math.min(turn.leaseUntilMs, this.#world.time.nowMs)
+    }
+  }
+
   get boardsAtRest(): boolean {
     const { nowMs } = this.#world.time
     return (

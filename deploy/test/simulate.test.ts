@@ -5,33 +5,36 @@ import { openTables, playAgain } from './service/simulated-statements.js'
 
 const SEEDS = 200
 const PROVE_SEEDS = 1000
-/** Whose statements chDB answers too, with faults: rebuilds of boards, and by a later program, are swapped in. */
-const PLAYED_SEEDS = [9, 13]
+/** Whose statements chDB answers too, with faults: an import is taken back; what was retried comes late, and into what is reloaded. */
+const PLAYED_SEEDS = [2, 18]
 
 /** For each mistake the seed that finds it, as `npm run simulate -- --prove` tells; after a change it may be a later one. */
 const FOUND_BY: Readonly<Record<string, number>> = {
-  'commit-before-store': 11,
-  'offset-resolved-early': 8,
-  'dedup-window': 5,
-  'swallowed-failure': 189,
+  'commit-before-store': 3,
+  'offset-resolved-early': 5,
+  'dedup-window': 9,
+  'swallowed-failure': 33,
   'sum-over-increments': 1,
-  'last-write-wins': 1,
-  'checkpoint-before-rows': 10,
-  'untold-change': 205,
-  'version-from-clock': 65,
-  'narrow-touch': 4,
-  'feed-past-checkpoint': 16,
-  'relay-deletes-early': 8,
-  'stale-board': 32,
-  'lost-rank': 5,
-  'swap-before-catch-up': 15,
-  'rebuild-ahead-of-live': 816,
-  'old-tables-not-caught-up': 135,
-  'passes-not-shared': 79
+  'last-write-wins': 5,
+  'checkpoint-before-rows': 1,
+  'change-before-rows': 82,
+  'untold-change': 315,
+  'version-from-clock': 3,
+  'narrow-touch': 1,
+  'feed-past-checkpoint': 3,
+  'relay-deletes-early': 1,
+  'stale-board': 79,
+  'lost-rank': 32,
+  'swap-before-catch-up': 5,
+  'rebuild-ahead-of-live': 5,
+  'old-tables-not-caught-up': 28,
+  'passes-not-shared': 5,
+  'late-untold': 5,
+  'retry-decided-first': 18,
+  'retracted-reloaded': 5,
+  'exchange-not-ended': 18,
+  'loading-beside-exchange': 205
 }
-
-/** Not found soon enough for a test. */
-const RARE = ['change-before-rows', 'loading-beside-exchange']
 
 test(`${SEEDS} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {
   let deaths = 0
@@ -51,7 +54,7 @@ test('a world happens again in the same way', async (t) => {
 })
 
 test('each classic mistake is found', async (t) => {
-  t.same([...Object.keys(FOUND_BY), ...RARE].sort(), Object.keys(mistakes).sort())
+  t.same(Object.keys(FOUND_BY).sort(), Object.keys(mistakes).sort())
   for (const [bug, first] of Object.entries(FOUND_BY)) {
     const found = await firstThatFinds(bug, first)
     t.ok(found !== undefined, `${bug}: ${found ?? `not found by seeds ${first} to ${first + PROVE_SEEDS - 1}`}`)

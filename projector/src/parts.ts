@@ -2,6 +2,7 @@
  * What a projector is put together of, for the simulator, which runs the same parts on a clock, a log and tables of its own.
  */
 
+export { Checkpoints } from './checkpoint.js'
 export { eventTables } from './event-tables.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export { bound, runFold } from './folding/run-fold.js'

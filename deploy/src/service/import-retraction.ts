@@ -6,8 +6,11 @@ import type { ImportRun, RetractionProgress, RetractionReport } from '../operato
 import type { Engines } from './engines.js'
 
 export type Retracting = {
-  readonly engines: Engines
-  readonly projector: Projector | undefined
+  readonly engines: {
+    readonly clickhouse: Pick<Engines['clickhouse'], 'control'>
+    readonly log: Pick<Engines['log'], 'append'>
+  }
+  readonly projector: Pick<Projector, 'rebuilds'> | undefined
   /** Resolves when all that the log holds now, of these topics or of all, is in the tables; rejects with what stands behind. */
   readonly settled: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process publishes now. */
@@ -27,7 +30,7 @@ const Row = z.object({
 })
 
 /** Every import that the tables know, the newest first. */
-export async function importRuns({ clickhouse }: Engines): Promise<ImportRun[]> {
+export async function importRuns({ clickhouse }: Pick<Retracting['engines'], 'clickhouse'>): Promise<ImportRun[]> {
   const rows = await clickhouse.control.rows(`
     SELECT i.import_id AS importId, i.topic AS topic, i.file AS file, toUnixTimestamp64Milli(i.ts) AS newestMs,
       i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
@@ -96,7 +99,7 @@ export async function finishRetractions({ projector, settled }: Retracting): Pro
 }
 
 async function madeAnew(
-  projector: Projector,
+  projector: Pick<Projector, 'rebuilds'>,
   importId: string,
   topic: string,
   onProgress: (progress: RetractionProgress) => void

@@ -62,10 +62,13 @@ export async function begin(context: RebuildContext, beginning: Beginning): Prom
   const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
   await dropTablesOf(tables, id)
   await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
-  // What was taken late before stands in the event tables, in its place.
-  await tables.execute(
-    `INSERT INTO ${helpers.late_batch_taken} (id, taker) SELECT t.id, t.taker FROM late_batch_taken AS t`
-  )
+  // What was taken late before stands in the event tables, in its place. The log has it as it could perhaps not be read: an
+  // event table that is loaded from there takes every batch again.
+  if (!isFromLog) {
+    await tables.execute(
+      `INSERT INTO ${helpers.late_batch_taken} (id, taker) SELECT t.id, t.taker FROM late_batch_taken AS t`
+    )
+  }
   if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(tables, unit, id, end.beforeMs))
   const events = Object.fromEntries([
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),

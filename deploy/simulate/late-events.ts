@@ -1,0 +1,35 @@
+import { retryParked } from '@gamenet/projector'
+import type { ProjectionRunner } from '@gamenet/projector/parts'
+import { type Topic, titleCountTopic } from '@gamenet/schemas'
+import type { Place } from './place.js'
+import { tablesOver } from './store.js'
+
+/** The schema version of a later program, which loaders of now park and which is read when somebody retries. */
+const LATER_VERSION = titleCountTopic.version + 1
+
+/** The type of messages that a later program can read. */
+export const LATER_TYPE = `gamenet.${titleCountTopic.name}.v${LATER_VERSION}`
+
+/** The topics of which messages are retried, as a later program reads them. */
+export const laterTopics: readonly Topic[] = [
+  { ...titleCountTopic, version: LATER_VERSION, lifts: { [titleCountTopic.version]: (value) => value } } as Topic
+]
+
+/** Somebody retries everything that is parked, as `gamenet parked retry` does. */
+export async function retryAll(place: Place, { runner }: { readonly runner: ProjectionRunner }): Promise<void> {
+  const { world, store, bug } = place
+  for (const { name } of laterTopics) {
+    const { batches } = await retryParked(
+      {
+        tables: bug.retryTables(tablesOver(world, store)),
+        topics: laterTopics,
+        withSealKeys: async (_, use) => await use(new Map()),
+        onProgress: () => undefined,
+        signal: new AbortController().signal
+      },
+      name,
+      'all'
+    )
+    if (batches.length > 0) runner.wakeForLate()
+  }
+}

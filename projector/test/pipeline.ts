@@ -57,7 +57,15 @@ export function projectorOn(
   reader: LogReader,
   options: Pick<
     Partial<ProjectorOptions>,
-    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passes' | 'aroundExchange' | 'projections' | 'keepFree'
+    | 'registry'
+    | 'onChange'
+    | 'sealKeys'
+    | 'isShared'
+    | 'passes'
+    | 'fills'
+    | 'aroundExchange'
+    | 'projections'
+    | 'keepFree'
   > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
@@ -70,6 +78,7 @@ export function projectorOn(
     folding: foldBeside(),
     ...(options.projections === undefined ? {} : { projections: options.projections }),
     ...(options.passes === undefined ? {} : { passes: options.passes }),
+    ...(options.fills === undefined ? {} : { fills: options.fills }),
     ...(options.keepFree === undefined ? {} : { keepFree: options.keepFree }),
     ...(options.aroundExchange === undefined ? {} : { aroundExchange: options.aroundExchange }),
     registry: options.registry ?? new Registry(),

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -34,6 +35,7 @@ test('rebuilds', async (t) => {
   await t.test('whose exchange is cut off are ended by another projector before it writes anything', (t) =>
     endOthers(t, engine)
   )
+  await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
@@ -251,6 +253,78 @@ function lockedPasses(): Passes {
 function appendCount(log: MemoryLog, minute: number, partition = 0): void {
   const event = { titleId: '4d530064', observedAt: instantOf(T0 + minute * 60_000), online: 5 + minute }
   log.append(titleCountTopic.name, [message(titleCountTopic, event)], { epoch: 0, partition })
+}
+
+/** Two projectors begin a rebuild each; the second one, while the first makes its tables. */
+async function beginAtOnce(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const fills = lockedPasses()
+  const shared = { isShared: true, passes: lockedPasses() }
+  let goOn: () => void = () => undefined
+  const otherCame = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  let begins: () => void = () => undefined
+  const isMaking = new Promise<void>((resolve) => {
+    begins = resolve
+  })
+  const made = /^CREATE TABLE IF NOT EXISTS \w+__\d/
+  const first = projectorOn(
+    {
+      ...engine,
+      rebuild: watched(engine.rebuild, async (sql) => {
+        if (!sql.startsWith('CREATE TABLE IF NOT EXISTS checkpoint__')) return
+        begins()
+        await otherCame
+      })
+    },
+    log,
+    { ...shared, fills }
+  )
+  const otherFills: Passes = {
+    together: (pass) => fills.together(pass),
+    alone: (work) => {
+      goOn()
+      return fills.alone(work)
+    }
+  }
+  const rebuild = watched(engine.rebuild, async (sql) => void (made.test(sql) && goOn()))
+  const other = projectorOn({ ...engine, rebuild }, log, { ...shared, fills: otherFills })
+  first.start()
+  other.start()
+  try {
+    appendCount(log, 0)
+    await Promise.all([first.settled(), other.settled()])
+    const started = first.rebuilds.start('title-count')
+    await isMaking
+    await other.rebuilds.start('network-count')
+    await started
+    const records = await first.rebuilds.list()
+    t.equal(new Set(records.map(({ id }) => id)).size, 2)
+    for (const name of ['title-count', 'network-count']) {
+      while ((await first.rebuilds.list()).some((each) => each.projection === name && each.state === 'filling'))
+        await wait(5)
+      t.equal((await first.rebuilds.verify(name)).isEqual, true, name)
+      await first.rebuilds.cancel(name)
+    }
+  } finally {
+    await Promise.all([first.stop(), other.stop()])
+  }
+}
+
+/** Tables of which somebody is told what is about to be executed. */
+function watched(tables: Tables, look: (sql: string) => Promise<void>): Tables {
+  return {
+    ...tables,
+    execute: async (sql, parameters) => {
+      await look(sql)
+      return await tables.execute(sql, parameters)
+    },
+    rows: (sql, parameters) => tables.rows(sql, parameters),
+    json: (sql, parameters) => tables.json(sql, parameters),
+    insert: (table, columns, body) => tables.insert(table, columns, body)
+  }
 }
 
 /** One of two projectors dies when it is to exchange tables. */

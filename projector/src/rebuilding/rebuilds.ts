@@ -165,9 +165,7 @@ export class RebuildOperations implements Rebuilds, Retractions {
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
     return await this.#inTurn(async () => {
-      const asked = { projection, until, isFromLog, retracts: null }
-      const { costs } = await this.#unhindered(asked)
-      const record = await begin(this.#context, { ...asked, costs })
+      const record = await this.#begin({ projection, until, isFromLog, retracts: null })
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -292,13 +290,18 @@ export class RebuildOperations implements Rebuilds, Retractions {
   ): Promise<void> {
     const { tables, signal } = this.#context
     const first = this.#firstOf(topicName)
+    const asked = { projection: first.name, until: null, isFromLog: false, retracts: importId }
     const record = await this.#inTurn(async () => {
       const begun = await this.#begunRetraction(importId)
       if (begun !== undefined) return begun
-      const asked = { projection: first.name, until: null, isFromLog: false, retracts: importId }
-      const { costs } = await this.#unhindered(asked)
-      await deleteRetracted(tables, first.from, [importId])
-      return await begin(this.#context, { ...asked, costs })
+      try {
+        return await this.#begin(asked, () => deleteRetracted(tables, first.from, [importId]))
+      } catch (error) {
+        // Another process may have begun it meanwhile.
+        const byAnother = await this.#begunRetraction(importId)
+        if (byAnother === undefined) throw error
+        return byAnother
+      }
     })
     this.#fillers.wake()
     for (;;) {
@@ -403,6 +406,19 @@ export class RebuildOperations implements Rebuilds, Retractions {
     const turn = this.#queue.catch(() => undefined).then(work)
     this.#queue = turn
     return await turn
+  }
+
+  /** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
+  async #begin(
+    asked: Omit<Beginning, 'costs'>,
+    prepare: () => Promise<void> = async () => undefined
+  ): Promise<RebuildRecord> {
+    const { costs } = await this.#unhindered(asked)
+    return await this.#context.steps.alone(async () => {
+      await this.#requireAlone(asked)
+      await prepare()
+      return await begin(this.#context, { ...asked, costs })
+    })
   }
 
   /** A plan without obstacles. Another rebuild is looked for before a sample is measured, which takes long. */

@@ -25,6 +25,11 @@ export class Steps {
     }
   }
 
+  /** Runs work while no step runs in any process, nor such work. */
+  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    return await this.#passes.alone(work)
+  }
+
   /** Resolves when the steps that have begun by now have ended, well or not. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay)

@@ -269,3 +269,22 @@ test('a change that is heard of is news at once, for its key alone, whatever the
     'changes in the table are still found'
   )
 })
+
+test('what was taken for changed while the table was away changes again with the next change, however low its version is', async (t) => {
+  const tables = new TestTables()
+  const versions = new DataVersions({ tables })
+  t.teardown(() => versions.stop())
+  const change = (version: number): ChangeRow => ({ projection: 'a', key: '*', version, fromMs: 0, toMs: END_OF_TIME })
+  tables.changes.push(change(1000))
+  await versions.refresh()
+  const seen = [versions.versionOf({ projection: 'a' })]
+  versions.outdate(['a'])
+  seen.push(versions.versionOf({ projection: 'a' }))
+  versions.outdate(['a'])
+  seen.push(versions.versionOf({ projection: 'a' }))
+  // Two exchanges were told of meanwhile, then somebody changes the next.
+  for (const version of [1001, 1002, 1003]) tables.changes.push(change(version))
+  await versions.refresh()
+  seen.push(versions.versionOf({ projection: 'a' }))
+  t.equal(new Set(seen).size, 4)
+})

@@ -41,6 +41,8 @@ export class DataVersions {
   #newest = 0
   /** Of the changes that were heard of. */
   #newestHeard = 0
+  /** Of what was taken for changed because the table could not be asked. */
+  #newestOutdated = 0
   #revision = 0
   #isCurrent = false
   #running: Promise<void> | undefined
@@ -116,9 +118,16 @@ export class DataVersions {
     this.#hearOf(noun, userKey)
   }
 
-  /** Takes everything of these projections as changed, where the table cannot be asked. */
+  /**
+   * Takes everything of these projections as changed, where the table cannot be asked whose newest row says so. Each call stands
+   * for one such row, whose version is this one at least: so none of a later change is below it, wherever the clock goes.
+   */
   outdate(projections: readonly string[]): void {
-    for (const projection of projections) this.#hearOf(projection, MANY_KEYS)
+    this.#newestOutdated = Math.max(this.#newestOutdated, this.#newest) + 1
+    for (const projection of projections) {
+      this.#record({ projection, key: MANY_KEYS, version: this.#newestOutdated, ...ALL_TIME })
+    }
+    this.#revision += 1
   }
 
   /**

@@ -66,7 +66,8 @@ export async function exchange(
         definitions: Object.fromEntries(served.map((each) => [each.name, definitionOf(each)]))
       }
     })
-    return { id: record.id, caughtUp, heldMs: await finish(context, intended) }
+    const heldMs = await finish(context, intended)
+    return heldMs === undefined ? undefined : { id: record.id, caughtUp, heldMs }
   })
 }
 
@@ -92,15 +93,23 @@ export async function end(context: RebuildContext, record: RebuildRecord): Promi
   else await storeRebuild(tables, record, { state: record.state === 'swapping' ? 'filled' : 'swapped', exchange: null })
 }
 
-/** Goes on with an exchange whose intent is stored; for work between passes. Resolves with how long answers were held, in ms. */
-async function finish(context: RebuildContext, record: RebuildRecord): Promise<number> {
+/**
+ * Goes on with an exchange whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
+ * undefined when another process has ended it meanwhile, which may be where the lock of passes was lost with PostgreSQL.
+ */
+async function finish(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
   const { tables, runner, serving, aroundExchange } = context
   const { exchange: begun } = record
   if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
+  let isMeant = true
   const heldMs = await aroundExchange(record.unit, async () => {
+    // It may have been announced for long.
+    isMeant = (await readRebuilds(tables)).some(({ id, version }) => id === record.id && version === record.version)
+    if (!isMeant) return
     await exchangeTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
     await runner.tellAll(record.unit)
   })
+  if (!isMeant) return undefined
   // No pass runs before this is done, nor after a crash before it is done again; so answers need not wait for it.
   await serving.install(unitOf(record))
   const isSwap = record.state === 'swapping'

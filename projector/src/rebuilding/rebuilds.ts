@@ -273,7 +273,15 @@ export class RebuildOperations implements Rebuilds, Retractions {
   }
 
   async rollback(projection: string): Promise<SwapReport> {
-    return await this.#inTurn(async () => await this.#exchange(await this.#swapped(projection), 'rolling-back'))
+    return await this.#inTurn(async () => {
+      const record = await this.#swapped(projection)
+      if (record.retracts !== null) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} took import ${record.retracts} back, and what served before holds it: it is not rolled back. Publish the import again if its events are wanted.`
+        )
+      }
+      return await this.#exchange(record, 'rolling-back')
+    })
   }
 
   async drop(projection: string): Promise<RebuildStatus> {

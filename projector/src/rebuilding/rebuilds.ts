@@ -327,7 +327,10 @@ export class RebuildOperations implements Rebuilds, Retractions {
 
   async requireRetractable(importId: string, topicName: string): Promise<void> {
     const asked = { projection: this.#firstOf(topicName).name, until: null, isFromLog: false, retracts: importId }
-    if ((await this.#begunRetraction(importId)) === undefined) await this.#unhindered(asked)
+    // Of a sample there is one at a time.
+    await this.#inTurn(async () => {
+      if ((await this.#begunRetraction(importId)) === undefined) await this.#unhindered(asked)
+    })
   }
 
   async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {

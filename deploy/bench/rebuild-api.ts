@@ -14,7 +14,10 @@ import {
 const REQUESTS_PER_SECOND = 500
 /** Every so many-th request asks what nobody has asked before. */
 const NEW_EVERY = 20
+/** Titles that many ask about. All of them at once would be new questions for a second of every minute. */
+const KNOWN_TITLES = 20
 const TICK_MS = 10
+const WARMING_MS = 3000
 const IDLE_MS = 10_000
 const REBUILDING_MS = 10_000
 const HELD_MS_MAX = 250
@@ -34,6 +37,9 @@ export const rebuildApi: Measurement = {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
       const { rebuilds } = operatorClient(service.operatorUrl)
+      const warming = startLoad(service)
+      await wait(WARMING_MS)
+      await warming.stop()
       note('asking while nothing else goes on')
       const idle = startLoad(service)
       await wait(IDLE_MS)
@@ -65,7 +71,7 @@ export const rebuildApi: Measurement = {
           unit: 'ms',
           baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
           reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
-          detail: `median ${figure(quantile(rebuilding.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms`
+          detail: `median ${figure(quantile(rebuilding.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; new questions are one of ${NEW_EVERY}`
         },
         {
           what: 'answers held at a swap',
@@ -137,11 +143,12 @@ function startLoad({ apiUrl }: QuietService): Load {
 let windows = 0
 
 function pathOf(n: number): string {
-  const titleId = titleIds[n % titleIds.length]
-  const known = ['/api/online-users', '/api/games', `/api/title/${titleId}/online-users/history?hours=6`]
+  const popular = titleIds[n % KNOWN_TITLES]
+  const known = ['/api/online-users', '/api/games', `/api/title/${popular}/online-users/history?hours=6`]
   if (n % NEW_EVERY > 0) return known[n % known.length] ?? ''
   windows += 1
   const toMs = minuteNow() - windows * 60_000
+  const titleId = titleIds[windows % titleIds.length]
   return `/api/title/${titleId}/online-users/history?from=${iso(toMs - DAY_MS)}&to=${iso(toMs)}`
 }
 

@@ -57,7 +57,7 @@ export const NO_BUG: Bug = {
 }
 
 /** What a projector does about exchanges of tables that were cut off. */
-export type Recovery = Pick<RebuildOperations, 'recover' | 'requireWhole'>
+export type Recovery = Pick<RebuildOperations['recovery'], 'recover' | 'requireWhole'>
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
 

@@ -97,7 +97,7 @@ function retractingIn(place: Place, { rebuilds }: Rebuilding): Retracting {
   const tables = tablesOver(world, store)
   const engines: Retracting['engines'] = { clickhouse: { control: tables }, log: { append: log.append.bind(log) } }
   const settled = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
-  return { engines, projector: { rebuilds }, running: new Set(), settled }
+  return { engines, projector: rebuilds, running: new Set(), settled }
 }
 
 /** Resolves when all that the log holds now of these topics was taken by all. */

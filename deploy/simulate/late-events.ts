@@ -1,7 +1,7 @@
 import { retryParked } from '@gamenet/projector'
-import type { ProjectionRunner } from '@gamenet/projector/parts'
 import { type Topic, titleCountTopic } from '@gamenet/schemas'
 import type { Place } from './place.js'
+import type { RunningProjector } from './projector.js'
 import { tablesOver } from './store.js'
 
 /** The schema version of a later program, which loaders of now park and which is read when somebody retries. */
@@ -16,7 +16,10 @@ export const laterTopics: readonly Topic[] = [
 ]
 
 /** Somebody retries everything that is parked, as `gamenet parked retry` does. */
-export async function retryAll(place: Place, { runner }: { readonly runner: ProjectionRunner }): Promise<void> {
+export async function retryAll(
+  place: Place,
+  { rebuilds, runner }: Pick<RunningProjector, 'rebuilds' | 'runner'>
+): Promise<void> {
   const { world, store, bug } = place
   for (const { name } of laterTopics) {
     const { batches } = await retryParked(
@@ -24,6 +27,7 @@ export async function retryAll(place: Place, { runner }: { readonly runner: Proj
         tables: bug.retryTables(tablesOver(world, store)),
         topics: laterTopics,
         withSealKeys: async (_, use) => await use(new Map()),
+        inStep: (step) => rebuilds.inStep(step),
         onProgress: () => undefined,
         signal: new AbortController().signal
       },

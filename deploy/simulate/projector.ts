@@ -91,7 +91,7 @@ export function runProjector(
     sizes: place.stepSizes,
     signal: stopping.signal
   })
-  const recovery = bug.recovery(rebuilds)
+  const recovery = bug.recovery(rebuilds.recovery)
   const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
     passes: guarded(bug.loaderPasses(exchanges.passes)),
     onStored: () => runner.wake()

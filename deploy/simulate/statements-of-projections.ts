@@ -5,6 +5,7 @@ import {
   keysStatement,
   type Range,
   type SqlProjection,
+  standingStatement,
   stepStatement,
   touchedStatement
 } from '@gamenet/projector/parts'
@@ -149,7 +150,9 @@ const boardReads: readonly (readonly [Read, string])[] = [
   [weighed, textOf(boardProjection.weigh ?? '')],
   [entriesOf, textOf(boardProjection.reads.entries ?? '')],
   [recordsOf, textOf(boardProjection.reads.records ?? '')],
-  [goalsOf, textOf(boardProjection.reads.goals ?? '')]
+  [goalsOf, textOf(boardProjection.reads.goals ?? '')],
+  [toldOf, textOf(boardProjection.readsWhenLate?.told ?? '')],
+  [standing, textOf(standingStatement(boardProjection))]
 ]
 
 function weighed(store: Seen, boards: Map<string, Board>): Row[] {
@@ -234,4 +237,33 @@ function goalsOf(store: Seen, boards: Map<string, Board>): Row[] {
     .map(({ title_id, leaderboard_id, player_keys, goals, reached_at: reached_ms }) => {
       return { title_id, leaderboard_id, player_keys, goals, reached_ms }
     })
+}
+
+function toldOf(store: Seen, boards: Map<string, Board>): Row[] {
+  const since = Math.min(...[...boards.values()].map(({ sinceMs }) => sinceMs))
+  const told = new Map<string, Row[]>()
+  for (const row of store.final('leaderboard_change')) {
+    const key = boardOf(row)
+    if (boards.has(key) && Number(row.ts) >= since) told.set(key, [...(told.get(key) ?? []), row])
+  }
+  return [...told].map(([key, rows]) => {
+    const { titleId, leaderboardId } = boards.get(key) ?? {}
+    return { title_id: titleId, leaderboard_id: leaderboardId, changes: rows.map(toldTuple) }
+  })
+}
+
+function toldTuple(row: Row): unknown[] {
+  const { ts, epoch, partition, offset, player, player_key, occurrence } = row
+  const { recorded_epoch, recorded_partition, recorded_offset } = row
+  return [
+    ...[ts, epoch, partition, offset],
+    ...[recorded_epoch, recorded_partition, recorded_offset],
+    ...[player, player_key, occurrence]
+  ]
+}
+
+function standing(store: Seen, boards: Map<string, Board>): Row[] {
+  const rows = store.table('leaderboard_history').rows.filter((row) => boards.has(boardOf(row)))
+  const newest = rows.reduce((most, { position }) => Math.max(most, Number(position)), 0)
+  return [{ rows: String(rows.length), newest: String(newest) }]
 }

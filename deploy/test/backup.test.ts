@@ -278,6 +278,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string) {
   t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
   t.match(await gamenet({ CLICKHOUSE_URL: 'http://x', DATA_DIR: part('half') }, ['restore', part('busy')]), { code: 2 })
   await t.rejects(restoreHere(part('busy'), part('data')), /holds something already/)
+  await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /lies in the backup .* itself/)
   await mkdir(part('half'), { recursive: true })
   await writeFile(join(part('half'), 'restoring.json'), `${part('busy')}\n`)
   t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /not restored to its end/ })

@@ -213,8 +213,19 @@ async function swapsAndGoesBack({ t, environment }: Commands): Promise<void> {
     t.match(await told(t, environment, SwapReport, ['rollback', projection]), { id: filled.id })
     await refused(t, environment, ['rollback', projection], 1, /There are no old tables of/)
   }
+  await loadsAnewFirst({ t, environment })
   const [newest] = await told(t, environment, z.array(RebuildStatus), ['status'])
-  t.match(newest, { projection: 'leaderboard-history', state: 'rolled-back' })
+  t.match(newest, { projection: 'title-count', isFromLog: true, state: 'rolled-back' })
+}
+
+async function loadsAnewFirst({ t, environment }: Commands): Promise<void> {
+  const start = ['start', 'title-count', '--from-log', '--follow']
+  t.match(await told(t, environment, RebuildStatus, start), { isFromLog: true, state: 'filled' })
+  const report = await told(t, environment, VerifyReport, ['verify', 'title-count'])
+  const events = TITLES.length * COUNTS
+  t.match(report, { isEqual: true, tables: [{ table: 'event_title_count', liveRows: events, freshRows: events }] })
+  await told(t, environment, SwapReport, ['swap', 'title-count'])
+  await told(t, environment, SwapReport, ['rollback', 'title-count'])
 }
 
 async function refuses({ t, environment }: Commands): Promise<void> {
@@ -225,7 +236,7 @@ async function refuses({ t, environment }: Commands): Promise<void> {
     [['plan'], 2, /needs <projection>/],
     [['mend', 'title-count'], 2, /has no command "mend"/],
     [['start', 'title-count', '--until', future], 2, /future/],
-    [['start', 'title-count', '--until', '99999999'], 2, /future/],
+    [['start', 'title-count', '--until', '99999999999999999999'], 2, /--until 99999999999999999999 lies in the future/],
     [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],
     [['resume', 'title-count'], 1, /There is no rebuild of title-count under way/],
     [['pause', 'title-count'], 1, /There is no rebuild of title-count under way/],

@@ -12,28 +12,28 @@ const PLAYED_SEEDS = [2, 18]
 const FOUND_BY: Readonly<Record<string, number>> = {
   'commit-before-store': 3,
   'offset-resolved-early': 4,
-  'dedup-window': 5,
+  'dedup-window': 9,
   'swallowed-failure': 7,
   'sum-over-increments': 1,
-  'last-write-wins': 4,
+  'last-write-wins': 7,
   'checkpoint-before-rows': 1,
-  'change-before-rows': 634,
+  'change-before-rows': 1437,
   'untold-change': 315,
   'version-from-clock': 3,
   'narrow-touch': 1,
   'feed-past-checkpoint': 3,
   'relay-deletes-early': 1,
   'stale-board': 5,
-  'lost-rank': 25,
+  'lost-rank': 28,
   'swap-before-catch-up': 15,
-  'rebuild-ahead-of-live': 85,
-  'old-tables-not-caught-up': 2,
+  'rebuild-ahead-of-live': 506,
+  'old-tables-not-caught-up': 5,
   'passes-not-shared': 5,
   'late-untold': 4,
   'retry-decided-first': 111,
-  'retracted-reloaded': 7,
+  'retracted-reloaded': 25,
   'exchange-not-ended': 25,
-  'loading-beside-exchange': 5
+  'loading-beside-exchange': 392
 }
 
 test(`${SEEDS} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {

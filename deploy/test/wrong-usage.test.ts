@@ -16,6 +16,10 @@ test('wrong usage is told by what was found, what was expected, and where it is 
     ['rebuild swap a --accept', /has no option --accept.*it takes --json, --accept-differences/],
     ['parked list --limit', /^gamenet parked list: the option --limit <messages> needs a value, and none was given/],
     ['scrape weather', /^gamenet scrape: <source> cannot be "weather"; expected one of network, games, /],
+    ['help mend', /^gamenet has no command "mend"; there are start, ingest/],
+    ['help rebuild mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
+    ['rebuild help mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
+    ['help status all', /^gamenet status has no command "all"; it has none\./],
     ['import undo', /^gamenet import undo needs <importId>/]
   ] as const) {
     const { code, text } = await run(args.split(' '))
@@ -26,6 +30,9 @@ test('wrong usage is told by what was found, what was expected, and where it is 
 
 test('help is no wrong usage, unless nothing was asked', async (t) => {
   t.match(await run(['rebuild', '--help']), { code: 0, text: /Usage: gamenet rebuild/ })
+  for (const args of ['help rebuild plan', 'rebuild help plan'])
+    t.match(await run(args.split(' ')), { code: 0, text: /^Usage: gamenet rebuild plan / })
+  t.match(await run(['help']), { code: 0, text: /^Usage: gamenet \[options\]/ })
   t.match(await run(['rebuild']), { code: 2, text: /Usage: gamenet rebuild/ })
   t.match(await run([]), { code: 2, text: /Usage: gamenet/ })
 })
@@ -36,3 +43,7 @@ async function run(args: readonly string[]) {
   const code = await runProgram({ args, environment: {}, output, errors: output })
   return { code, text: String(stream.read() ?? '') }
 }
+
+test('the program tells its version', async (t) => {
+  t.match(await run(['--version']), { code: 0, text: /^\d+\.\d+\.\d+\n$/ })
+})

@@ -2,8 +2,15 @@ import type { Fold } from './folding/fold.js'
 import { foldLeaderboardEntry } from './folds/leaderboard-entry.js'
 import { foldMatchSession } from './folds/match-session.js'
 
-/** The pure functions of projections of form `fold`, by the name that a projection says. */
-export const folds: Readonly<Record<string, Fold>> = {
-  'leaderboard-entry': foldLeaderboardEntry,
-  'match-session': foldMatchSession
+/** The folds of projections of form `fold`, by the name that a projection says. */
+const folds: Readonly<Record<string, Fold>> = {
+  'leaderboard-entry': { fold: foldLeaderboardEntry, standsOn: { table: 'leaderboard_history' } },
+  'match-session': { fold: foldMatchSession, standsOn: { table: 'match_list', rowsBeginAt: 'first_seen' } }
+}
+
+/** The fold of a name. Throws when there is none. */
+export function foldNamed(name: string): Fold {
+  const fold = folds[name]
+  if (fold === undefined) throw new Error(`There is no fold ${name} in folds.ts.`)
+  return fold
 }

@@ -105,6 +105,8 @@ export type RetryNeeds = {
   readonly topics: readonly Topic[]
   /** Runs `use` with the seal keys that there are of these people; none of them is thrown away before it has ended. */
   readonly withSealKeys: (people: readonly number[], use: (keys: SealKeys) => Promise<void>) => Promise<void>
+  /** Runs what looks which imports were taken back, and then stores: whoever takes one back waits for it. */
+  readonly inStep: <Result>(step: () => Promise<Result>) => Promise<Result>
   /** Called after each part. */
   readonly onProgress: (report: RetryReport) => void
   readonly signal: AbortSignal
@@ -213,25 +215,20 @@ async function parkedBehind(
 }
 
 async function retryPart(
-  { tables, withSealKeys }: RetryNeeds,
+  { tables, withSealKeys, inStep }: RetryNeeds,
   table: EventTable,
   part: readonly ParkedPosition[]
 ): Promise<RetryReport> {
   const { name: topic, people } = table.topic
   const contents = await readContents(tables, topic, part)
-  const retracted = new Set(await retractedImports(tables, table.topic))
-  let judged = judge(table, contents, retracted)
-  const store = async () => {
-    if (judged.stored.length > 0) await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
-  }
-  if (people === undefined) await store()
-  else {
-    const about = new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
-    await withSealKeys([...about], async (keys) => {
-      judged = judge(table, contents, retracted, keys)
-      await store()
+  let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
+  const store = (keys?: SealKeys) =>
+    inStep(async () => {
+      judged = judge(table, contents, new Set(await retractedImports(tables, table.topic)), keys)
+      if (judged.stored.length > 0) await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
     })
-  }
+  if (people === undefined) await store()
+  else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
   const { stored, passedOver, refusals } = judged
   const batches = stored.length === 0 ? [] : [randomUUID()]
   for (const id of batches) await storeLateBatch(tables, id, topic, stored)

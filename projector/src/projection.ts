@@ -58,7 +58,7 @@ export type SqlProjection = Common & {
 }
 
 /**
- * A projection as a pure function over what statements read of the keys that a range touched; the function stands in `folds`
+ * A projection as a pure function over what statements read of the keys that a range touched; it stands in `folds.ts`
  * under the name `fold`, the projection's own unless given: a function that says something else gets another name, and the one
  * before stays until no installation runs it any more. Keys are taken in chunks, each chunk read, folded and stored by itself.
  *

@@ -18,7 +18,7 @@ import { RebuildOperations } from './rebuilding/rebuilds.js'
 import type { KeepFree } from './rebuilding/room.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { ServingDefinitions } from './serving-definitions.js'
-import { headsOf, type Target, waitUntilSettled } from './settled.js'
+import { headsOf, type Target, type Watch, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
 export type ProjectorOptions = {
@@ -113,8 +113,12 @@ export type Projector = {
    * what begins afterwards reads what the tables hold now.
    */
   stepsEnded(): Promise<void>
+  /** Runs a step that writes rows, for which {@link stepsEnded} waits, and whoever takes an import back. */
+  inStep<Result>(step: () => Promise<Result>): Promise<Result>
   /** Making read tables anew while the old ones serve. */
-  readonly rebuilds: Rebuilds & Retractions
+  readonly rebuilds: Rebuilds
+  /** Taking imports back. */
+  readonly retractions: Retractions
 }
 
 const STANDSTILL_MS = 30_000
@@ -131,13 +135,13 @@ export function createProjector(options: ProjectorOptions): Projector {
   })
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const guarded = isShared ? guardedPasses(passes, () => rebuilds.requireWhole()) : passes
+  const guarded = isShared ? guardedPasses(passes, () => rebuilds.recovery.requireWhole()) : passes
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
     serving: () => serving.current(),
-    beforePass: () => rebuilds.recover(),
+    beforePass: () => rebuilds.recovery.recover(),
     passes: guarded,
     folding,
     metrics,
@@ -176,7 +180,6 @@ export function createProjector(options: ProjectorOptions): Projector {
     passes: guarded,
     ...backoff
   })
-  const loaderTrouble = () => troubleOf(loader)
   return {
     start: () => {
       loader.start()
@@ -192,15 +195,23 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countParked, loaderTrouble }),
-    settled: async ({ targets, standstillMs = STANDSTILL_MS, signal } = {}) => {
-      const ending = signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
-      const watch = { runner, watchers, loader, loaderTrouble, standstillMs, signal: ending }
-      await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables.projections)))
-    },
+    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countParked }),
+    settled: (asked = {}) =>
+      settled({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
-    rebuilds
+    inStep: (step) => rebuilds.inStep(step),
+    rebuilds,
+    retractions: rebuilds.retractions
   }
+}
+
+async function settled(
+  { tables, signal, ...of }: Pick<Watch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly tables: Tables },
+  { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['settled']>[0]>
+) {
+  const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
+  const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
+  await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables)))
 }
 
 async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
@@ -216,11 +227,10 @@ type Seen = {
   readonly serving: ServingDefinitions
   /** Messages that could not be read, by topic. */
   readonly countParked: () => Promise<ReadonlyMap<string, number>>
-  readonly loaderTrouble: () => string | null
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { tables, loader, runner, serving, countParked, loaderTrouble } = seen
+  const { tables, loader, runner, serving, countParked } = seen
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
   const [extents, parked] = await Promise.all([answeredExtents(loader), countParked()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
@@ -235,7 +245,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       lag: lagOf(each, checkpoints)
     })),
     halts,
-    loaderTrouble: loaderTrouble() ?? halts[0]?.reason ?? null
+    loaderTrouble: troubleOf(loader) ?? halts[0]?.reason ?? null
   }
 }
 

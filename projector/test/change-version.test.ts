@@ -20,9 +20,7 @@ test('a change is told above one whose answer was lost, wherever the clock goes'
   let isLost = false
   let lost = 0
   const projections: Tables = {
-    execute: (sql, parameters) => engine.projections.execute(sql, parameters),
-    rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-    json: (sql, parameters) => engine.projections.json(sql, parameters),
+    ...engine.projections,
     insert: async (table, columns, body) => {
       await engine.projections.insert(table, columns, body)
       if (table !== 'data_change' || !isLost || lost > 0) return

@@ -10,12 +10,13 @@ import {
   everyChangeIsTold,
   type TestEvent
 } from './any-event.js'
+import { around } from './around.js'
 import { foldOf, type ReadModel, readModel, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, newestVersion, openTables, runToHead } from './pipeline.js'
 
-const RUNS = { all: 16, boards: 12, epochs: 8 }
+const RUNS = { all: 16, boards: 12, epochs: 8, frozen: 12 }
 
 const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], calls: number) =>
   fc.record({
@@ -70,4 +71,37 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     await fc.assert(property, { numRuns, endOnFailure: true })
     t.ok(deaths > 0, `${what}: ${deaths} deaths`)
   }
+})
+
+const FrozenScenario = fc.record({
+  before: fc.array(appendedOf(AnyBoardEvent, [0, 1]), { maxLength: 1 }),
+  taken: appendedOf(AnyBoardEvent, [0, 1]),
+  meanwhile: appendedOf(AnyBoardEvent, [0, 1]),
+  /** Before which of its calls it stands still. */
+  atCall: fc.nat(60)
+})
+
+test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async (t) => {
+  const engine = await openTables(t)
+  const standsStill = fc.asyncProperty(FrozenScenario, async ({ before, taken, meanwhile, atCall }) => {
+    await emptyTables(engine.control)
+    const log = new MemoryLog()
+    for (const each of before) append(log, each)
+    await runToHead(engine, log)
+    let calls = 0
+    const projections = around(engine.projections, async (work) => {
+      calls += 1
+      if (calls === atCall) {
+        append(log, meanwhile)
+        await runToHead(engine, log)
+      }
+      return await work()
+    })
+    append(log, taken)
+    await runToHead({ loader: engine.loader, projections }, log, { isShared: true })
+    if (calls < atCall) append(log, meanwhile)
+    await runToHead(engine, log)
+    compare(await readModel(engine.control), foldOf(log), true)
+  })
+  await fc.assert(standsStill, { numRuns: RUNS.frozen, endOnFailure: true })
 })

@@ -41,6 +41,28 @@ test('at half of its time a fill is told right within a quarter, although the sa
   t.end()
 })
 
+const Step = fc.record({
+  projection: fc.constantFrom('a', 'b'),
+  events: fc.nat(1_000_000),
+  seconds: fc.double({ min: 0, max: 100, noNaN: true })
+})
+
+test('whatever steps there were, empty ones too, the share done lies between nothing and all, and a time is told', (t) => {
+  const events = fc.record({ a: fc.nat(1_000_000), b: fc.nat(1_000_000) })
+  fc.assert(
+    fc.property(fc.array(Step, { maxLength: 5 }), events, events, fc.boolean(), (steps, done, left, isMeasured) => {
+      const estimate = new Estimate(isMeasured ? { a: 1e-6 } : {})
+      for (const [n, { projection, events, seconds }] of steps.entries()) estimate.add(projection, events, seconds, n)
+      const [was, willBe] = [new Map(Object.entries(done)), new Map(Object.entries(left))]
+      const share = estimate.shareOf(was, willBe)
+      const seconds = estimate.remaining(willBe, 1000)
+      return share >= 0 && share <= 1 && seconds >= 0 && Number.isFinite(seconds)
+    })
+  )
+  t.pass()
+  t.end()
+})
+
 test('while a step runs, what is left gets less with the clock, but never nothing', (t) => {
   const estimate = new Estimate({ a: 0.001 })
   const left = new Map([['a', 10_000]])

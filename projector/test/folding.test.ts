@@ -11,5 +11,5 @@ test('a process that waits for nothing but a fold lives until it has the rows, a
     for (const n of [1, 2]) console.log(n, JSON.stringify(await folding.fold('leaderboard-entry', {})))
     await folding.fold('none', {}).catch((error) => console.log(error.message))`
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
-  t.same(stdout.trim().split('\n'), ['1 {}', '2 {}', 'There is no function none in folds.ts.'])
+  t.same(stdout.trim().split('\n'), ['1 {}', '2 {}', 'There is no fold none in folds.ts.'])
 })

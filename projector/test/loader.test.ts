@@ -195,9 +195,7 @@ test('the loader', async (t) => {
     log.append('title-count', [counted(7)])
     let isBroken = true
     const loader: Tables = {
-      execute: (sql, parameters) => engine.loader.execute(sql, parameters),
-      rows: (sql, parameters) => engine.loader.rows(sql, parameters),
-      json: (sql, parameters) => engine.loader.json(sql, parameters),
+      ...engine.loader,
       insert: async (table, columns, body) => {
         if (isBroken) throw new Error('no space left on device')
         await engine.loader.insert(table, columns, body)

@@ -140,9 +140,7 @@ test('projections of matches', async (t) => {
   await t.test('a list that comes in order is read alone, a late one from the list without its hosts on', async (t) => {
     const read: number[][] = []
     const watched: Tables = {
-      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+      ...engine.projections,
       json: async (sql, parameters) => {
         const bytes = await engine.projections.json(sql, parameters)
         const rows: { instants?: number[] }[] = JSON.parse(Buffer.from(bytes).toString())
@@ -179,9 +177,7 @@ test('projections of matches', async (t) => {
       await runToHead(engine, log)
       let reads = 0
       const overtaken: Tables = {
-        execute: (sql, parameters) => engine.projections.execute(sql, parameters),
-        rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-        insert: (table, columns, body) => engine.projections.insert(table, columns, body),
+        ...engine.projections,
         json: async (sql, parameters) => {
           reads += 1
           if (reads === 2) {
@@ -212,9 +208,7 @@ test('projections of matches', async (t) => {
       (await Checkpoints.read(control)).next(loadCheckpoint('match-list'), 0, 0) >= next
     let isFirst = true
     const frozen: Tables = {
-      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      ...engine.projections,
       insert: async (table, columns, body) => {
         if (table === 'match_session' && isFirst) {
           isFirst = false
@@ -240,9 +234,7 @@ test('projections of matches', async (t) => {
   await t.test('what is right already is not written again', async (t) => {
     const written: string[] = []
     const watched: Tables = {
-      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      ...engine.projections,
       insert: async (table, columns, body) => {
         if (table === 'match_session') written.push(...Buffer.from(body).toString().trim().split('\n'))
         await engine.projections.insert(table, columns, body)

@@ -1,5 +1,6 @@
 import type { Topic } from '@gamenet/schemas'
 import type { LogReader, Projector, Tables } from '../src/index.js'
+import { around } from './around.js'
 import { projectorOn } from './pipeline.js'
 
 export type Death = {
@@ -35,12 +36,7 @@ export async function liveUntilDeath(
     }
     return await work()
   }
-  const mortal = (of: Tables): Tables => ({
-    execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
-    rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
-    json: (sql, parameters) => call(() => of.json(sql, parameters)),
-    insert: (table, columns, body) => call(() => of.insert(table, columns, body))
-  })
+  const mortal = (of: Tables) => around(of, call)
   const mortalReader: LogReader = {
     extents: (topic) => log.extents(topic),
     commit: (topic, position) => call(() => log.commit(topic, position)),

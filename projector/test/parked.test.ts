@@ -1,6 +1,7 @@
 import {
   type AchievementUnlocked,
   achievementUnlockTopic,
+  importRetractionTopic,
   type LeaderboardEntryChanged,
   type LogMessage,
   leaderboardEntryTopic,
@@ -16,6 +17,7 @@ import {
   dropAllParked,
   dropParked,
   listParked,
+  type Passes,
   parkedAt,
   type RetryNeeds,
   readLateRange,
@@ -36,12 +38,16 @@ import {
   everyChangeIsTold,
   type TestEvent
 } from './any-event.js'
+import { around } from './around.js'
 import { foldOf, readModel, unreadable } from './fold.js'
+import { latch } from './latch.js'
+import { lockedPasses } from './locked-passes.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { sealKeys, sealOf } from './people.js'
 import {
   emptyTables,
+  imported,
   message,
   newer,
   newerTopics,
@@ -63,6 +69,7 @@ const retryNeeds = (tables: Tables, more: Partial<RetryNeeds> = {}): RetryNeeds 
   tables,
   topics,
   withSealKeys: async (people, use) => use(await sealKeys(people)),
+  inStep: (step) => step(),
   onProgress: () => {},
   signal: new AbortController().signal,
   ...more
@@ -308,6 +315,56 @@ test('messages that were parked and are retried', async (t) => {
     await other.stop()
     await storeTaken(control, [{ id: batch?.id ?? '', taker: 'somebody' }])
     t.same(await untakenBy(control, 'somebody', ['title-count']), [])
+  })
+
+  await t.test('of an import that is taken back meanwhile leave no row', async (t) => {
+    await emptyTables(control)
+    const log = new MemoryLog()
+    log.append('title-count', [newer(imported(titleCountTopic, { titleId: '4d530064', observedAt: T0, online: 5 }))])
+    const importId = 'f'.repeat(32)
+    const fills = lockedPasses()
+    const stored = latch()
+    let isRetrying = false
+    const rebuild = around(engine.rebuild, async (work, what) => {
+      const result = await work()
+      if (what.startsWith('DELETE FROM event_title_count')) stored.open()
+      return result
+    })
+    const asked: Passes = {
+      together: (pass) => fills.together(pass),
+      alone: (work) => {
+        if (isRetrying) stored.open()
+        return fills.alone(work)
+      }
+    }
+    const undoing = projectorOn({ ...engine, rebuild }, log, { isShared: true, passes: lockedPasses(), fills: asked })
+    const reading = latch()
+    const held = around(control, async (work, what) => {
+      if (what === 'event_title_count') {
+        reading.open()
+        await stored.opened
+      }
+      return await work()
+    })
+    const inStep: RetryNeeds['inStep'] = (step) =>
+      fills.together(() => {
+        isRetrying = true
+        return step()
+      })
+    undoing.start()
+    await undoing.settled()
+    const retried = retryParked(retryNeeds(held, { topics: newerTopics, inStep }), 'title-count', 'all')
+    await reading.opened
+    const retraction = { importId, topic: 'title-count', observedAt: T0 }
+    log.append('import-retraction', [message(importRetractionTopic, retraction)])
+    await undoing.settled()
+    await undoing.retractions.retract(importId, 'title-count', () => {})
+    await retried
+    undoing.wakeForLate()
+    await undoing.settled()
+    t.same(await control.rows('SELECT count() AS rows FROM event_title_count'), [{ rows: '0' }])
+    t.same(await control.rows('SELECT count() AS rows FROM title_count'), [{ rows: '0' }])
+    await undoing.stop()
   })
 
   for (const isFromLog of [false, true]) {

@@ -133,6 +133,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
         tables,
         topics: newerTopics,
         withSealKeys: async (people, use) => use(await sealKeys(people)),
+        inStep: (step) => projector.inStep(step),
         onProgress: () => {},
         signal: new AbortController().signal
       },

@@ -229,9 +229,7 @@ test('projections', async (t) => {
   await t.test('a projection that fails stands still alone, says why, and catches up', async (t) => {
     let isBroken = true
     const projectionTables: Tables = {
-      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      ...engine.projections,
       execute: async (sql, parameters) => {
         if (isBroken && sql.startsWith('INSERT INTO title_count_hour')) throw new Error('memory limit')
         await engine.projections.execute(sql, parameters)
@@ -266,9 +264,7 @@ test('projections', async (t) => {
 
   await t.test('what failed here and was then done by another process no longer fails here', async (t) => {
     const projectionTables: Tables = {
-      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      json: (sql, parameters) => engine.projections.json(sql, parameters),
+      ...engine.projections,
       execute: async (sql, parameters) => {
         if (sql.startsWith('INSERT INTO title_latest')) throw new Error('memory limit')
         await engine.projections.execute(sql, parameters)
@@ -324,9 +320,7 @@ test('projections', async (t) => {
     log.append('leaderboard-entry', [entry('ann', '20:00:00', '4', 2)])
     let reads = 0
     const overtaken: Tables = {
-      insert: (table, columns, body) => engine.projections.insert(table, columns, body),
-      rows: (sql, parameters) => engine.projections.rows(sql, parameters),
-      execute: (sql, parameters) => engine.projections.execute(sql, parameters),
+      ...engine.projections,
       json: async (sql, parameters) => {
         reads += 1
         if (reads === 2) {

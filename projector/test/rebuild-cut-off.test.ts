@@ -2,6 +2,7 @@ import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { type Projector, projections, type Tables } from '../src/index.js'
+import { latch } from './latch.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
@@ -67,7 +68,7 @@ async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
 async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
   const [ending, cancelled] = [latch(), latch()]
   const rebuild: Tables = {
-    ...methodsOf(engine.rebuild),
+    ...engine.rebuild,
     insert: async (table, columns, body) => {
       const text = Buffer.from(body).toString()
       const isOf = (state: string) => table === 'rebuild' && text.includes(`\\"state\\":\\"${state}\\"`)
@@ -79,7 +80,7 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
       if (isOf('cancelled')) cancelled.open()
     }
   }
-  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
   await projector.settled()
   await projector.rebuilds.start('title-count')
@@ -92,7 +93,7 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
 async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
   let failures = 0
   const rebuild: Tables = {
-    ...methodsOf(engine.rebuild),
+    ...engine.rebuild,
     rows: async (sql, parameters) => {
       // Asked between the steps of the fill, and then whether it is to be tried again.
       if (sql.includes('FROM rebuild ') && failures > 0) {
@@ -107,7 +108,7 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
         failures = 2
     }
   }
-  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
   await projector.settled()
   await projector.rebuilds.start('title-count')
@@ -120,7 +121,7 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
 async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
   let isWrong = true
   const rebuild: Tables = {
-    ...methodsOf(engine.rebuild),
+    ...engine.rebuild,
     execute: async (sql, parameters) => {
       // The first of three projections is filled by then.
       if (isWrong && /^\s*INSERT INTO title_count_hour__1\b/.test(sql))
@@ -128,7 +129,7 @@ async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
       await engine.rebuild.execute(sql, parameters)
     }
   }
-  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
   await projector.settled()
   await projector.rebuilds.start('title-count')
@@ -167,13 +168,13 @@ async function endsAtAnInstant(t: Test, engine: ClickHouse, log: Counts) {
 async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
   let isAway = false
   const rebuild: Tables = {
-    ...methodsOf(engine.rebuild),
+    ...engine.rebuild,
     execute: async (sql, parameters) => {
       if (isAway && sql.startsWith('DROP')) throw new Error('the process dies')
       await engine.rebuild.execute(sql, parameters)
     }
   }
-  const projector = projectorOn({ ...methods(engine), rebuild }, log)
+  const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
   await projector.settled()
   await projector.rebuilds.start('title-count')
@@ -229,25 +230,4 @@ async function untilState({ control }: ClickHouse, state: string, id = 1) {
     if (record.state === 'failed') throw new Error(`failed: ${record.reason}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
-}
-
-function methodsOf(tables: Tables): Tables {
-  return {
-    execute: (sql, parameters) => tables.execute(sql, parameters),
-    rows: (sql, parameters) => tables.rows(sql, parameters),
-    json: (sql, parameters) => tables.json(sql, parameters),
-    insert: (table, columns, body) => tables.insert(table, columns, body)
-  }
-}
-
-function methods({ loader, projections, rebuild }: ClickHouse) {
-  return { loader, projections, rebuild }
-}
-
-function latch() {
-  let open = (): void => undefined
-  const opened = new Promise<void>((resolve) => {
-    open = resolve
-  })
-  return { open, opened }
 }

@@ -13,7 +13,9 @@ import {
   type Tables
 } from '../src/index.js'
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
+import { around } from './around.js'
 import { foldOf, readModel } from './fold.js'
+import { lockedPasses } from './locked-passes.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
@@ -180,7 +182,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
       reason: /^The disk of the tables has \d+ MiB free, and \d+ MiB stay free .*DISK_FREE_MIN_BYTES.*make room/
     })
     await t.rejects(rebuilds.start('title', {}), /of which it needs \d+ MiB, and \d+ MiB stay free|DISK_FREE_MIN_BYTES/)
-    const undone = rebuilds.requireRetractable('an-import', 'title')
+    const undone = projector.retractions.requireRetractable('an-import', 'title')
     await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
     kept = () => 0
     await rebuilds.resume('title-count')
@@ -220,34 +222,7 @@ function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<v
     die()
     throw new Error('the process died')
   }
-  return {
-    died,
-    tables: {
-      execute: (sql, parameters) => call(() => of.execute(sql, parameters)),
-      rows: (sql, parameters) => call(() => of.rows(sql, parameters)),
-      json: (sql, parameters) => call(() => of.json(sql, parameters)),
-      insert: (table, columns, body) => call(() => of.insert(table, columns, body))
-    }
-  }
-}
-
-/** As a lock of PostgreSQL's: passes run together, or something alone, in the order in which they are asked for. */
-function lockedPasses(): Passes {
-  let alone: Promise<unknown> = Promise.resolve()
-  let together: Promise<unknown>[] = []
-  return {
-    together: (pass) => {
-      const run = alone.then(() => pass(async () => undefined))
-      together.push(run.catch(() => undefined))
-      return run
-    },
-    alone: (work) => {
-      const run = Promise.all([alone, ...together]).then(work)
-      together = []
-      alone = run.catch(() => undefined)
-      return run
-    }
-  }
+  return { died, tables: around(of, call) }
 }
 
 function appendCount(log: MemoryLog, minute: number, partition = 0): void {
@@ -273,10 +248,12 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   const first = projectorOn(
     {
       ...engine,
-      rebuild: watched(engine.rebuild, async (sql) => {
-        if (!sql.startsWith('CREATE TABLE IF NOT EXISTS checkpoint__')) return
-        begins()
-        await otherCame
+      rebuild: around(engine.rebuild, async (work, what) => {
+        if (what.startsWith('CREATE TABLE IF NOT EXISTS checkpoint__')) {
+          begins()
+          await otherCame
+        }
+        return await work()
       })
     },
     log,
@@ -289,7 +266,10 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
       return fills.alone(work)
     }
   }
-  const rebuild = watched(engine.rebuild, async (sql) => void (made.test(sql) && goOn()))
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    if (made.test(what)) goOn()
+    return await work()
+  })
   const other = projectorOn({ ...engine, rebuild }, log, { ...shared, fills: otherFills })
   first.start()
   other.start()
@@ -313,39 +293,17 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   }
 }
 
-/** Tables of which somebody is told what is about to be executed. */
-function watched(tables: Tables, look: (sql: string) => Promise<void>): Tables {
-  return {
-    ...tables,
-    execute: async (sql, parameters) => {
-      await look(sql)
-      return await tables.execute(sql, parameters)
-    },
-    rows: (sql, parameters) => tables.rows(sql, parameters),
-    json: (sql, parameters) => tables.json(sql, parameters),
-    insert: (table, columns, body) => tables.insert(table, columns, body)
-  }
-}
-
 /** One of two projectors dies when it is to exchange tables. */
 async function endOthers(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
   const shared = { isShared: true, passes: lockedPasses() }
   let isDead = false
-  const unlessDead = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    isDead ||= what.startsWith('EXCHANGE')
     if (isDead) throw new Error('the process died')
     return await work()
-  }
-  const rebuild: Tables = {
-    execute: (sql, parameters) => {
-      isDead ||= sql.startsWith('EXCHANGE')
-      return unlessDead(() => engine.rebuild.execute(sql, parameters))
-    },
-    rows: (sql, parameters) => unlessDead(() => engine.rebuild.rows(sql, parameters)),
-    json: (sql, parameters) => unlessDead(() => engine.rebuild.json(sql, parameters)),
-    insert: (table, columns, body) => unlessDead(() => engine.rebuild.insert(table, columns, body))
-  }
+  })
   const owner = projectorOn({ ...engine, rebuild }, log, shared)
   const other = projectorOn(engine, log, shared)
   owner.start()

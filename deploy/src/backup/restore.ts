@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, resolve, sep } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
@@ -54,6 +54,7 @@ const MAY_BE_THERE = new RegExp(
 export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
   const backup = resolve(asked.backup)
   const path = resolve(asked.dataDirectory)
+  refuseInside(path, backup)
   const manifest = await readManifest(backup)
   await refuseNewer(backup, manifest)
   const ledger = asked.ledger === undefined ? undefined : await readLedgerFile(asked.ledger)
@@ -131,6 +132,14 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
   if (unknown.length === 0) return
   throw new FailureError(
     `The backup ${backup} was made by a newer program (version ${program}): this one does not know ${unknown.join(', ')}. Restore it with that program.`
+  )
+}
+
+/** A service that runs inside a backup makes it one that is damaged, and goes with it. */
+function refuseInside(path: string, backup: string): void {
+  if (!`${path}${sep}`.startsWith(`${backup}${sep}`)) return
+  throw new UsageError(
+    `The data directory ${path} lies in the backup ${backup} itself. Give DATA_DIR a folder apart from it.`
   )
 }
 

@@ -1,4 +1,5 @@
 import cliProgress from 'cli-progress'
+import { barFormat } from './bar-format.js'
 import type { Terminal } from './terminal.js'
 
 const PLAIN_PROGRESS_MS = 5000
@@ -20,7 +21,7 @@ export function showBytes(
   }
   const bar = new cliProgress.SingleBar(
     {
-      format: '{what} {bar} {percentage} % | {done} of {all} MB | {eta_formatted} left',
+      format: barFormat('{what} {bar} {percentage} % | {done} of {all} MB | {eta_formatted} left'),
       clearOnComplete: true,
       stream: errors
     },

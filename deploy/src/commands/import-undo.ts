@@ -1,6 +1,7 @@
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import type { ImportRun, RetractionProgress } from '../operator/operations.js'
+import { barFormat } from './bar-format.js'
 import { withOperations } from './reach.js'
 import { duration } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
@@ -57,7 +58,7 @@ function showProgress(terminal: Terminal, isSilent: boolean) {
   if (terminal.errors.isTTY) {
     const bar = new cliProgress.SingleBar(
       {
-        format: '{phase} {bar} {percentage} % | {value} of {total} events | {left} left',
+        format: barFormat('{phase} {bar} {percentage} % | {value} of {total} events | {left} left'),
         clearOnComplete: true,
         stream: terminal.errors
       },

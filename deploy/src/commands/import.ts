@@ -8,6 +8,7 @@ import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import type { ImportProgress, ImportReport, Operations } from '../operator/operations.js'
+import { barFormat } from './bar-format.js'
 import { addImportUndo } from './import-undo.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -110,7 +111,9 @@ function showProgress(terminal: Terminal, options: Options, file: string) {
   if (terminal.errors.isTTY) {
     const bar = new cliProgress.SingleBar(
       {
-        format: `${file} {phase} {bar} {percentage} % | {rowsRead} rows | {published} events | {eta_formatted} left`,
+        format: barFormat(
+          `${file} {phase} {bar} {percentage} % | {rowsRead} rows | {published} events | {eta_formatted} left`
+        ),
         clearOnComplete: true,
         stream: terminal.errors
       },

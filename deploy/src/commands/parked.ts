@@ -86,7 +86,7 @@ function choiceOf(topic: string | undefined, positions: readonly string[], optio
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
   if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
-    throw new UsageError('Say which: a topic and positions (title-count 0/0/17 0/0/23), or --topic title-count --all.')
+    throw new UsageError('Say which: a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
   }
   if (positions.length > PARKED_CHOSEN_MAX) {
     throw new UsageError(
@@ -99,7 +99,7 @@ function choiceOf(topic: string | undefined, positions: readonly string[], optio
 function positionOf(text: string): Position {
   const [, epoch = '', partition = '', offset = ''] = /^(\d{1,5})\/(\d{1,5})\/(\d{1,15})$/.exec(text) ?? []
   if (offset === '' || Number(epoch) > 65_535 || Number(partition) > 65_535) {
-    throw new UsageError(`A position is epoch/partition/offset, such as 0/0/17; got ${JSON.stringify(text)}.`)
+    throw new UsageError(`A position is epoch/partition/offset, such as 1/0/17; got ${JSON.stringify(text)}.`)
   }
   return { epoch: Number(epoch), partition: Number(partition), offset: Number(offset) }
 }

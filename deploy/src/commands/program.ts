@@ -2,6 +2,7 @@ import type { WriteStream } from 'node:tty'
 import { Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
+import { VERSION } from '../service/version.js'
 import { addBackup } from './backup.js'
 import { addForget } from './forget.js'
 import { addGap } from './gap.js'
@@ -15,7 +16,7 @@ import { addScrape } from './scrape.js'
 import { addStart } from './start.js'
 import { addStatus } from './status.js'
 import type { Terminal } from './terminal.js'
-import { explainWrongUsage } from './wrong-usage.js'
+import { explainWrongUsage, helpAsOption } from './wrong-usage.js'
 
 /**
  * The command line as a whole.
@@ -32,6 +33,7 @@ export async function runProgram(options: {
   const terminal: Terminal = { output, errors, config: () => readConfig(environment), threadPoolSize, exitCode: 0 }
   const program = new Command('gamenet')
     .description('Statistics of an online game network: one service, and the commands to run it.')
+    .version(VERSION, '--version', 'print the version of the program')
     .showSuggestionAfterError()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
     .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
@@ -53,7 +55,7 @@ export async function runProgram(options: {
   for (const command of program.commands) command.copyInheritedSettings(program)
   explainWrongUsage(program)
   try {
-    await program.parseAsync(args, { from: 'user' })
+    await program.parseAsync(helpAsOption(program, args), { from: 'user' })
     return terminal.exitCode
   } catch (error) {
     return exitCodeOf(error, terminal)

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { RebuildStatus } from '@gamenet/projector/rebuild'
 import cliProgress from 'cli-progress'
 import { FailureError } from '../config.js'
+import { barFormat } from './bar-format.js'
 import { duration, percentOf, rateOf } from './rebuild-text.js'
 import type { Terminal } from './terminal.js'
 
@@ -44,7 +45,7 @@ function showProgress({ errors }: Terminal): { update(status: RebuildStatus): vo
     return { update, stop: () => {} }
   }
   const bar = new cliProgress.SingleBar(
-    { format: '{table} {bar} {percentage} % | {rate} | {left} left', clearOnComplete: true, stream: errors },
+    { format: barFormat('{table} {bar} {percentage} % | {rate} | {left} left'), clearOnComplete: true, stream: errors },
     cliProgress.Presets.shades_classic
   )
   bar.start(1, 0, { table: '', rate: '', left: '?' })

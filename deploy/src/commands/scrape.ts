@@ -2,6 +2,7 @@ import { SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import type { ScrapeProgress, ScrapeReport } from '../operator/operations.js'
+import { barFormat } from './bar-format.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
@@ -27,7 +28,7 @@ function showProgress({ errors }: Terminal) {
   const bars = new Map<string, cliProgress.SingleBar>()
   const all = new cliProgress.MultiBar(
     {
-      format: '{source} {bar} {percentage} % | {value} of {total} pages | {eta_formatted} left',
+      format: barFormat('{source} {bar} {percentage} % | {value} of {total} pages | {eta_formatted} left'),
       clearOnComplete: true,
       stream: errors
     },

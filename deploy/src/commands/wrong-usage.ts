@@ -12,6 +12,33 @@ export function explainWrongUsage(command: Command): void {
   for (const each of command.commands) explainWrongUsage(each)
 }
 
+/**
+ * `help rebuild plan` and `rebuild help plan` as `rebuild plan --help`; everything else as it is.
+ * @throws {UsageError} when it asks about a command that there is not
+ */
+export function helpAsOption(program: Command, args: readonly string[]): readonly string[] {
+  const at = args.indexOf('help')
+  const names = args.filter((name) => name !== 'help')
+  const isHelp = at >= 0 && commandAt(program, args.slice(0, at)).unknown === undefined
+  if (!isHelp || names.some((name) => name.startsWith('-'))) return args
+  const { command, unknown } = commandAt(program, names)
+  if (unknown === undefined) return [...names, '--help']
+  const there = command.commands.length === 0 ? 'it has none' : `there are ${commandsOf(command)}`
+  const path = pathOf(command)
+  throw new UsageError(`${path} has no command ${JSON.stringify(unknown)}; ${there}. \`${path} --help\` explains it.`)
+}
+
+/** The command that these names lead to, or the last one on the way and the name that it does not know. */
+function commandAt(program: Command, names: readonly string[]): { command: Command; unknown?: string } {
+  let command = program
+  for (const name of names) {
+    const found = command.commands.find((each) => each.name() === name)
+    if (found === undefined) return { command, unknown: name }
+    command = found
+  }
+  return { command }
+}
+
 function sentenceOf(command: Command, { code, message }: CommanderError): string {
   const path = pathOf(command)
   const [said = ''] = message.replace(/^error: /, '').split('\n')
@@ -49,8 +76,8 @@ function commandsOf(command: Command): string {
   return command.commands.map((each) => each.name()).join(', ')
 }
 
-function optionsOf({ options }: Command): string {
-  if (options.length === 0)
+function optionsOf({ options, parent }: Command): string {
+  if (parent === null || options.length === 0)
     return 'its commands have some, and settings are environment variables (docs/configuration.md)'
   if (options.every(({ long }) => long === '--json')) {
     return 'it takes --json alone, and settings are environment variables (docs/configuration.md)'

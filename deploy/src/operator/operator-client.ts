@@ -134,24 +134,32 @@ async function askOperator<Answer>(
   path: string,
   sent?: Uint8Array
 ): Promise<Answer> {
-  const { statusCode, body } = await reach(operatorUrl, () =>
-    request(operatorUrl + path, {
+  const { statusCode, text } = await reach(operatorUrl, async () => {
+    const answer = await request(operatorUrl + path, {
       method,
       ...(sent === undefined ? {} : { headers: { 'content-type': OCTETS }, body: sent }),
       headersTimeout: 0,
       bodyTimeout: 0
     })
-  )
-  const text = await body.text()
+    return { statusCode: answer.statusCode, text: await answer.body.text() }
+  })
   if (statusCode !== 200) throw refusalOf(statusCode, text)
   return schema.parse(JSON.parse(text))
 }
+
+/** How a connection ends whose other side is gone. */
+const CUT_OFF: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 async function reach<Answer>(operatorUrl: string, ask: () => Promise<Answer>): Promise<Answer> {
   try {
     return await ask()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (CUT_OFF.has(code)) {
+      throw new FailureError(
+        `The service at ${operatorUrl} ended before it had answered (${code}): what it was asked may have been done or not. Start it again, and look by gamenet status.`
+      )
+    }
     throw new FailureError(`The service's operator port at ${operatorUrl} cannot be reached (${code}).`)
   }
 }

@@ -10,7 +10,7 @@ export type Retracting = {
     readonly clickhouse: Pick<Engines['clickhouse'], 'control'>
     readonly log: Pick<Engines['log'], 'append'>
   }
-  readonly projector: Pick<Projector, 'rebuilds'> | undefined
+  readonly projector: Pick<Projector, 'retractions'> | undefined
   /** Resolves when all that the log holds now, of these topics or of all, is in the tables; rejects with what stands behind. */
   readonly settled: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process publishes now. */
@@ -77,7 +77,7 @@ export async function retractImport(
   const alreadyDone = run.retractedAt !== null && !run.isBeingRetracted
   if (alreadyDone) return { importId, topic: run.topic, published: run.published, alreadyDone }
   if (run.retractedAt === null) {
-    await refusedPlainly(importId, () => projector.rebuilds.requireRetractable(importId, run.topic))
+    await refusedPlainly(importId, () => projector.retractions.requireRetractable(importId, run.topic))
     const event = { importId, topic: run.topic, observedAt: instantOf(Date.now()) }
     await engines.log.append(importRetractionTopic.name, [
       encodeEvent(importRetractionTopic, event, { source: '/operator' })
@@ -92,20 +92,20 @@ export async function retractImport(
 export async function finishRetractions({ projector, settled }: Retracting): Promise<number> {
   if (projector === undefined) return 0
   await settled([importRetractionTopic.name])
-  const left = await projector.rebuilds.unfinishedRetractions()
+  const left = await projector.retractions.unfinishedRetractions()
   if (left.length > 0) await settled()
   for (const { importId, topic } of left) await madeAnew(projector, importId, topic, () => undefined)
   return left.length
 }
 
 async function madeAnew(
-  projector: Pick<Projector, 'rebuilds'>,
+  projector: Pick<Projector, 'retractions'>,
   importId: string,
   topic: string,
   onProgress: (progress: RetractionProgress) => void
 ): Promise<void> {
   await refusedPlainly(importId, () =>
-    projector.rebuilds.retract(importId, topic, ({ done, total, etaSeconds }) =>
+    projector.retractions.retract(importId, topic, ({ done, total, etaSeconds }) =>
       onProgress({ phase: 'rebuilding', done, total, etaSeconds })
     )
   )

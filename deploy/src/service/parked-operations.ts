@@ -19,6 +19,7 @@ import type { Engines } from './engines.js'
 type Needs = {
   readonly engines: Pick<Engines, 'clickhouse' | 'writes'>
   readonly projector: Projector | undefined
+  readonly inStep: Projector['inStep']
   readonly signal: AbortSignal
 }
 
@@ -57,6 +58,7 @@ export function parkedOperations(needs: Needs): ParkedOperations {
           tables,
           topics,
           withSealKeys: (people, use) => withSealKeys(needs, people, use),
+          inStep: needs.inStep,
           onProgress: ({ retried, passedOver, refused }) => onProgress({ retried, passedOver, refused }),
           signal: needs.signal
         },

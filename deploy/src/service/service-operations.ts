@@ -51,6 +51,7 @@ type Needs = {
   readonly projector: Projector | undefined
   /** Resolves when the steps that write rows and have begun by now, of all processes, have ended. */
   readonly stepsEnded: () => Promise<void>
+  readonly inStep: Projector['inStep']
   readonly ingest: Ingest | undefined
   readonly people: People
   readonly demo: Demo | undefined

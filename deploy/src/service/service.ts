@@ -1,5 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
 import { Apart, actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
 import { createProjector, lateReader, migrate, type Projector } from '@gamenet/projector'
@@ -17,11 +15,11 @@ import { type Engines, openEngines } from './engines.js'
 import { openExchanges, type ServiceExchanges } from './exchanges.js'
 import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
-import type { LoaderWorkerData } from './loader-worker.js'
 import { orNewer } from './newer.js'
-import { type OthersBeside, othersBeside, stepsEnded } from './others-beside.js'
+import { type OthersBeside, othersBeside, stepRunner, stepsEnded } from './others-beside.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
+import { readingThread } from './reading-thread.js'
 import { type CutOff, serviceOperations } from './service-operations.js'
 import { openSpoolingLog } from './spool.js'
 import type { SpoolingLog } from './spooling-log.js'
@@ -51,9 +49,6 @@ const REQUESTS_PER_SECOND = 2
 /** The demo network is ours to load. */
 const DEMO_REQUESTS_PER_SECOND = 50
 const POLL_MS = 250
-const READING_CLOSE_MS = 2000
-/** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
-const READING_YOUNG_HEAP_MB = 96
 
 /**
  * Puts engines, ingest, projector, API, demo and operator port together, as the role asks.
@@ -107,6 +102,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     projector,
     stepsEnded: stepsEnded(others, projector),
+    inStep: stepRunner(others, projector),
     ingest,
     people,
     demo,
@@ -230,22 +226,7 @@ function startProjector({
       projections: engines.clickhouse.projections,
       rebuild: engines.clickhouse.rebuild
     },
-    startReading: async (only) => {
-      const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
-        workerData: { choice: engines.logChoice, only } satisfies LoaderWorkerData,
-        resourceLimits: { maxYoungGenerationSizeMb: READING_YOUNG_HEAP_MB }
-      })
-      const ended = new Promise<void>((resolve, reject) => {
-        worker.on('error', reject)
-        worker.on('exit', () => resolve())
-      })
-      // Ended from outside in the middle of an LMDB call, a thread can leave a lock behind; so it may end by itself first.
-      const close = async () => {
-        await Promise.race([ended.catch(() => undefined), wait(READING_CLOSE_MS, undefined, { ref: false })])
-        await worker.terminate()
-      }
-      return { port: worker, ended, close }
-    },
+    startReading: async (only) => readingThread({ choice: engines.logChoice, only }),
     sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,

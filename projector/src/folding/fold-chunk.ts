@@ -1,4 +1,4 @@
-import { folds } from '../folds.js'
+import { foldNamed } from '../folds.js'
 import { LineWriter } from '../loader/line-writer.js'
 import type { RowLines } from '../loader/message.js'
 import type { AnswerRow } from './fold.js'
@@ -11,8 +11,7 @@ export type ChunkRows = Readonly<Record<string, RowLines>>
 
 /** Runs the fold of a name over one chunk: bytes in, bytes out; or `again`, when what was read does not fit together. */
 export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
-  const fold = folds[name]
-  if (fold === undefined) throw new Error(`There is no function ${name} in folds.ts.`)
+  const { fold } = foldNamed(name)
   const parsed: Record<string, readonly AnswerRow[]> = {}
   for (const [read, bytes] of Object.entries(answers)) parsed[read] = JSON.parse(Buffer.from(bytes).toString())
   const writers = new Map<string, LineWriter>()

@@ -9,4 +9,24 @@ export type WriteRow = (table: string, line: string) => void
  * may run twice on the same facts, and then writes the same rows. It runs in a thread that knows no engine.
  * Gives `again` where the reads do not fit one another, since another process wrote between them; then nothing of it counts.
  */
-export type Fold = (answers: Readonly<Record<string, readonly AnswerRow[]>>, write: WriteRow) => 'again' | undefined
+export type FoldFunction = (
+  answers: Readonly<Record<string, readonly AnswerRow[]>>,
+  write: WriteRow
+) => 'again' | undefined
+
+/** A fold as `folds.ts` lists it. */
+export type Fold = {
+  readonly fold: FoldFunction
+  readonly standsOn: StandsOn
+}
+
+/**
+ * By what a process that made rows beside others sees that it was overtaken between reading and storing: its rows may then have
+ * replaced others that were made of more, and are made once more of all that there is now.
+ */
+export type StandsOn = {
+  /** The table that all rows of a key follow from; it has a column `position`. */
+  readonly table: string
+  /** The column with the instant at which a stored row begins. Absent where a row sums up all that there ever was. */
+  readonly rowsBeginAt?: string
+}

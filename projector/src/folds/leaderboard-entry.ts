@@ -1,5 +1,5 @@
 import { boardKey } from '@gamenet/schemas'
-import type { AnswerRow, Fold, WriteRow } from '../folding/fold.js'
+import type { AnswerRow, FoldFunction, WriteRow } from '../folding/fold.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
 import type { Entry, Position, State } from './board-history.js'
@@ -72,7 +72,7 @@ type Written = {
 }
 
 /** Boards from their earliest touched instant on → their entries, changes and reigns. */
-export const foldLeaderboardEntry: Fold = ({ entries = [], records = [], goals = [], told = [] }, write) => {
+export const foldLeaderboardEntry: FoldFunction = ({ entries = [], records = [], goals = [], told = [] }, write) => {
   const recordOf = byBoard(records)
   const goalsOf = byBoard(goals)
   const toldOf = byBoard(told)

@@ -1,6 +1,6 @@
 import { instantOf } from '@gamenet/schemas'
 import { instantText } from '../event-table.js'
-import type { AnswerRow, Fold } from '../folding/fold.js'
+import type { AnswerRow, FoldFunction } from '../folding/fold.js'
 
 /*
  * lobby    the n-th of one host name in a list
@@ -101,7 +101,7 @@ export function isOvertaken({ beforeMs, isContinued, stretches, stored }: TitleF
 }
 
 /** The fold of `match-session`: reads `lists` and then `stored`, see the projection. */
-export const foldMatchSession: Fold = ({ lists = [], stored = [] }, write) => {
+export const foldMatchSession: FoldFunction = ({ lists = [], stored = [] }, write) => {
   const storedByTitle = grouped(stored)
   for (const [titleId, rows] of grouped(lists)) {
     const facts = {

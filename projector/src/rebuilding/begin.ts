@@ -9,45 +9,32 @@ import type { RebuildContext } from './context.js'
 import { slicesFor } from './fill.js'
 import { createTables, freshName, tablesOf } from './fresh-tables.js'
 import { dropTablesOf } from './leftovers.js'
+import { planUnhindered, requireNoneBeside } from './plan.js'
 import { RebuildRefused } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { projectionNamed, withDependents, withSources } from './unit.js'
+import { type Asked, unitFor } from './unit.js'
 
-export type Beginning = {
-  readonly projection: string
-  readonly until: string | null
-  readonly isFromLog: boolean
-  /** The import that it takes back; then all projections of the topic are in it. */
-  readonly retracts: string | null
+type Beginning = Asked & {
   /** Seconds an event costs, by projection. */
   readonly costs: Readonly<Record<string, number>>
 }
 
-/**
- * What is rebuilt together. To the end: the projection and all that reads it; from the log all projections of the topic, whose
- * event table is another one then. For inspection: it and all that it reads, for
- * what it reads must end where it ends.
- */
-export function unitFor(
-  projections: readonly Projection[],
-  { projection, until, isFromLog, retracts }: Omit<Beginning, 'costs'>
-): readonly Projection[] {
-  const { name, from } = projectionNamed(projections, projection)
-  if (until !== null && isFromLog) {
-    throw new RebuildRefused(
-      '--until and --from-log do not go together: what is for inspection reads the event tables.',
-      {
-        isUsage: true
-      }
-    )
-  }
-  if (until !== null) return withSources(projections, new Set([name]))
-  const ofTopic = projections.filter((each) => each.from === from).map((each) => each.name)
-  return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name]))
+/** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
+export async function beginAlone(
+  context: RebuildContext,
+  asked: Asked,
+  prepare: () => Promise<void> = async () => undefined
+): Promise<RebuildRecord> {
+  const { costs } = await planUnhindered(context, asked)
+  return await context.steps.alone(async () => {
+    await requireNoneBeside(context, asked)
+    await prepare()
+    return await begin(context, { ...asked, costs })
+  })
 }
 
 /** Makes the empty tables of a rebuild and its record, which is what makes it exist. */
-export async function begin(context: RebuildContext, beginning: Beginning): Promise<RebuildRecord> {
+async function begin(context: RebuildContext, beginning: Beginning): Promise<RebuildRecord> {
   const { tables, projections } = context
   const { projection, until, isFromLog, retracts, costs } = beginning
   const unit = unitFor(projections, beginning)
@@ -108,13 +95,14 @@ function eventsTo(target: readonly Progress[] = []): number {
   return lengthOf(rangeBetween(() => 0, target, Infinity))
 }
 
-type End = { readonly beforeMs?: number; readonly offset?: number }
+/** `until` is as it was asked for. */
+type End = { readonly until: string; readonly beforeMs?: number; readonly offset?: number }
 
 function endOf(until: string): End {
-  if (/^\d+$/.test(until)) return { offset: Number(until) }
+  if (/^\d+$/.test(until)) return { until, offset: Number(until) }
   // Behind every instant that can be stored, too.
   const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
-  if (Instant.safeParse(until).success && !isFuture) return { beforeMs: millisecondsOf(until) }
+  if (Instant.safeParse(until).success && !isFuture) return { until, beforeMs: millisecondsOf(until) }
   if (isFuture) {
     throw new RebuildRefused(
       `--until ${until} lies in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or leave it out to go to the end.`,
@@ -142,7 +130,7 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
   if (offset !== undefined && !places.some(({ next }) => next >= offset)) {
     const most = Math.max(0, ...places.map(({ next }) => next))
     throw new RebuildRefused(
-      `--until ${offset} lies in the future: the live tables hold offsets up to ${most}. Give a lower one, or leave it out to go to the end.`,
+      `--until ${end?.until} lies in the future: the live tables hold offsets up to ${most}. Give a lower one, or leave it out to go to the end.`,
       { isUsage: true }
     )
   }

@@ -50,8 +50,8 @@ export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
 }
 
 /** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
-export function makingOf({ tables, folding, signal, steps }: RebuildContext, record: RebuildRecord): Making {
-  return { tables: standingIn(tables, namesOf(record)), folding, signal, inStep: (step) => steps.run(step) }
+export function makingOf({ tables, folding, signal, steps, isShared }: RebuildContext, record: RebuildRecord): Making {
+  return { tables: standingIn(tables, namesOf(record)), folding, signal, isShared, inStep: (step) => steps.run(step) }
 }
 
 /** The projections by which the tables that do not serve are made. */

@@ -63,9 +63,10 @@ export class Estimate {
     const correction = (actual + BELIEVED_SECONDS) / (predicted + BELIEVED_SECONDS)
     let sum = 0
     for (const [projection, events] of eventsBy) {
+      // A step may take long and find nothing to do, such as the first one after a restart.
       const own = this.#measured.get(projection)
       const told = (this.#costs[projection] ?? 0) * correction
-      const isShown = own !== undefined && (own.seconds >= TRUSTED_SECONDS || own.events >= TRUSTED_EVENTS)
+      const isShown = own !== undefined && own.events > 0 && isTrusted(own)
       sum += events * (isShown ? own.seconds / own.events : told)
     }
     return sum
@@ -86,6 +87,10 @@ export class Estimate {
     const [eventsDone, eventsLeft] = [sumOf(done), sumOf(left)]
     return eventsLeft === 0 ? 1 : eventsDone / (eventsDone + eventsLeft)
   }
+}
+
+function isTrusted({ events, seconds }: { readonly events: number; readonly seconds: number }): boolean {
+  return seconds >= TRUSTED_SECONDS || events >= TRUSTED_EVENTS
 }
 
 function sumOf(eventsBy: ReadonlyMap<string, number>): number {

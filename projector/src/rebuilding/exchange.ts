@@ -147,6 +147,13 @@ async function dropReplaced({ tables }: RebuildContext, swapped: RebuildRecord):
   }
 }
 
+/** Drops the tables that a swap left, after which nothing goes back to them. */
+export async function dropOld({ tables }: RebuildContext, swapped: RebuildRecord): Promise<RebuildRecord> {
+  const dropped = await storeRebuild(tables, swapped, { state: 'dropped' })
+  await dropTables(tables, tablesToDrop(swapped))
+  return dropped
+}
+
 /** Everything that a rebuild made, copies to compare with among it. */
 export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
   const fresh = Object.values(tables)

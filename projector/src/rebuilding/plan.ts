@@ -1,22 +1,52 @@
-import type { Checkpoints } from '../checkpoint.js'
+import { Checkpoints } from '../checkpoint.js'
 import type { Making } from '../make-rows.js'
 import type { Projection } from '../projection.js'
 import { lengthOf } from '../range.js'
+import type { RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
 import { readsOf, sizesOf, tablesOf } from './fresh-tables.js'
 import type { RebuildPlan } from './rebuild.js'
+import { RebuildRefused } from './rebuild.js'
+import { rebuildBeside } from './rebuild-of.js'
 import { type KeepFree, roomFor } from './room.js'
+import { type Asked, unitFor } from './unit.js'
 
 /** Merging needs both, what is merged and what comes of it. */
 const MERGING_FACTOR = 2
 
+export type Planned = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
+
+/** What the rebuild that is asked for would be, and what stands in its way. */
+export async function planFor(context: RebuildContext, asked: Asked): Promise<Planned> {
+  const { tables, projections, folding, signal, keepFree } = context
+  const unit = unitFor(projections, asked)
+  const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables), keepFree)
+  const other = await rebuildBeside(context, asked)
+  const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
+  return { ...plan, projection: asked.projection, obstacles }
+}
+
+/** A plan without obstacles. Another rebuild is looked for before a sample is measured, which takes long. */
+export async function planUnhindered(context: RebuildContext, asked: Asked): Promise<Planned> {
+  await requireNoneBeside(context, asked)
+  const plan = await planFor(context, asked)
+  if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
+  return plan
+}
+
+/** Throws a {@link RebuildRefused} while another rebuild has some of the projections. */
+export async function requireNoneBeside(context: RebuildContext, asked: Asked): Promise<void> {
+  const other = await rebuildBeside(context, asked)
+  if (other !== undefined) throw new RebuildRefused(other)
+}
+
 /** What a rebuild of a unit will read, write and take, measured on a sample just now. */
-export async function planOf(
+async function planOf(
   making: Making,
   unit: readonly Projection[],
   live: Checkpoints,
   keepFree: KeepFree
-): Promise<RebuildPlan & { readonly costs: Readonly<Record<string, number>> }> {
+): Promise<Planned> {
   const costs = await measureCosts(making, unit, live)
   const sizes = await sizesOf(making.tables, unit.flatMap(tablesOf))
   const planned = unit.map((projection) => {

@@ -2,6 +2,38 @@ import type { Projection } from '../projection.js'
 import { readsOf, tablesOf } from './fresh-tables.js'
 import { RebuildRefused } from './rebuild.js'
 
+/** What somebody wants rebuilt. */
+export type Asked = {
+  readonly projection: string
+  readonly until: string | null
+  readonly isFromLog: boolean
+  /** The import that it takes back; then all projections of the topic are in it. */
+  readonly retracts: string | null
+}
+
+/**
+ * What is rebuilt together. To the end: the projection and all that reads it; from the log all projections of the topic, whose
+ * event table is another one then. For inspection: it and all that it reads, for
+ * what it reads must end where it ends.
+ */
+export function unitFor(
+  projections: readonly Projection[],
+  { projection, until, isFromLog, retracts }: Asked
+): readonly Projection[] {
+  const { name, from } = projectionNamed(projections, projection)
+  if (until !== null && isFromLog) {
+    throw new RebuildRefused(
+      '--until and --from-log do not go together: what is for inspection reads the event tables.',
+      {
+        isUsage: true
+      }
+    )
+  }
+  if (until !== null) return withSources(projections, new Set([name]))
+  const ofTopic = projections.filter((each) => each.from === from).map((each) => each.name)
+  return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name]))
+}
+
 /** The projection of a name. Throws a {@link RebuildRefused} that lists those there are. */
 export function projectionNamed(projections: readonly Projection[], name: string): Projection {
   const found = projections.find((each) => each.name === name)

@@ -1,0 +1,31 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import type { ReadingSide } from '@gamenet/projector'
+import type { LoaderWorkerData } from './loader-worker.js'
+
+/** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
+const YOUNG_HEAP_MB = 96
+/** So long a client of Kafka may take leave of brokers that do not answer. */
+const KAFKA_CLOSE_MS = 2000
+
+/**
+ * The reading side of a loader in a thread of its own. `close` is called when it was told to stop or has ended. On an embedded
+ * log it is waited for however long that takes: a thread that is ended from outside in an LMDB call takes the process with it.
+ */
+export function readingThread(data: LoaderWorkerData): ReadingSide {
+  const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
+    workerData: data,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB }
+  })
+  const ended = new Promise<void>((resolve, reject) => {
+    worker.on('error', reject)
+    worker.on('exit', () => resolve())
+  })
+  const over = ended.catch(() => undefined)
+  const close = async () => {
+    if (data.choice.engine === 'lmdb') return await over
+    await Promise.race([over, wait(KAFKA_CLOSE_MS, undefined, { ref: false })])
+    await worker.terminate()
+  }
+  return { port: worker, ended, close }
+}

@@ -1,0 +1,102 @@
+import type { RebuildContext } from './context.js'
+import { RebuildRefused, type RebuildState } from './rebuild.js'
+import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+import { type Asked, projectionNamed, unitFor } from './unit.js'
+
+/** Those that have tables which wait to serve. */
+const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
+  'filling',
+  'paused',
+  'failed',
+  'filled',
+  'swapping',
+  'rolling-back'
+])
+
+/** The rebuild of a projection that has tables which wait to serve. Throws a {@link RebuildRefused} that tells the way when there is none. */
+export async function rebuildUnderWay(
+  { tables, projections }: RebuildContext,
+  projection: string
+): Promise<RebuildRecord> {
+  const { name } = projectionNamed(projections, projection)
+  const records = await readRebuilds(tables)
+  const record = records.find((each) => each.projection === name && UNDER_WAY.has(each.state))
+  if (record !== undefined) return record
+  const other = records.find((each) => UNDER_WAY.has(each.state) && each.unit.includes(name))
+  const last = records.find((each) => each.projection === name)
+  const hint = other === undefined ? afterwards(last, name) : `It is part of the one of ${other.projection}.`
+  throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
+}
+
+/** The rebuild of a projection whose old tables are kept. Throws a {@link RebuildRefused} when there is none. */
+export async function rebuildSwapped(
+  { tables, projections }: RebuildContext,
+  projection: string
+): Promise<RebuildRecord> {
+  const { name } = projectionNamed(projections, projection)
+  const records = (await readRebuilds(tables)).filter(({ unit }) => unit.includes(name))
+  const swapped = records.filter(({ state }) => state === 'swapped')
+  const record = swapped.find((each) => each.projection === name)
+  if (record !== undefined) return record
+  const [other] = swapped
+  if (other !== undefined) {
+    throw new RebuildRefused(
+      `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}, by which they go back or are dropped.`
+    )
+  }
+  const last = records.find((each) => each.projection === name)
+  throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
+}
+
+/** The sentence about a rebuild under way that has some of these projections already. */
+export async function rebuildBeside(
+  { tables, projections }: RebuildContext,
+  asked: Asked
+): Promise<string | undefined> {
+  const names = new Set(unitFor(projections, asked).map(({ name }) => name))
+  const other = (await readRebuilds(tables)).find(
+    ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
+  )
+  if (other === undefined) return undefined
+  const { id, projection, state, until, retracts } = other
+  const shared = other.unit.filter((name) => names.has(name)).join(', ')
+  const cancel = `gamenet rebuild cancel ${projection}`
+  const way =
+    retracts !== null
+      ? `it takes import ${retracts} back; wait for gamenet import undo ${retracts}.`
+      : until !== null
+        ? `it is for inspection only; ${cancel} drops it.`
+        : state === 'filled'
+          ? `swap it in, or ${cancel}.`
+          : `wait until it is filled and swap it in, or ${cancel}.`
+  return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
+}
+
+/** Throws a {@link RebuildRefused} unless a rebuild is in one of these states. */
+export function requireState(record: RebuildRecord, states: readonly RebuildState[], what: string): void {
+  if (states.includes(record.state)) return
+  const reason = record.reason === null ? '' : ` (${record.reason})`
+  throw new RebuildRefused(
+    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; that takes one that is ${states.join(' or ')}.`
+  )
+}
+
+/** What became of the last rebuild of a projection, and what can be done now. */
+function afterwards(last: RebuildRecord | undefined, name: string): string {
+  const anew = `gamenet rebuild start ${name} makes new ones.`
+  if (last === undefined) return `It was never rebuilt: gamenet rebuild start ${name} begins it.`
+  const its = `Its last rebuild, ${last.id},`
+  const why = last.reason === null ? '' : ` (${last.reason})`
+  switch (last.state) {
+    case 'rolled-back':
+      return `${its} was rolled back: the tables of before serve again, and its own are dropped. ${anew}`
+    case 'cancelled':
+      return `${its} was cancelled${why}, and its tables are dropped. ${anew}`
+    case 'dropped':
+      return `${its} was swapped in, and the tables of before are dropped${why}. ${anew}`
+    case 'swapped':
+      return `${its} serves already: gamenet rebuild rollback ${name} takes it back, gamenet rebuild drop ${name} frees the disk of the tables of before.`
+    default:
+      return `${its} is ${last.state}${why}: gamenet rebuild status ${name} tells how far it is.`
+  }
+}

@@ -1,0 +1,60 @@
+import type { RebuildContext } from './context.js'
+import { end, tablesToDrop } from './exchange.js'
+import { dropTables, uuidsOf } from './fresh-tables.js'
+import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+
+/** Of these nothing is to be left but the record. */
+function isOver({ state }: RebuildRecord): boolean {
+  return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
+}
+
+function isCutOff({ state }: RebuildRecord): boolean {
+  return state === 'swapping' || state === 'rolling-back'
+}
+
+/** Ends what was cut off half-way, before anything else is written. */
+export class Recovery {
+  readonly #context: RebuildContext
+  #isDone = false
+
+  constructor(context: RebuildContext) {
+    this.#context = context
+  }
+
+  /** Ends exchanges and drops that a crash cut off. Before the first pass; tried again when it rejects. */
+  async recover(): Promise<void> {
+    if (this.#isDone) return
+    const { tables, passes } = this.#context
+    const records = await readRebuilds(tables)
+    const remains = records.filter(isOver).flatMap(tablesToDrop)
+    await dropTables(tables, (await uuidsOf(tables, remains)).keys())
+    if (records.some(isCutOff)) {
+      await passes.alone(async () => {
+        // Another process may be at it, or have ended it by now.
+        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await end(this.#context, record)
+      })
+    }
+    this.#isDone = true
+  }
+
+  /**
+   * Rejects while an exchange is cut off, which the next {@link recover} ends: what were written now would be put away with the
+   * tables that were to go, and checkpoints would say that it serves. For work beside which no exchange begins.
+   */
+  async requireWhole(): Promise<void> {
+    if (!(await readRebuilds(this.#context.tables)).some(isCutOff)) return
+    this.#isDone = false
+    throw new Error('An exchange of tables was cut off; it is ended first.')
+  }
+
+  /** Does work that exchanges or drops tables: what fails half-way is ended before the next pass. */
+  async around<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work()
+    } catch (error) {
+      this.#isDone = false
+      this.#context.runner.wake()
+      throw error
+    }
+  }
+}

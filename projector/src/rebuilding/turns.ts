@@ -1,0 +1,63 @@
+import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import type { RebuildContext } from './context.js'
+import type { Fillers } from './fillers.js'
+import { dropLeftovers } from './leftovers.js'
+import { RebuildRefused } from './rebuild.js'
+
+/** The operations of this process on rebuilds, one after the other; what those that failed left is dropped between them. */
+export class Turns {
+  readonly #context: RebuildContext
+  readonly #fillers: Fillers
+  #queue: Promise<unknown> = Promise.resolve()
+  #tidying: Promise<void> | undefined
+
+  constructor(context: RebuildContext, fillers: Fillers) {
+    this.#context = context
+    this.#fillers = fillers
+  }
+
+  /** Does work when all before it is done. */
+  async take<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await this.#afterOthers(work)
+    } catch (error) {
+      if (!(error instanceof RebuildRefused)) {
+        // It may have been stored all the same, and only its answer was lost.
+        this.#fillers.wake()
+        this.tidy()
+      }
+      throw error
+    }
+  }
+
+  /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
+  tidy(): void {
+    const { tables, isShared, logger, signal } = this.#context
+    const tidy = async () => {
+      for (let failures = 1; !signal.aborted; failures += 1) {
+        try {
+          return await this.#afterOthers(() => dropLeftovers(tables, isShared))
+        } catch (error) {
+          if (signal.aborted) return
+          logger.warn({ reason: reasonOf(error) }, 'what rebuilds left cannot be dropped; it is tried again')
+          await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+        }
+      }
+    }
+    this.#tidying ??= tidy().finally(() => {
+      this.#tidying = undefined
+    })
+  }
+
+  /** Resolves when nothing is done any more; for after the context's signal. */
+  async ended(): Promise<void> {
+    await this.#queue.catch(() => undefined)
+    await this.#tidying
+  }
+
+  async #afterOthers<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#queue.catch(() => undefined).then(work)
+    this.#queue = turn
+    return await turn
+  }
+}

@@ -1,0 +1,8 @@
+/** Opened once, and waited for. */
+export function latch() {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open, opened }
+}

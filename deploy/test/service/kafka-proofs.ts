@@ -135,7 +135,7 @@ export async function provesRebuild(
   await writeFile(join(directory, 'counts.csv'), ['titleId,observedAt,online', ...halfHours, ''].join('\n'))
   await gamenetJson({ OPERATOR_URL: world.ingest }, ['import', 'title-count', join(directory, 'counts.csv')])
   await spoil(t, world.clickhouse)
-  const [old, right] = ['4242,4343,4343,4242', '8,10,12,14']
+  const [old, right] = ['4242,4242,4242,4242', '8,10,12,14']
 
   await operatorClient(owner.operatorUrl).rebuilds.start('title-count')
   await owner.kill()
@@ -176,7 +176,7 @@ export async function provesRebuild(
   for (const each of seen) t.same(each, [old, right, old], `of ${questions} answers none was a mixture`)
 }
 
-/** Puts counts into the table and its rollup that no event says. */
+/** Puts a count into the table and its rollup that no event says: the same, since another projector may make the rollup once more. */
 async function spoil(t: Test, url: string): Promise<void> {
   const tables = openClickHouseServer({ url })
   t.teardown(() => tables.close())
@@ -189,7 +189,7 @@ async function spoil(t: Test, url: string): Promise<void> {
   )
   await tables.control.execute(
     `INSERT INTO title_count_hour (title_id, hour, min, max, max_at, sum, samples, position)
-     SELECT h.title_id, h.hour, h.min, 4343, h.max_at, h.sum, h.samples, 18446744073709551615 FROM title_count_hour AS h FINAL
+     SELECT h.title_id, h.hour, h.min, 4242, h.max_at, h.sum, h.samples, 18446744073709551615 FROM title_count_hour AS h FINAL
      WHERE h.title_id = {title: String} AND h.hour >= fromUnixTimestamp({from: UInt32}) AND h.hour < fromUnixTimestamp({to: UInt32})`,
     known
   )

@@ -26,7 +26,7 @@ export function temperOf(chance: Chance): Temper {
     operatorEveryMs: chance.oneOf([300, 300, 1500]),
     fromLogShare: chance.oneOf([0.2, 0.7]),
     areReadersAttentive,
-    watchEveryMs: areReadersAttentive ? 400 : 2000,
+    watchEveryMs: areReadersAttentive ? 100 : 2000,
     disturbedEveryMs: chance.oneOf([2500, 6000, 6000]),
     isTrickling: chance.happens(0.5)
   }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
+import { projections } from '@gamenet/projector'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
@@ -55,6 +56,11 @@ test('a backup of a service at work holds all that was acknowledged, and answers
   await operations.scrape('all')
   const counts = { topic: 'network-count', file: 'counts.csv', columns: {}, set: {}, strict: false }
   await operations.import(counts, Readable.from([Buffer.from(countsOfYears())]), () => undefined)
+  const wrong = Buffer.from('observedAt,online\n2025-02-01T00:30:00Z,99999\n')
+  const { importId } = await operations.import(counts, Readable.from([wrong]), () => undefined)
+  await operations.retractImport(importId, () => undefined)
+  const imports = await operations.imports()
+  t.match(imports, [{ importId, retractedAt: String }, { retractedAt: null }])
 
   const acknowledged = new Set<string>()
   const rating = rateUntil({ caller, sessions, names, acknowledged })
@@ -83,6 +89,11 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     t.teardown(() => asked.close())
     const found = await restingAnswers(restored, asked, names)
     for (const [path, body] of answers) t.same(found.get(path), body, path)
+    t.same(await operatorClient(restored.operatorUrl).imports(), imports)
+    await makeAnewAll(t, restored)
+    for (const [path, body] of await restingAnswers(restored, asked, names)) {
+      t.same(body, answers.get(path), `${path} of tables made anew`)
+    }
     await killBackups(t, restored, { data: part('elsewhere'), target: part('second') })
   })
 
@@ -134,6 +145,34 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     provesRestoreRefusals(t, part)
   )
 })
+
+/** Makes every table anew from the events, in all units, and lets it serve: it has rows, which equal those that served. */
+async function makeAnewAll(t: Test, service: Running) {
+  const { rebuilds } = operatorClient(service.operatorUrl)
+  const made = new Map<string, number>()
+  const done = new Set<string>()
+  for (const { name } of projections) {
+    if (done.has(name)) continue
+    const { id, unit } = await rebuilds.start(name)
+    for (const each of unit) done.add(each)
+    for (let state = ''; state !== 'filled'; await wait(POLL_MS)) {
+      const rebuild = (await rebuilds.list()).find((each) => each.id === id)
+      state = rebuild?.state ?? ''
+      if (!/^fill/.test(state)) throw new Error(`the rebuild of ${name} is ${state}: ${rebuild?.reason}`)
+    }
+    const report = await rebuilds.verify(name)
+    t.match(report, { isEqual: true, differences: [] }, unit.join(', '))
+    for (const { table, liveRows } of report.tables) made.set(table, liveRows)
+    await rebuilds.swap(name)
+    await rebuilds.drop(name)
+  }
+  t.same([...done].sort(), projections.map(({ name }) => name).sort())
+  t.same(
+    [...made].filter(([, rows]) => rows === 0).map(([table]) => table),
+    [],
+    'tables without a row'
+  )
+}
 
 /** Ends a process with SIGKILL when a folder has so many entries; gives its exit code where it ended before. */
 async function killAt(child: ChildProcess, folder: string, entries: number): Promise<number | null> {
@@ -290,7 +329,12 @@ async function startPages(t: Test, names: readonly string[]) {
   upstream.show({ registered: 21_345, online: 46, titles })
   const entries = [1, 2, 3].map((rank) => ({ rank, name: `racer ${rank}`, score: String(100 - rank) }))
   const lobbies = [{ host: 'ann', players: 8, most: 16 }]
-  upstream.showGame(HALO, { lobbies, boards: [{ leaderboardId: BOARD, name: 'Laps', entries }] })
+  const times = [1, 2, 3].map((rank) => ({ rank, name: `racer ${rank}`, score: `1:0${rank}.250` }))
+  const boards = [
+    { leaderboardId: BOARD, name: 'Laps', entries },
+    { leaderboardId: BOARD + 1, name: 'Fastest lap', entries: times }
+  ]
+  upstream.showGame(HALO, { lobbies, boards })
   upstream.showPlayers(names.map((username) => ({ username, gamertag: `${username} plays`, game: 'Halo 2' })))
   return upstream
 }

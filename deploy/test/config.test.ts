@@ -1,5 +1,6 @@
 import { test } from 'tap'
 import { readConfig, UsageError } from '../src/config.js'
+import { logChoiceOf } from '../src/service/log-choice.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {
@@ -27,4 +28,18 @@ test('what is said of a wrong configuration holds no password', (t) => {
     t.notMatch(String(error), 'secret')
   }
   t.end()
+})
+
+test('topics of Kafka have the settings that are configured, which come before the days that are kept', async (t) => {
+  const choiceOf = (variables: Record<string, string>) =>
+    logChoiceOf(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
+  const KAFKA_TOPIC_CONFIG = 'cleanup.policy=compact,min.insync.replicas=2'
+  t.same(await choiceOf({ KAFKA_TOPIC_CONFIG, LOG_RETENTION_DAYS: '2' }), {
+    ...(await choiceOf({})),
+    topicConfig: { 'cleanup.policy': 'compact', 'min.insync.replicas': '2', 'retention.ms': '172800000' }
+  })
+  t.match(await choiceOf({ KAFKA_TOPIC_CONFIG: 'retention.ms=5', LOG_RETENTION_DAYS: '2' }), {
+    topicConfig: { 'retention.ms': '5' }
+  })
+  t.throws(() => readConfig({ KAFKA_TOPIC_CONFIG: 'compact' }), /KAFKA_TOPIC_CONFIG.*expected name=value/)
 })

@@ -1,11 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { instantOf } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
-import { type Environment, gamenet, gamenetJson, startGamenet } from './service/gamenet.js'
+import { operatorClient } from '../src/operator/operator-client.js'
+import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
+/** So many that an import of them is cut off on its way. */
+const CUT_OFF_ROWS = 500_000
 const ENTRIES = ['Ann', 'Bob', 'Cid', 'Dan']
 const Imported = z.array(z.object({ importId: z.string(), published: z.int(), alreadyDone: z.boolean() }))
 const Listed = z.array(
@@ -51,6 +56,21 @@ const QUESTIONS = [
   '/api/datasearch/players?names=Ann,Bob,Cid,Dan',
   '/api/datasearch/time?time=1:15.000&tolerance=60000'
 ]
+
+/** Begins an import, and kills the service when a part of it is published. */
+async function cutOff(service: Running, fromMs: number): Promise<void> {
+  const rows = Array.from({ length: CUT_OFF_ROWS }, (_, n) => `4d530064,${instantOf(fromMs + n * 100)},88888\n`)
+  const request = { topic: 'title-count', file: 'cut-off.csv', columns: {}, set: {}, strict: false }
+  const content = Readable.from([Buffer.from(['titleId,observedAt,online\n', ...rows].join(''))])
+  let killed: Promise<void> | undefined
+  const onProgress = ({ published }: { published: number }) => {
+    if (published > CUT_OFF_ROWS / 10) killed ??= service.kill()
+  }
+  await operatorClient(service.operatorUrl)
+    .import(request, content, onProgress)
+    .catch(() => undefined)
+  await killed
+}
 
 test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
   const directory = t.testdir({})
@@ -125,6 +145,26 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   t.match(await Promise.all([undo(again.importId), undo(again.importId)]), [{}, {}], 'twice at once')
   t.same(await answers(), before)
   t.same(await stateOf(again.importId), { isRetracted: true, isBeingRetracted: false })
+
+  const third = await importFile('title-count', text)
+  for (const step of [['start', '--follow'], ['verify'], ['swap']]) {
+    await gamenetJson(environment, ['rebuild', step[0] ?? '', 'title-count', ...step.slice(1)])
+  }
+  await undo(third.importId)
+  const back = await gamenet(environment, ['rebuild', 'rollback', 'title-count'])
+  t.equal(back.code, 1, 'nobody goes back to tables that hold it')
+  t.match(back.stderr, /There are no old tables of title-count to go back to/)
+  t.same(await answers(), before)
+
+  await cutOff(service, DAY)
+  service = await startGamenet(environment)
+  const [half] = Listed.parse(await gamenetJson(environment, ['import', 'list']))
+  t.match(half, { finished: false, retractedAt: null })
+  await gamenetJson(environment, ['status', '--wait', '60'])
+  t.notSame(await answers(), before, 'half of it is seen')
+  t.match(await undo(half?.importId ?? ''), { alreadyDone: false })
+  t.same(await answers(), before, 'and then none of it')
+  t.match(await undo(half?.importId ?? ''), { alreadyDone: true })
 
   await service.stop()
   service = await startGamenet(environment)

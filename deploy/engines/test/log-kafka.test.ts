@@ -114,6 +114,27 @@ if (missing !== undefined) {
     )
   })
 
+  void test('topics are made with the partitions and settings that are configured, and else keep everything', async (t) => {
+    const made = async (options: Partial<KafkaLogOptions>) => {
+      const topicPrefix = `${randomUUID()}.`
+      await openLog(t, { ...options, topicPrefix }).ensureTopics(['shaped'])
+      const name = `${topicPrefix}shaped`
+      return await withAdmin(async (admin) => {
+        const { topics } = await admin.fetchTopicMetadata({ topics: [name] })
+        const configNames = ['cleanup.policy', 'retention.ms', 'segment.bytes']
+        const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames }]
+        const entries = (await admin.describeConfigs({ includeSynonyms: false, resources })).resources[0]?.configEntries
+        const settings = entries?.map(({ configName, configValue }) => [configName, configValue]) ?? []
+        return { partitions: topics[0]?.partitions.length, ...Object.fromEntries(settings) }
+      })
+    }
+    t.match(await made({}), { partitions: 1, 'cleanup.policy': 'delete', 'retention.ms': '-1' })
+    const configEntries = { 'cleanup.policy': 'compact', 'segment.bytes': '1048576' }
+    t.match(await made({ partitions: 3, configEntries }), { partitions: 3, ...configEntries, 'retention.ms': '-1' })
+    t.match(await made({ configEntries: { 'retention.ms': '86400000' } }), { 'retention.ms': '86400000' })
+    await t.rejects(made({ configEntries: { 'cleanup.policy': 'forget' } }), /the topics .*shaped cannot be made: .*/)
+  })
+
   void test('a reader learns which offsets the retention took away', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix })

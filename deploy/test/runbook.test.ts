@@ -90,6 +90,8 @@ const Rules = z.object({
 })
 const { groups } = Rules.parse(parse(await readFile(new URL('deploy/alerts/gamenet.rules.yml', ROOT), 'utf8')))
 const rules = groups.flatMap((group) => group.rules)
+const Cases = z.object({ tests: z.array(z.object({ input_series: z.array(z.object({ series: z.string() })) })) })
+const { tests } = Cases.parse(parse(await readFile(new URL('deploy/alerts/gamenet.rules.test.yml', ROOT), 'utf8')))
 
 test('every alert has its chapter in the runbook, and every chapter its alert', async (t) => {
   const alarms = /^## Alarms\n(.*?)^## /ms.exec(operators)?.[1] ?? ''
@@ -141,6 +143,17 @@ test('what the runbook says to type works, and what alerts ask for is there', as
       `${command}\n${stdout.slice(-500)}${stderr.slice(-500)}`
     )
   }
+  await t.test('what alerts are tested with has the labels of what is exposed', async (t) => {
+    await fetch(`${service.apiUrl}/api/games`)
+    const lines = (await (await fetch(`${service.operatorUrl}/metrics`)).text()).split('\n')
+    const known = new Set(lines.filter((line) => /^gamenet_/.test(line)).map(labelled))
+    const asked = tests.flatMap(({ input_series }) => input_series.map(({ series }) => labelled(series)))
+    const own = asked.filter((series) => !['up', ...OF_CLUSTERS].includes(series))
+    t.same(
+      [...new Set(own)].filter((series) => !known.has(series)),
+      []
+    )
+  })
   // The directory is removed before what is torn down.
   await service.kill()
 })
@@ -160,6 +173,13 @@ test('the statements that back ClickHouse up name all bookkeeping before what it
   await migrate(clickhouse.control)
   for (const [at, text] of statements.entries()) await clickhouse.control.execute(text.replace('…', `Memory('${at}')`))
 })
+
+/** Name and labels of a series, but for those that Prometheus adds. */
+function labelled(series: string): string {
+  const names = [...series.matchAll(/(\w+)="/g)].map(([, label]) => label)
+  const own = names.filter((label) => label !== 'job' && label !== 'instance').sort()
+  return [/^\w+/.exec(series)?.[0], ...own].join(' ')
+}
 
 /** The lines of the page's fences that call the program, each once. */
 function commandsOf(page: string): { command: string; comment: string }[] {

@@ -124,15 +124,17 @@ export class Operator {
     const { imports, world } = this.#place
     const last = imports.get(undoable(this.#place) ?? '')
     if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
-    for (const [importId, { isUndone }] of imports) {
-      if (!isUndone) continue
-      let isDone = false
-      for (let n = 0; n < ATTEMPTS && !isDone; n += 1) {
+    let left = [...imports].filter(([, { isUndone }]) => isUndone).map(([importId]) => importId)
+    // One may be in another's way until that one is at its end.
+    for (let n = 0; n < ATTEMPTS && left.length > 0; n += 1) {
+      const still: string[] = []
+      for (const importId of left) {
         await ask(({ rebuilds }) => this.#makeWay(rebuilds))
-        isDone = (await ask((running) => undo(this.#place, running, importId))) === true
+        if ((await ask((running) => undo(this.#place, running, importId))) !== true) still.push(importId)
       }
-      if (!isDone) return `import ${importId} cannot be taken back with all at rest: ${told.reason}`
+      left = still
     }
+    if (left.length > 0) return `import ${left.join(', ')} cannot be taken back with all at rest: ${told.reason}`
     if ((await ask((running) => retryAll(this.#place, running))) !== true)
       return `what is parked cannot be retried with all at rest: ${told.reason}`
     this.#place.areLaterRead = true

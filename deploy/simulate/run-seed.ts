@@ -56,6 +56,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const world = new World(seed, options.isTraced === true)
   if (options.isCalm === true) world.calm()
   const place = placeOf(world, bugOf(options.bug), options)
+  world.areEmbedded = !place.isShared
   const uninstall = world.time.install()
   const town = new Town(place, options.isCalm === true)
   const broken: string[] = []

@@ -41,6 +41,8 @@ export class World {
   readonly chance: Chance
   readonly trace: string[] = []
   readonly away = new Set<Engine>()
+  /** The engines are in the process: with it everything dies that was asked of them. */
+  areEmbedded = false
   isFull = false
   faults: Faults
   /** Called with the life that a call ends. */
@@ -83,7 +85,7 @@ export class World {
         time.after(life, backMs, () => reject(new Error(`${effect.what}: ${reason}`)))
       }
       time.after(WORLD, wayMs(), () => {
-        if (life.isOver && isLeftUndone) return
+        if (life.isOver && (isLeftUndone || this.areEmbedded)) return
         if (this.away.has(engine)) return fail(`${engine} is away`)
         if (fate === 'refused') return fail('refused')
         if (effect.takesRoom === true && this.isFull) return fail('ENOSPC, no space left on the disk')

@@ -221,24 +221,25 @@ async function retryPart(
 ): Promise<RetryReport> {
   const { name: topic, people } = table.topic
   const contents = await readContents(tables, topic, part)
+  const batch = randomUUID()
   let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
   const store = (keys?: SealKeys) =>
     inStep(async () => {
       judged = judge(table, contents, new Set(await retractedImports(tables, table.topic)), keys)
-      if (judged.stored.length > 0) await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
+      if (judged.stored.length === 0) return
+      await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
+      await storeLateBatch(tables, batch, topic, judged.stored)
     })
   if (people === undefined) await store()
   else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
   const { stored, passedOver, refusals } = judged
-  const batches = stored.length === 0 ? [] : [randomUUID()]
-  for (const id of batches) await storeLateBatch(tables, id, topic, stored)
   await decide(tables, 'retried', [...stored, ...passedOver])
   return {
     retried: stored.length,
     passedOver: passedOver.length,
     refused: refusals.length,
     refusals: refusals.slice(0, REFUSALS_SHOWN),
-    batches
+    batches: stored.length === 0 ? [] : [batch]
   }
 }
 

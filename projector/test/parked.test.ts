@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import {
   type AchievementUnlocked,
   achievementUnlockTopic,
@@ -17,6 +18,7 @@ import {
   dropAllParked,
   dropParked,
   listParked,
+  notTaken,
   type Passes,
   parkedAt,
   type RetryNeeds,
@@ -289,6 +291,64 @@ test('messages that were parked and are retried', async (t) => {
       new Map([...model].filter(([table]) => table !== 'entry-time'))
     compare(isVersionApart(await readModel(control)), isVersionApart(foldOf(plain)), true)
   })
+
+  await t.test(
+    'stay when an event table takes the place of the one that they were stored in, taken by then or not',
+    async (t) => {
+      for (const when of ['before the swap', 'during the swap', 'before the rollback', 'during the rollback']) {
+        await emptyTables(control)
+        const log = new MemoryLog()
+        log.append('title-count', [newer(counted(9)), counted(1)])
+        const begin = { during: async (): Promise<unknown> => undefined }
+        const projector = projectorOn(engine, log, {
+          aroundExchange: async (_projections, exchange) => {
+            // Where it is not held, it has stored all by then.
+            await Promise.race([begin.during(), wait(500)])
+            await exchange()
+            return 0
+          }
+        })
+        let retrying: Promise<unknown> = Promise.resolve()
+        const retry = () => {
+          const inStep: RetryNeeds['inStep'] = (step) => projector.inStep(step)
+          retrying = retryParked(retryNeeds(control, { topics: newerTopics, inStep }), 'title-count', 'all')
+          return retrying
+        }
+        const exchanged = async (how: 'swap' | 'rollback') => {
+          if (when === `before the ${how}`) await retry()
+          if (when === `during the ${how}`) begin.during = retry
+          await projector.rebuilds[how]('title-count')
+          await retrying
+        }
+        const unit = ['title-latest', 'title-count', 'title-count-hour', 'title-count-day']
+        projector.start()
+        try {
+          await projector.settled()
+          await projector.rebuilds.start('title-count', { isFromLog: true })
+          while ((await projector.rebuilds.list())[0]?.state !== 'filled') await wait(20)
+          await projector.rebuilds.verify('title-count')
+          for (const name of unit) projector.pause(name)
+          await exchanged('swap')
+          if (when.endsWith('rollback')) await exchanged('rollback')
+          for (const name of unit) projector.resume(name)
+          projector.wakeForLate()
+          const batches = (await untakenBy(control, 'nobody', ['title-count'])).map(({ id }) => id)
+          t.equal(batches.length, 1, when)
+          while ((await notTaken(control, 'title-count', batches)).length > 0) await wait(20)
+          t.same(await control.rows('SELECT e.online FROM event_title_count AS e FINAL ORDER BY e.online'), [
+            { online: 1 },
+            { online: 9 }
+          ])
+          t.same(await control.rows('SELECT c.online FROM title_count AS c FINAL ORDER BY c.online'), [
+            { online: 1 },
+            { online: 9 }
+          ])
+        } finally {
+          await projector.stop()
+        }
+      }
+    }
+  )
 
   await t.test('are taken again by another process, which may have stored older rows meanwhile', async (t) => {
     await emptyTables(control)

@@ -165,10 +165,12 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     }
   )
   // Before it begins there is room, afterwards none for a while.
-  let kept: (diskBytes: number) => number = () => {
-    kept = (diskBytes) => 2 * diskBytes
+  const full = (diskBytes: number) => 2 * diskBytes
+  const roomAtFirst = () => {
+    kept = full
     return 0
   }
+  let kept: (diskBytes: number) => number = roomAtFirst
   const projector = projectorOn(engine, log, { keepFree: (diskBytes) => kept(diskBytes) })
   const { rebuilds } = projector
   projector.start()
@@ -189,6 +191,21 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     await untilFilled(projector)
     t.equal((await rebuilds.verify('title-count')).isEqual, true)
     await rebuilds.cancel('title-count')
+
+    kept = roomAtFirst
+    await rebuilds.start('title-count')
+    while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 5))
+    for (const name of ['checkpoint__2', 'title_count__2']) await engine.control.execute(`DROP TABLE ${name}`)
+    t.match(
+      await newest(),
+      { state: 'paused', progress: { done: 0 } },
+      'whose tables somebody dropped is told as others'
+    )
+    kept = () => 0
+    await rebuilds.resume('title-count')
+    while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 5))
+    t.match(await newest(), { state: 'failed', reason: /(checkpoint|title_count)__2/ })
+    t.match(await rebuilds.cancel('title-count'), { state: 'cancelled' })
   } finally {
     await projector.stop()
   }

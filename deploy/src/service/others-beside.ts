@@ -22,7 +22,13 @@ export function othersBeside(config: Config, engines: Engines): OthersBeside {
 /** Runs a step that writes rows where whoever waits for steps waits for it, in this process or another. */
 export function stepRunner({ fills }: OthersBeside, projector?: Pick<Projector, 'inStep'>): Projector['inStep'] {
   if (projector !== undefined) return (step) => projector.inStep(step)
-  return (step) => (fills === undefined ? step() : fills.together(step))
+  if (fills === undefined) return (step) => step()
+  return (step) =>
+    fills.together(async (check) => {
+      const result = await step()
+      await check()
+      return result
+    })
 }
 
 /** Waits for the steps that write rows and have begun, of this process's projector and of all others. */

@@ -1,9 +1,9 @@
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import { eventTables } from '../event-tables.js'
-import { readLateRange, storeTaken, takenBy } from '../late-batches.js'
+import { readLateRange, storeTaken, takenBy, untakenBy } from '../late-batches.js'
 import { type Making, makeRows } from '../make-rows.js'
 import type { Projection } from '../projection.js'
-import { conditionOf, lengthOf, type Range } from '../range.js'
+import { conditionOf, lengthOf } from '../range.js'
 import type { Tables } from '../tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
@@ -27,10 +27,11 @@ export async function catchUpLate(
     // Live steps go on meanwhile: what the table before this one was not given yet is taken the next time.
     const before = ownOf.get(projection.after ?? '')
     const isNext = (id: string) => !own.has(id) && (before === undefined || before.has(id))
-    for (const id of (await takenBy(live, taker)).filter(isNext)) {
+    const next = (await takenBy(live, taker)).filter(isNext)
+    if (next.length > 0) await copyLate(live, making, { unit, record })
+    for (const id of next) {
       making.signal.throwIfAborted()
       const range = await readLateRange(live, id)
-      await copyEvents(live, projection, record, range)
       await makeRows(making, projection, { range, isLate: true })
       await storeTaken(making.tables, [{ id, taker }])
       own.add(id)
@@ -40,15 +41,27 @@ export async function catchUpLate(
   return taken
 }
 
-/** An event table of the rebuild's own was loaded when the events could perhaps not be read. */
-async function copyEvents(live: Tables, { from }: Projection, { tables }: RebuildRecord, range: Range): Promise<void> {
-  const source = eventTables.find(({ topic }) => topic.name === from.name)
-  const copy = tables[source?.table ?? '']
+/**
+ * Copies all late events into an event table of the rebuild's own, which was loaded when they could perhaps not be read; whether
+ * projections have taken them or not: once it serves, they are looked for there.
+ */
+export async function copyLate(
+  live: Tables,
+  making: Making,
+  { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
+): Promise<void> {
+  const source = eventTables.find(({ topic }) => topic.name === unit[0]?.from.name)
+  const copy = record.tables[source?.table ?? '']
   if (source === undefined || copy === undefined) return
-  const { sql, parameters } = conditionOf(range)
   const columns = source.columns.map((column) => `e.${column}`).join(', ')
-  await live.execute(
-    `INSERT INTO ${copy} (${source.columns.join(', ')}) SELECT ${columns} FROM ${source.table} AS e FINAL WHERE ${sql}`,
-    parameters
-  )
+  const taker = loadCheckpoint(source.topic.name)
+  for (const { id } of await untakenBy(making.tables, taker, [source.topic.name])) {
+    making.signal.throwIfAborted()
+    const { sql, parameters } = conditionOf(await readLateRange(live, id))
+    await live.execute(
+      `INSERT INTO ${copy} (${source.columns.join(', ')}) SELECT ${columns} FROM ${source.table} AS e FINAL WHERE ${sql}`,
+      parameters
+    )
+    await storeTaken(making.tables, [{ id, taker }])
+  }
 }

@@ -1,7 +1,7 @@
 import { loadCheckpoint } from '@gamenet/schemas'
 import { Checkpoints } from '../checkpoint.js'
 import { definitionOf } from '../serving-definitions.js'
-import { catchUpLate } from './catch-up-late.js'
+import { catchUpLate, copyLate } from './catch-up-late.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { catchUp } from './fill.js'
 import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
@@ -55,19 +55,34 @@ export async function exchange(
     const records = await readRebuilds(tables)
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
     const caughtUp = before + (await catchUpOnce(context, record))
-    if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
-    await forgetVerified(context, record, records)
-    const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
-    const intended = await storeRebuild(tables, record, {
-      state,
-      reason: null,
-      exchange: {
-        uuids: Object.fromEntries(await uuidsOf(tables, Object.keys(record.tables))),
-        definitions: Object.fromEntries(served.map((each) => [each.name, definitionOf(each)]))
-      }
+    return await withoutRetries(context, record, async () => {
+      if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
+      await forgetVerified(context, record, records)
+      const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
+      const intended = await storeRebuild(tables, record, {
+        state,
+        reason: null,
+        exchange: {
+          uuids: Object.fromEntries(await uuidsOf(tables, Object.keys(record.tables))),
+          definitions: Object.fromEntries(served.map((each) => [each.name, definitionOf(each)]))
+        }
+      })
+      const heldMs = await finish(context, intended)
+      return heldMs === undefined ? undefined : { id: record.id, caughtUp, heldMs }
     })
-    const heldMs = await finish(context, intended)
-    return heldMs === undefined ? undefined : { id: record.id, caughtUp, heldMs }
+  })
+}
+
+/** Runs work beside which no retried message is stored, and before which all that were are in both event tables. */
+async function withoutRetries<Result>(
+  context: RebuildContext,
+  record: RebuildRecord,
+  work: () => Promise<Result>
+): Promise<Result> {
+  if (reloadedTopic(record) === undefined) return await work()
+  return await context.steps.alone(async () => {
+    await copyLate(context.tables, makingOf(context, record), { unit: unitOf(record), record })
+    return await work()
   })
 }
 

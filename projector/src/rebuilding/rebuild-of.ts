@@ -63,7 +63,7 @@ export async function rebuildBeside(
   const cancel = `gamenet rebuild cancel ${projection}`
   const way =
     retracts !== null
-      ? `it takes import ${retracts} back; wait for gamenet import undo ${retracts}.`
+      ? `it takes import ${retracts} back, which gamenet import undo ${retracts} brings to its end.`
       : until !== null
         ? `it is for inspection only; ${cancel} drops it.`
         : state === 'filled'

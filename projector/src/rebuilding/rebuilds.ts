@@ -74,9 +74,17 @@ export class RebuildOperations implements Rebuilds {
     await this.#context.folding.close()
   }
 
-  /** Runs work that writes rows as if it were a step of a rebuild: {@link stepsEnded} waits for it. */
+  /**
+   * Runs work that stores events as if it were a step of a rebuild: {@link stepsEnded} waits for it, and an event table is exchanged
+   * before it or behind it. Rejects where that may not have been so; it is to be done again then.
+   */
   async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
-    return await this.#context.steps.run(step)
+    return await this.#context.steps.together(async (check) => {
+      await this.recovery.requireWhole()
+      const result = await step()
+      await check()
+      return result
+    })
   }
 
   /** Resolves when the steps that have begun by now, of rebuilds in whatever process, have ended. */

@@ -2,6 +2,7 @@ import { Checkpoints } from '../checkpoint.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
+import { uuidsOf } from './fresh-tables.js'
 import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
@@ -28,7 +29,7 @@ export async function progressOf(
   const total = Object.values(record.events).reduce((sum, events) => sum + events, 0)
   const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
   if (!isFilling) return { projection: '', done: total, total, share: 1, eventsPerSecond: null, etaSeconds: null }
-  const checkpoints = await Checkpoints.read(makingOf(context, record).tables)
+  const checkpoints = await checkpointsOf(context, record)
   const done = doneByProjection(record, unitOf(record), checkpoints)
   const left = new Map(
     Object.keys(record.events).map((name) => [name, Math.max(0, (record.events[name] ?? 0) - (done.get(name) ?? 0))])
@@ -42,4 +43,11 @@ export async function progressOf(
     eventsPerSecond: estimate.eventsPerSecond,
     etaSeconds: estimate.remaining(left, performance.now())
   }
+}
+
+/** Of a rebuild whose tables somebody has dropped, none: it can be cancelled still, and all others are told. */
+async function checkpointsOf(context: RebuildContext, record: RebuildRecord): Promise<Checkpoints> {
+  const own = record.helpers.checkpoint ?? ''
+  const { size } = await uuidsOf(context.tables, [own])
+  return size === 0 ? new Checkpoints() : await Checkpoints.read(makingOf(context, record).tables)
 }

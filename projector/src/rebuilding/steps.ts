@@ -4,6 +4,8 @@ import type { Passes } from '../passes.js'
 export class Steps {
   readonly #passes: Passes
   readonly #underWay = new Set<Promise<unknown>>()
+  /** Work of this process for which no step may run. */
+  #alone: Promise<unknown> | undefined
 
   /** @param passes a lock of rebuilds alone: an exchange does not wait for them, nor a live pass for who waits here */
   constructor(passes: Passes) {
@@ -16,6 +18,7 @@ export class Steps {
 
   /** The same, for steps that look whether the lock still holds. */
   async together<Result>(step: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    while (this.#alone !== undefined) await this.#alone
     const running = this.#passes.together(step)
     this.#underWay.add(running)
     try {
@@ -27,7 +30,15 @@ export class Steps {
 
   /** Runs work while no step runs in any process, nor such work. */
   async alone<Result>(work: () => Promise<Result>): Promise<Result> {
-    return await this.#passes.alone(work)
+    while (this.#alone !== undefined) await this.#alone
+    const running = Promise.allSettled(this.#underWay).then(() => this.#passes.alone(work))
+    const alone = running.catch(() => undefined)
+    this.#alone = alone
+    try {
+      return await running
+    } finally {
+      this.#alone = undefined
+    }
   }
 
   /** Resolves when the steps that have begun by now have ended, well or not. */

@@ -143,9 +143,9 @@ test('an operator looks at what an older program could not read, retries it, and
       t.equal(done.code, code, args.join(' '))
       t.match(done.stderr, sentence)
     }
-    t.match(await gamenet(asked, ['parked', 'drop', 'title-count', place('not JSON')]), {
-      stdout: '1 dropped.\n'
-    })
+    for (const stdout of ['1 dropped.\n', '0 dropped.\n']) {
+      t.match(await gamenet(asked, ['parked', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
+    }
     t.match(await gamenetJson(asked, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
   })
   const list = await gamenet(environment, ['parked', 'list'])

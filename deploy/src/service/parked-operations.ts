@@ -46,9 +46,9 @@ export function parkedOperations(needs: Needs): ParkedOperations {
     drop: async (choice) => {
       requireTopic(choice.topic)
       if (choice.positions === 'all') return { dropped: await dropAllParked(tables, choice.topic) }
-      const positions = await chosen(needs, choice)
-      await dropParked(tables, positions)
-      return { dropped: positions.length }
+      const parked = (await chosen(needs, choice)).filter(({ state }) => state === 'parked')
+      await dropParked(tables, parked)
+      return { dropped: parked.length }
     },
     retry: async (choice, onProgress) => {
       requireTopic(choice.topic)
@@ -71,13 +71,14 @@ export function parkedOperations(needs: Needs): ParkedOperations {
   }
 }
 
-/** The positions of a choice, at all of which something is parked, or was dropped. */
-async function chosen({ engines }: Needs, { topic, positions }: ParkedChoice): Promise<ParkedPosition[]> {
+/** What is parked, or was dropped, at the positions of a choice: at each of them something is. */
+async function chosen({ engines }: Needs, { topic, positions }: ParkedChoice): Promise<StoredMessage[]> {
   const asked = positions === 'all' ? [] : positions.map((each) => ({ topic, ...each }))
-  const found = new Set((await parkedAt(engines.clickhouse.control, asked)).map(textOf))
-  const missing = asked.find((each) => !found.has(textOf(each)))
+  const found = await parkedAt(engines.clickhouse.control, asked)
+  const places = new Set(found.map(textOf))
+  const missing = asked.find((each) => !places.has(textOf(each)))
   if (missing !== undefined) throw nothingAt(missing)
-  return asked
+  return found
 }
 
 /**

@@ -62,11 +62,13 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   const chdb = await openTables(t)
   const server = await startPostgres(programs)
   t.teardown(() => server.stop())
-  const [one, other] = [0, 1].map(() => {
+  const connected = [0, 1].map(() => {
     const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
     t.teardown(() => postgres.close())
-    return sharedPasses({ writes: async () => postgres, tables: chdb.control, lock: PASSES_LOCK })
+    return { writes: async () => postgres, tables: chdb.control }
   })
+  const [one, other] = connected.map((needs) => sharedPasses({ ...needs, lock: PASSES_LOCK }))
+  const fills = connected.map((needs) => sharedPasses({ ...needs, lock: FILLS_LOCK }))
   if (one === undefined || other === undefined) throw new Error('two projectors were to share')
   const order: string[] = []
 
@@ -104,6 +106,33 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       /it failed/
     )
     t.equal(await other.together(async () => 'goes on'), 'goes on')
+  })
+  await t.test('a step of a rebuild that waits too long for what is alone is told to be made later', async (t) => {
+    const [begun, end] = [latch(), latch()]
+    const [first, second] = fills
+    if (first === undefined || second === undefined) throw new Error('two projectors were to share')
+    const alone = first.alone(async () => {
+      begun.open()
+      await end.opened
+    })
+    await begun.opened
+    await t.rejects(
+      second.together(async () => undefined),
+      { name: 'StepHeld', message: /this step has to wait/ }
+    )
+    end.open()
+    await alone
+    t.equal(await second.together(async () => 'made'), 'made')
+  })
+  await t.test('what is alone learns that its lock is lost', async (t) => {
+    await t.rejects(
+      one.alone(async (check) => {
+        await check()
+        await server.kill()
+        await check()
+      })
+    )
+    await server.start()
   })
   await t.test('a pass whose lock is lost says so before it is made known', async (t) => {
     await t.rejects(

@@ -20,6 +20,8 @@ test('wrong usage is told by what was found, what was expected, and where it is 
     ['help rebuild mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['rebuild help mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['help status all', /^gamenet status has no command "all"; it has none\./],
+    // What has no commands below it asks for a name, which may be this one.
+    ['forget help me', /^gamenet forget takes one argument and got 2: "help" "me"/],
     ['import undo', /^gamenet import undo needs <importId>/]
   ] as const) {
     const { code, text } = await run(args.split(' '))

@@ -6,6 +6,7 @@ import { LATE_EVENTS_MAX, storeLateBatch } from './late-batches.js'
 import { RowBuilder } from './loader/row-builder.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import { projections } from './projections.js'
+import { requireNoExchange } from './rebuilding/recovery.js'
 import { retractedImports } from './rebuilding/retraction.js'
 import type { Tables } from './tables.js'
 
@@ -223,15 +224,18 @@ async function retryPart(
   const contents = await readContents(tables, topic, part)
   const batch = randomUUID()
   let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
-  const store = (keys?: SealKeys) =>
-    inStep(async () => {
-      judged = judge(table, contents, new Set(await retractedImports(tables, table.topic)), keys)
-      if (judged.stored.length === 0) return
-      await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
-      await storeLateBatch(tables, batch, topic, judged.stored)
-    })
-  if (people === undefined) await store()
-  else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
+  const store = async (keys?: SealKeys) => {
+    judged = judge(table, contents, new Set(await retractedImports(tables, table.topic)), keys)
+    if (judged.stored.length === 0) return
+    await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
+    await storeLateBatch(tables, batch, topic, judged.stored)
+  }
+  // The keys are held in a transaction, in which nobody may wait for a step that asks for keys itself.
+  await inStep(async () => {
+    await requireNoExchange(tables)
+    if (people === undefined) await store()
+    else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
+  })
   const { stored, passedOver, refusals } = judged
   await decide(tables, 'retried', [...stored, ...passedOver])
   return {

@@ -1,5 +1,7 @@
+import { instantOf, leaderboardEntryTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { projections } from '../src/index.js'
 import {
   AnyBoardEvent,
   AnyEvent,
@@ -14,7 +16,7 @@ import { around } from './around.js'
 import { foldOf, type ReadModel, readModel, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
-import { emptyTables, newestVersion, openTables, runToHead } from './pipeline.js'
+import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
 const RUNS = { all: 16, boards: 12, epochs: 8, frozen: 12 }
 
@@ -104,4 +106,32 @@ test('a projector that stands still before any call, while another goes ahead, l
     compare(await readModel(engine.control), foldOf(log), true)
   })
   await fc.assert(standsStill, { numRuns: RUNS.frozen, endOnFailure: true })
+})
+
+test('a board is made anew where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
+  const engine = await openTables(t)
+  const entry = (playerName: string, timeMs: number, minute: number) => {
+    const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'updated' } as const
+    const changedAt = instantOf(Date.UTC(2026, 2, 14, 20, minute))
+    return message(leaderboardEntryTopic, { ...board, playerName, rating: String(timeMs), timeMs, changedAt })
+  }
+  const boards = projections.find(({ name }) => name === 'leaderboard-entry')
+  for (const table of boards?.form === 'fold' ? Object.keys(boards.into) : []) {
+    await emptyTables(engine.control)
+    const log = new MemoryLog()
+    let isAhead = false
+    const overtaken = around(engine.projections, async (work, what) => {
+      if (what === table && !isAhead) {
+        isAhead = true
+        log.append('leaderboard-entry', [entry('Bob', 50_000, 0)], { epoch: 0, partition: 0 })
+        await runToHead(engine, log)
+      }
+      return await work()
+    })
+    log.append('leaderboard-entry', [entry('Ann', 60_000, 1), entry('Cid', 55_000, 2)], { epoch: 1, partition: 0 })
+    await runToHead({ loader: engine.loader, projections: overtaken }, log, { isShared: true })
+    await runToHead(engine, log)
+    const model = await readModel(engine.control)
+    t.doesNotThrow(() => compare(model, foldOf(log), true), `${table}${isAhead ? '' : ' is not written'}`)
+  }
 })

@@ -11,7 +11,7 @@ export function lockedPasses(): Passes {
       return run
     },
     alone: (work) => {
-      const run = Promise.all([alone, ...together]).then(work)
+      const run = Promise.all([alone, ...together]).then(() => work(async () => undefined))
       together = []
       alone = run.catch(() => undefined)
       return run

@@ -238,8 +238,16 @@ test('messages that were parked and are retried', async (t) => {
       { reason: /does not open with the keys/ },
       { reason: /does not open with the keys/ }
     ])
+    let isInStep = false
     const without = retryNeeds(control, {
-      withSealKeys: async (people, use) => use(await sealKeys(people.filter((each) => each !== sealOf('Bob').id)))
+      inStep: async (step) => {
+        isInStep = true
+        return await step()
+      },
+      withSealKeys: async (people, use) => {
+        t.ok(isInStep, 'nobody waits for a step with the transaction open that holds the keys')
+        await use(await sealKeys(people.filter((each) => each !== sealOf('Bob').id)))
+      }
     })
     t.match(await retryParked(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
     t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 0)
@@ -316,6 +324,8 @@ test('messages that were parked and are retried', async (t) => {
         }
         const exchanged = async (how: 'swap' | 'rollback') => {
           if (when === `before the ${how}`) await retry()
+          if (how === 'swap')
+            t.ok((await projector.rebuilds.verify('title-count')).isEqual, 'what is retried is in both')
           if (when === `during the ${how}`) begin.during = retry
           await projector.rebuilds[how]('title-count')
           await retrying
@@ -326,7 +336,6 @@ test('messages that were parked and are retried', async (t) => {
           await projector.settled()
           await projector.rebuilds.start('title-count', { isFromLog: true })
           while ((await projector.rebuilds.list())[0]?.state !== 'filled') await wait(20)
-          await projector.rebuilds.verify('title-count')
           for (const name of unit) projector.pause(name)
           await exchanged('swap')
           if (when.endsWith('rollback')) await exchanged('rollback')

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
-import { instantOf, titleCountTopic } from '@gamenet/schemas'
+import { importRetractionTopic, instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import {
@@ -15,9 +15,10 @@ import {
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { around } from './around.js'
 import { foldOf, readModel } from './fold.js'
+import { latch } from './latch.js'
 import { lockedPasses } from './locked-passes.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
+import { emptyTables, imported, message, openTables, projectorOn } from './pipeline.js'
 
 const RUNS = { all: 2, boards: 1, deaths: 1 }
 const T0 = Date.UTC(2026, 2, 14, 22)
@@ -42,6 +43,9 @@ test('rebuilds', async (t) => {
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
     pauseForRoom(t, engine)
+  )
+  await t.test('are not taken back while an import is, which the tables of before hold', (t) =>
+    goForwardOnly(t, engine)
   )
   await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
   await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
@@ -207,6 +211,48 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     t.match(await newest(), { state: 'failed', reason: /(checkpoint|title_count)__2/ })
     t.match(await rebuilds.cancel('title-count'), { state: 'cancelled' })
   } finally {
+    await projector.stop()
+  }
+}
+
+async function goForwardOnly(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog()
+  appendCount(log, 0)
+  const bad = { titleId: '4d530064', observedAt: instantOf(T0 + 60_000), online: 77 }
+  log.append(titleCountTopic.name, [imported(titleCountTopic, bad)])
+  const importId = 'f'.repeat(32)
+  const [filled, asked] = [latch(), latch()]
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    if (what === 'rebuild' && (await projector.rebuilds.list())[0]?.retracts === importId) {
+      filled.open()
+      await asked.opened
+    }
+    return await work()
+  })
+  const projector = projectorOn({ ...engine, rebuild }, log)
+  projector.start()
+  try {
+    await projector.settled()
+    await projector.rebuilds.start('title-count', { isFromLog: true })
+    await untilFilled(projector)
+    await projector.rebuilds.verify('title-count')
+    await projector.rebuilds.swap('title-count')
+    const retraction = { importId, topic: titleCountTopic.name, observedAt: instantOf(T0) }
+    log.append(importRetractionTopic.name, [message(importRetractionTopic, retraction)])
+    await projector.settled()
+    const undone = projector.retractions.retract(importId, titleCountTopic.name, () => undefined)
+    await filled.opened
+    await t.rejects(
+      projector.rebuilds.rollback('title-count'),
+      /Rebuild 2 of title-latest takes import f+ back, which the tables of before hold.*gamenet import undo f+/
+    )
+    asked.open()
+    await undone
+    t.same(await engine.control.rows('SELECT e.online FROM event_title_count AS e FINAL'), [{ online: 5 }])
+    await t.rejects(projector.rebuilds.rollback('title-count'), /There are no old tables of title-count/)
+  } finally {
+    asked.open()
     await projector.stop()
   }
 }

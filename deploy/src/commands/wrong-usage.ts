@@ -19,7 +19,9 @@ export function explainWrongUsage(command: Command): void {
 export function helpAsOption(program: Command, args: readonly string[]): readonly string[] {
   const at = args.indexOf('help')
   const names = args.filter((name) => name !== 'help')
-  const isHelp = at >= 0 && commandAt(program, args.slice(0, at)).unknown === undefined
+  const before = commandAt(program, args.slice(0, Math.max(0, at)))
+  // What has no commands below it takes `help` as what it asks for: a user may have that name.
+  const isHelp = at >= 0 && before.unknown === undefined && before.command.commands.length > 0
   if (!isHelp || names.some((name) => name.startsWith('-'))) return args
   const { command, unknown } = commandAt(program, names)
   if (unknown === undefined) return [...names, '--help']

@@ -11,6 +11,7 @@ import {
   retryParked,
   type ParkedMessage as StoredMessage
 } from '@gamenet/projector'
+import { StepHeld } from '@gamenet/projector/rebuild'
 import { instantOf, topics } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import type { ParkedChoice, ParkedMessage, ParkedOperations, ParkedPosition, RetryReport } from '../operator/parked.js'
@@ -64,7 +65,10 @@ export function parkedOperations(needs: Needs): ParkedOperations {
         },
         choice.topic,
         positions
-      )
+      ).catch((error: unknown) => {
+        if (!(error instanceof StepHeld)) throw error
+        throw new FailureError(`${error.message} What is not retried yet stays parked; retry it then.`)
+      })
       const { batches, refusals, ...counts } = report
       return { ...counts, refusals: [...refusals], behind: await untilTaken(needs, choice.topic, batches) }
     }

@@ -1,5 +1,5 @@
 import { newestExchange } from '@gamenet/api'
-import type { ClickHouse, Postgres, Queries } from '@gamenet/engines'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { Passes } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
@@ -11,7 +11,8 @@ const ALONE_WITHIN_MS = 300_000
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
 const HELD =
-  'PostgreSQL cannot be reached, without which whoever forgets somebody could not wait for this step of a rebuild; it goes on when it is back.'
+  'PostgreSQL cannot be reached, without which nobody could wait for this step: it has to wait until PostgreSQL is back.'
+const BUSY = 'A rebuild is begun, or event tables change places, in another process; this step has to wait for it.'
 const EXCHANGED = 'Tables were exchanged while PostgreSQL could not be reached; the step is made again.'
 
 /** What goes on without PostgreSQL, and what waits until it is back: nobody asks for a rebuild to be fresh. */
@@ -38,10 +39,9 @@ export function sharedPasses(needs: {
   }
   return {
     together: async (pass) => {
-      const locked = await underLock(writes, lock, 'shared', (transaction) =>
-        // Where the connection is broken, somebody else may be alone by now.
-        pass(async () => void (await transaction.query('SELECT 1')))
-      )
+      const locked = await underLock(writes, lock, 'shared', pass).catch((error: unknown) => {
+        throw isLockTimeout(error) && WAITS.has(lock) ? new StepHeld(BUSY) : error
+      })
       return locked === 'away' ? await unlocked(pass) : locked.result
     },
     alone: async (work) => {
@@ -69,7 +69,7 @@ async function underLock<Result>(
   writes: () => Promise<Postgres>,
   lock: number,
   how: 'shared' | 'alone',
-  work: (transaction: Queries) => Promise<Result>
+  work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<{ readonly result: Result } | 'away'> {
   let hasBegun = false
   let done: { readonly result: Result } | undefined
@@ -82,7 +82,8 @@ async function underLock<Result>(
       )
       await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
       hasBegun = true
-      done = { result: await work(transaction) }
+      // Where the connection is broken, somebody else may hold it by now.
+      done = { result: await work(async () => void (await transaction.query('SELECT 1'))) }
     })
   } catch (error) {
     // What was done is done, whether or not the lock could be given back.

@@ -26,15 +26,22 @@ export async function beginAlone(
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
   const { costs } = await planUnhindered(context, asked)
-  return await context.steps.alone(async () => {
+  return await context.steps.alone(async (check) => {
     await requireNoneBeside(context, asked)
     await prepare()
-    return await begin(context, { ...asked, costs })
+    return await begin(context, { ...asked, costs }, check)
   })
 }
 
-/** Makes the empty tables of a rebuild and its record, which is what makes it exist. */
-async function begin(context: RebuildContext, beginning: Beginning): Promise<RebuildRecord> {
+/**
+ * Makes the empty tables of a rebuild and its record, which is what makes it exist.
+ * @param check rejects where another may have begun one of this number meanwhile
+ */
+async function begin(
+  context: RebuildContext,
+  beginning: Beginning,
+  check: () => Promise<void>
+): Promise<RebuildRecord> {
   const { tables, projections } = context
   const { projection, until, isFromLog, retracts, costs } = beginning
   const unit = unitFor(projections, beginning)
@@ -63,6 +70,7 @@ async function begin(context: RebuildContext, beginning: Beginning): Promise<Reb
   ])
   const folds = unit.filter(({ form }) => form === 'fold').map(({ name }) => name)
   const now = new Date().toISOString()
+  await check()
   return await storeRebuild(
     tables,
     {

@@ -1,4 +1,5 @@
-import { loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import { loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
+import { eventTableName } from '../event-table.js'
 import { eventTables } from '../event-tables.js'
 import { readLateRange, storeTaken, takenBy, untakenBy } from '../late-batches.js'
 import { type Making, makeRows } from '../make-rows.js'
@@ -6,6 +7,7 @@ import type { Projection } from '../projection.js'
 import { conditionOf, lengthOf } from '../range.js'
 import type { Tables } from '../tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { reloadedTopic } from './reload.js'
 
 /**
  * Takes the batches of late events that the live tables have taken, and never more: they may lie before what the fill or the
@@ -19,6 +21,11 @@ export async function catchUpLate(
   { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
 ): Promise<number> {
   let taken = 0
+  const ofLive = new Map<string, readonly string[]>()
+  for (const { name } of unit) ofLive.set(name, await takenBy(live, projectionCheckpoint(name)))
+  const topic = reloadedTopic(record)
+  // Behind the question: so it has all that is taken below.
+  if (topic !== undefined) await copyLate(live, making, topic, record)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
     const taker = projectionCheckpoint(projection.name)
@@ -27,9 +34,7 @@ export async function catchUpLate(
     // Live steps go on meanwhile: what the table before this one was not given yet is taken the next time.
     const before = ownOf.get(projection.after ?? '')
     const isNext = (id: string) => !own.has(id) && (before === undefined || before.has(id))
-    const next = (await takenBy(live, taker)).filter(isNext)
-    if (next.length > 0) await copyLate(live, making, { unit, record })
-    for (const id of next) {
+    for (const id of (ofLive.get(projection.name) ?? []).filter(isNext)) {
       making.signal.throwIfAborted()
       const range = await readLateRange(live, id)
       await makeRows(making, projection, { range, isLate: true })
@@ -45,21 +50,16 @@ export async function catchUpLate(
  * Copies all late events into an event table of the rebuild's own, which was loaded when they could perhaps not be read; whether
  * projections have taken them or not: once it serves, they are looked for there.
  */
-export async function copyLate(
-  live: Tables,
-  making: Making,
-  { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
-): Promise<void> {
-  const source = eventTables.find(({ topic }) => topic.name === unit[0]?.from.name)
-  const copy = record.tables[source?.table ?? '']
-  if (source === undefined || copy === undefined) return
-  const columns = source.columns.map((column) => `e.${column}`).join(', ')
-  const taker = loadCheckpoint(source.topic.name)
-  for (const { id } of await untakenBy(making.tables, taker, [source.topic.name])) {
+export async function copyLate(live: Tables, making: Making, topic: Topic, { tables }: RebuildRecord): Promise<void> {
+  const table = eventTableName(topic)
+  const columns = eventTables.find((each) => each.table === table)?.columns ?? []
+  const taker = loadCheckpoint(topic.name)
+  for (const { id } of await untakenBy(making.tables, taker, [topic.name])) {
     making.signal.throwIfAborted()
     const { sql, parameters } = conditionOf(await readLateRange(live, id))
+    const values = columns.map((column) => `e.${column}`).join(', ')
     await live.execute(
-      `INSERT INTO ${copy} (${source.columns.join(', ')}) SELECT ${columns} FROM ${source.table} AS e FINAL WHERE ${sql}`,
+      `INSERT INTO ${tables[table]} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL WHERE ${sql}`,
       parameters
     )
     await storeTaken(making.tables, [{ id, taker }])

@@ -8,6 +8,7 @@ import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
+import { deleteRetracted, retractedImports } from './retraction.js'
 
 /** So few events are caught up while live steps wait; more are taken before. */
 const NEAR_EVENTS = 10_000
@@ -55,10 +56,10 @@ export async function exchange(
     const records = await readRebuilds(tables)
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
     const caughtUp = before + (await catchUpOnce(context, record))
-    return await withoutRetries(context, record, async () => {
-      if (reloadedTopic(record) !== undefined) await levelCheckpoints(context, record)
+    return await withoutSteps(context, record, async (check) => {
       await forgetVerified(context, record, records)
       const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
+      await check()
       const intended = await storeRebuild(tables, record, {
         state,
         reason: null,
@@ -73,16 +74,23 @@ export async function exchange(
   })
 }
 
-/** Runs work beside which no retried message is stored, and before which all that were are in both event tables. */
-async function withoutRetries<Result>(
+/**
+ * Runs work beside which no step of any rebuild runs, nor a retry of parked messages, where event tables change places. Before, the
+ * one that is to serve gets what came into the other beside the log, and loses what left it.
+ */
+async function withoutSteps<Result>(
   context: RebuildContext,
   record: RebuildRecord,
-  work: () => Promise<Result>
+  work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<Result> {
-  if (reloadedTopic(record) === undefined) return await work()
-  return await context.steps.alone(async () => {
-    await copyLate(context.tables, makingOf(context, record), { unit: unitOf(record), record })
-    return await work()
+  const topic = reloadedTopic(record)
+  if (topic === undefined) return await work(async () => undefined)
+  return await context.steps.alone(async (check) => {
+    const making = makingOf(context, record)
+    await copyLate(context.tables, making, topic, record)
+    await deleteRetracted(making.tables, topic, await retractedImports(context.tables, topic))
+    await levelCheckpoints(context, record)
+    return await work(check)
   })
 }
 

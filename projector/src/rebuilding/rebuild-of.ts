@@ -72,6 +72,17 @@ export async function rebuildBeside(
   return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
 }
 
+/** Throws a {@link RebuildRefused} while an import is taken back from tables of a rebuild: those of before hold it. */
+export async function requireNoRetraction({ tables }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
+  const beside = (await readRebuilds(tables)).find(
+    (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
+  )
+  if (beside === undefined) return
+  throw new RebuildRefused(
+    `Rebuild ${beside.id} of ${beside.projection} takes import ${beside.retracts} back, which the tables of before hold. It is brought to its end by gamenet import undo ${beside.retracts}.`
+  )
+}
+
 /** Throws a {@link RebuildRefused} unless a rebuild is in one of these states. */
 export function requireState(record: RebuildRecord, states: readonly RebuildState[], what: string): void {
   if (states.includes(record.state)) return

@@ -18,7 +18,7 @@ import {
   type SwapReport,
   type VerifyReport
 } from './rebuild.js'
-import { rebuildSwapped, rebuildUnderWay, requireState } from './rebuild-of.js'
+import { rebuildSwapped, rebuildUnderWay, requireNoRetraction, requireState } from './rebuild-of.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { Recovery } from './recovery.js'
 import { beyond, reloadedTopic } from './reload.js'
@@ -80,7 +80,6 @@ export class RebuildOperations implements Rebuilds {
    */
   async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
     return await this.#context.steps.together(async (check) => {
-      await this.recovery.requireWhole()
       const result = await step()
       await check()
       return result
@@ -220,6 +219,7 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} took import ${record.retracts} back, and what served before holds it: it is not rolled back. Publish the import again if its events are wanted.`
         )
       }
+      await requireNoRetraction(this.#context, record)
       return await this.#exchange(record, 'rolling-back')
     })
   }

@@ -1,3 +1,4 @@
+import type { Tables } from '../tables.js'
 import type { RebuildContext } from './context.js'
 import { end, tablesToDrop } from './exchange.js'
 import { dropTables, uuidsOf } from './fresh-tables.js'
@@ -10,6 +11,12 @@ function isOver({ state }: RebuildRecord): boolean {
 
 function isCutOff({ state }: RebuildRecord): boolean {
   return state === 'swapping' || state === 'rolling-back'
+}
+
+/** Rejects while an exchange of tables is under way, or cut off: nobody could tell which tables will serve. */
+export async function requireNoExchange(tables: Tables): Promise<void> {
+  if ((await readRebuilds(tables)).some(isCutOff))
+    throw new Error('An exchange of tables was cut off; it is ended first.')
 }
 
 /** Ends what was cut off half-way, before anything else is written. */
@@ -42,9 +49,10 @@ export class Recovery {
    * tables that were to go, and checkpoints would say that it serves. For work beside which no exchange begins.
    */
   async requireWhole(): Promise<void> {
-    if (!(await readRebuilds(this.#context.tables)).some(isCutOff)) return
-    this.#isDone = false
-    throw new Error('An exchange of tables was cut off; it is ended first.')
+    await requireNoExchange(this.#context.tables).catch((error: unknown) => {
+      this.#isDone = false
+      throw error
+    })
   }
 
   /** Does work that exchanges or drops tables: what fails half-way is ended before the next pass. */

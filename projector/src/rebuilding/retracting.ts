@@ -39,9 +39,8 @@ export class Retracting implements Retractions {
     const record = await this.#turns.take(async () => {
       const begun = await this.#begun(importId)
       if (begun !== undefined) return begun
-      // A retry of parked messages may not have known yet that it was taken back.
-      await this.#context.steps.ended()
       try {
+        // Beside no step: a retry of parked messages may not have known yet that it was taken back.
         return await beginAlone(this.#context, takingBack(first, importId), () =>
           deleteRetracted(tables, first.from, [importId])
         )

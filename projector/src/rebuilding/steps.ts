@@ -1,13 +1,16 @@
 import type { Passes } from '../passes.js'
 
-/** The steps of rebuilds that write rows, of all processes: so that whoever deletes rows can wait for what had read them before. */
+/**
+ * The steps of rebuilds that write rows, and retries of parked messages, of all processes: so that whoever deletes rows or exchanges
+ * event tables can wait for what had read them before.
+ */
 export class Steps {
   readonly #passes: Passes
   readonly #underWay = new Set<Promise<unknown>>()
   /** Work of this process for which no step may run. */
   #alone: Promise<unknown> | undefined
 
-  /** @param passes a lock of rebuilds alone: an exchange does not wait for them, nor a live pass for who waits here */
+  /** @param passes a lock of rebuilds alone: a live pass does not wait for them, nor an exchange of read tables alone */
   constructor(passes: Passes) {
     this.#passes = passes
   }
@@ -29,7 +32,7 @@ export class Steps {
   }
 
   /** Runs work while no step runs in any process, nor such work. */
-  async alone<Result>(work: () => Promise<Result>): Promise<Result> {
+  async alone<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     while (this.#alone !== undefined) await this.#alone
     const running = Promise.allSettled(this.#underWay).then(() => this.#passes.alone(work))
     const alone = running.catch(() => undefined)

@@ -1,5 +1,5 @@
 import { access, constants, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join, relative, resolve, sep } from 'node:path'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 
@@ -71,14 +71,21 @@ export async function runningOperatorUrl(directory: string): Promise<string | un
   return owner.operatorUrl
 }
 
-async function mkdirWritable(path: string): Promise<void> {
+/**
+ * Makes a data directory that this process may write, where it is not there.
+ * @returns the first folder that was made on the way, undefined when all were there
+ */
+export async function mkdirWritable(path: string): Promise<string | undefined> {
   try {
     // Where a parent cannot take a folder, as in /proc, Node 20's recursive mkdir never ends.
-    await access(await nearestExisting(path), constants.W_OK | constants.X_OK)
+    const there = await nearestExisting(path)
+    await access(there, constants.W_OK | constants.X_OK)
     await mkdirSteps(path)
     await access(path, constants.W_OK | constants.X_OK)
     await writeFile(join(path, '.writable'), '')
     await rm(join(path, '.writable'))
+    const [first] = relative(there, path).split(sep)
+    return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
     throw new FailureError(

@@ -264,6 +264,8 @@ async function provesBackupRefusals(
   await mkdir(part('foreign.unfinished'))
   await writeFile(join(part('foreign.unfinished'), 'mine'), '')
   await t.rejects(backup(part('foreign')), /holds something else \(mine\)/)
+  await t.rejects(backup(join(part('foreign.unfinished'), 'mine')), /is a file, or lies in one/)
+  t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /takes a directory.*got ""/ })
   t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
 }
 
@@ -316,6 +318,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string) {
 
   t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
   t.match(await gamenet({ CLICKHOUSE_URL: 'http://x', DATA_DIR: part('half') }, ['restore', part('busy')]), { code: 2 })
+  await t.rejects(restoreHere(part('busy'), '/proc/nobody/data'), /directory \/proc\/nobody\/data cannot be written/)
   await t.rejects(restoreHere(part('busy'), part('data')), /holds something already/)
   await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /lies in the backup .* itself/)
   await mkdir(part('half'), { recursive: true })

@@ -5,6 +5,7 @@ import { instantOf } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
+import type { ImportRun } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 
@@ -17,6 +18,7 @@ const Listed = z.array(
   z.object({
     importId: z.string(),
     retractedAt: z.string().nullable(),
+    isBeingPublished: z.boolean(),
     isBeingRetracted: z.boolean(),
     finished: z.boolean()
   })
@@ -57,19 +59,23 @@ const QUESTIONS = [
   '/api/datasearch/time?time=1:15.000&tolerance=60000'
 ]
 
-/** Begins an import, and kills the service when a part of it is published. */
-async function cutOff(service: Running, fromMs: number): Promise<void> {
+/** Begins an import, and kills the service when a part of it is published; what was told of it before. */
+async function cutOff(service: Running, fromMs: number): Promise<ImportRun | undefined> {
   const rows = Array.from({ length: CUT_OFF_ROWS }, (_, n) => `4d530064,${instantOf(fromMs + n * 100)},88888\n`)
   const request = { topic: 'title-count', file: 'cut-off.csv', columns: {}, set: {}, strict: false }
   const content = Readable.from([Buffer.from(['titleId,observedAt,online\n', ...rows].join(''))])
-  let killed: Promise<void> | undefined
-  const onProgress = ({ published }: { published: number }) => {
-    if (published > CUT_OFF_ROWS / 10) killed ??= service.kill()
+  const operations = operatorClient(service.operatorUrl)
+  const lookAndKill = async () => {
+    const [newest] = await operations.imports()
+    await service.kill()
+    return newest
   }
-  await operatorClient(service.operatorUrl)
-    .import(request, content, onProgress)
-    .catch(() => undefined)
-  await killed
+  let killed: Promise<ImportRun | undefined> | undefined
+  const onProgress = ({ published }: { published: number }) => {
+    if (published > CUT_OFF_ROWS / 10) killed ??= lookAndKill()
+  }
+  await operations.import(request, content, onProgress).catch(() => undefined)
+  return await killed
 }
 
 test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
@@ -156,10 +162,10 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   t.match(back.stderr, /There are no old tables of title-count to go back to/)
   t.same(await answers(), before)
 
-  await cutOff(service, DAY)
+  t.match(await cutOff(service, DAY), { file: 'cut-off.csv', isBeingPublished: true, finished: false })
   service = await startGamenet(environment)
   const [half] = Listed.parse(await gamenetJson(environment, ['import', 'list']))
-  t.match(half, { finished: false, retractedAt: null })
+  t.match(half, { finished: false, isBeingPublished: false, retractedAt: null })
   await gamenetJson(environment, ['status', '--wait', '60'])
   t.notSame(await answers(), before, 'half of it is seen')
   t.match(await undo(half?.importId ?? ''), { alreadyDone: false })

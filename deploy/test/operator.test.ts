@@ -77,7 +77,8 @@ test('a service that dies during an answer leaves a sentence, and after the repo
   await t.rejects(
     operations.backup('/b', () => undefined),
     {
-      message: 'The service ended the backup without a report; look into its log, then do it again.'
+      message:
+        'The service ended the backup without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.'
     }
   )
 })

@@ -573,6 +573,7 @@ async function refuse(t: Test, engine: ClickHouse) {
     await untilFilled(projector)
     await refused(rebuilds.start('title-count-day'), /Rebuild 1 of title-count is filled and has title-count-day/)
     await refused(rebuilds.swap('title-count-day'), /part of the one of title-count/)
+    await refused(rebuilds.rollback('title-count-day'), /part of rebuild 1 of title-count, which is filled/)
     await refused(rebuilds.swap('title-count'), /was not verified.*rebuild verify title-count/)
     await refused(rebuilds.resume('title-count'), /is filled and cannot be resumed/)
     await rebuilds.verify('title-count')

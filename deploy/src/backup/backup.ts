@@ -173,7 +173,10 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
       )
     }
   }
-  const names = await readdir(target).catch(ignoreAbsent)
+  const names = await readdir(target).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOTDIR') return ignoreAbsent(error)
+    throw new UsageError(`${target} is a file, or lies in one; a backup goes into a directory that is new or empty.`)
+  })
   if (names !== undefined && names.length > 0) {
     throw new FailureError(
       `${target} holds something already (${names[0]}); a backup goes into a directory that is new or empty. Give another one, or remove it.`

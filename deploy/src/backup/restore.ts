@@ -1,9 +1,9 @@
-import { mkdir, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
-import { DATA_FORMAT, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
+import { DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
 import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../forgetting/ledger-file.js'
 import { VERSIONS } from '../service/version.js'
 import { flush, refuseLowDisk } from './backup.js'
@@ -60,7 +60,7 @@ export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
   const ledger = asked.ledger === undefined ? undefined : await readLedgerFile(asked.ledger)
   await refuseFilled(path)
   const cutOff = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
-  const made = await mkdir(path, { recursive: true })
+  const made = await mkdirWritable(path)
   try {
     await refuseLowDisk(path, manifest.bytes)
     return await restoreInto({ asked, backup, path, manifest, ledger, cutOff })

@@ -13,6 +13,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
   addCommand(program, 'backup', 'copy all that an embedded service keeps, while it works or is stopped')
     .argument('<dir>', 'where to: a directory that is new or empty, on the machine of the service')
     .action(async (dir: string, options: { json?: boolean }) => {
+      if (dir === '') throw new UsageError('gamenet backup takes a directory that is new or empty; got "".')
       const config = terminal.config()
       await requireData(config, await dataExists(config))
       const progress = showBytes(terminal, options.json !== true)

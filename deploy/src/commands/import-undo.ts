@@ -34,7 +34,8 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
 
 function linesOf(runs: readonly ImportRun[]): string[] {
   if (runs.length === 0) return ['Nothing was imported.']
-  const stateOf = ({ retractedAt, isBeingRetracted, finished }: ImportRun) => {
+  const stateOf = ({ retractedAt, isBeingRetracted, finished, isBeingPublished }: ImportRun) => {
+    if (isBeingPublished) return 'being published'
     if (retractedAt === null) return finished ? 'finished' : 'cut off'
     return isBeingRetracted ? `being taken back since ${retractedAt}` : `taken back ${retractedAt}`
   }

@@ -173,6 +173,8 @@ export const ImportRun = z.object({
   published: z.int(),
   rejected: z.int(),
   finished: z.boolean(),
+  /** By the process that was asked. */
+  isBeingPublished: z.boolean(),
   /** When it was told to be taken back, or null. */
   retractedAt: Instant.nullable(),
   /** It was, and answers still count some of it. */

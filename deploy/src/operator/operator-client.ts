@@ -107,7 +107,9 @@ async function follow<Progress, Report>(
     else last = line
   }
   if (last === undefined)
-    throw new FailureError(`The service ended the ${noun} without a report; look into its log, then do it again.`)
+    throw new FailureError(
+      `The service ended the ${noun} without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.`
+    )
   if ('report' in last) return last.report
   throw last.usage ? new UsageError(last.error) : new FailureError(last.error)
 }

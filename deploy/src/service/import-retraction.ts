@@ -29,8 +29,14 @@ const Row = z.object({
   retractedMs: z.coerce.number()
 })
 
-/** Every import that the tables know, the newest first. */
-export async function importRuns({ clickhouse }: Pick<Retracting['engines'], 'clickhouse'>): Promise<ImportRun[]> {
+/** Every import that the tables know, the newest first; of those that this process publishes now, that it does. */
+export async function importRuns({
+  engines: { clickhouse },
+  running
+}: {
+  readonly engines: Pick<Retracting['engines'], 'clickhouse'>
+  readonly running: ReadonlySet<string>
+}): Promise<ImportRun[]> {
   const rows = await clickhouse.control.rows(`
     SELECT i.import_id AS importId, i.topic AS topic, i.file AS file, toUnixTimestamp64Milli(i.ts) AS newestMs,
       i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
@@ -45,6 +51,7 @@ export async function importRuns({ clickhouse }: Pick<Retracting['engines'], 'cl
       ...run,
       newestAt: instantOf(newestMs),
       retractedAt: retractedMs > 0 ? instantOf(retractedMs) : null,
+      isBeingPublished: running.has(run.importId),
       isBeingRetracted: unfinished.has(run.importId)
     }
   })
@@ -68,7 +75,7 @@ export async function retractImport(
   }
   onProgress({ phase: 'waiting', done: 0, total: 0, etaSeconds: null })
   await settled()
-  const run = (await importRuns(engines)).find((each) => each.importId === importId)
+  const run = (await importRuns(needs)).find((each) => each.importId === importId)
   if (run === undefined) {
     throw new UsageError(
       `There is no import ${JSON.stringify(importId)}; gamenet import list shows all that there are.`

@@ -120,7 +120,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
           returnedAt: returnedAt?.toISOString() ?? null
         })),
       import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
-      imports: () => importRuns(needs.engines),
+      imports: () => importRuns({ engines: needs.engines, running: all.importing }),
       retractImport: (importId, onProgress) =>
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
       rebuilds: rebuildOperations(needs.projector, needs.engines.disk),

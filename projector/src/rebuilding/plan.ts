@@ -1,3 +1,4 @@
+import { reasonOf } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
 import type { Making } from '../make-rows.js'
 import type { Projection } from '../projection.js'
@@ -47,7 +48,12 @@ async function planOf(
   live: Checkpoints,
   keepFree: KeepFree
 ): Promise<Planned> {
-  const costs = await measureCosts(making, unit, live)
+  const costs = await measureCosts(making, unit, live).catch((error: unknown) => {
+    const names = unit.map(({ name }) => name).join(', ')
+    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
+      cause: error
+    })
+  })
   const sizes = await sizesOf(making.tables, unit.flatMap(tablesOf))
   const planned = unit.map((projection) => {
     const { name } = projection

@@ -44,6 +44,12 @@ export async function rebuildSwapped(
       `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}, by which they go back or are dropped.`
     )
   }
+  const under = records.find((each) => each.projection !== name && UNDER_WAY.has(each.state))
+  if (under !== undefined) {
+    throw new RebuildRefused(
+      `There are no old tables of ${name} to go back to or to drop. It is part of rebuild ${under.id} of ${under.projection}, which is ${under.state}.`
+    )
+  }
   const last = records.find((each) => each.projection === name)
   throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
 }

@@ -22,8 +22,6 @@ const TITLES = ['4d530064', '55530036']
 const FIRST_MS = Date.UTC(2020, 0, 1)
 const COUNTS = 3000
 const MINUTE_MS = 60_000
-/** Of all titles, as rows of them. */
-const HOURS = (TITLES.length * COUNTS) / 60
 const BOARD_ENTRIES = 100
 const BOARDS = [1, 2]
 const DAY = 'from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z'
@@ -225,10 +223,12 @@ async function tellsThePlan({ t, environment }: Commands): Promise<void> {
   const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count'])
   t.equal(plan.code, 0, plan.stderr)
   const events = TITLES.length * COUNTS
+  // What was stored twice is counted twice until it is merged.
+  const holds = (table: string) => `${table} \\([1-9]\\d* rows, [\\d.]+ [KM]iB\\)`
   for (const said of [
     /^title-count is rebuilt with all that reads its tables: 3 of them, swapped together\.\n/,
-    new RegExp(`^title-count +event_title_count +title_count \\(${events} rows, [\\d.]+ KiB\\) +${events} +\\S`, 'm'),
-    new RegExp(`^title-count-hour +event_title_count, title_count +title_count_hour \\(${HOURS} rows, `, 'm'),
+    new RegExp(`^title-count +event_title_count +${holds('title_count')} +${events} +\\S`, 'm'),
+    new RegExp(`^title-count-hour +title_count, event_title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
     new RegExp(`^${3 * events} events, about .+ by a sample that was measured just now$`, 'm'),
     /^[\d.]+ [KM]iB of disk are needed beside what there is; [\d.]+ [MGT]iB are free$/m
   ]) {

@@ -133,7 +133,8 @@ async function format({ directory, config, classPath, secured, proxied }: Unform
   await writeFile(config, properties({ directory, port, controllerPort, secured, proxied }))
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
   const scram = secured === undefined ? [] : ['--add-scram', `SCRAM-SHA-512=[name=${USERNAME},password=${PASSWORD}]`]
-  const command = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', config, ...scram]
+  // One id of 64 begins with -, which on its own would be taken for an option.
+  const command = ['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '-c', config, ...scram]
   await run('java', ['-cp', classPath, ...command])
   return port
 }

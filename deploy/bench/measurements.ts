@@ -11,7 +11,7 @@ import type { Measurement } from './measurement.js'
 import { profile } from './profile.js'
 import { rating } from './rating.js'
 import { ratingToTable } from './rating-to-table.js'
-import { rebuild } from './rebuild.js'
+import { rebuildBoards, rebuildCounts } from './rebuild.js'
 import { rebuildApi } from './rebuild-api.js'
 import { reload } from './reload.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
@@ -38,7 +38,8 @@ export const measurements: readonly Measurement[] = [
   achievement,
   rating,
   ratingToTable,
-  rebuild,
+  rebuildCounts,
+  rebuildBoards,
   rebuildApi,
   reload,
   repeatedAnswer,

@@ -16,7 +16,7 @@ async function tortured(t: Test): Promise<Report> {
   const directory = join(tmpdir(), `gamenet-torture-test-${seed}`)
   try {
     const note = (line: string) => trace.push(line)
-    const report = await torture({ engines: 'embedded', kills: KILLS, seed, directory, note })
+    const report = await torture({ engines: 'embedded', kills: KILLS, areAllRebuilt: true, seed, directory, note })
     if (report.differences.length > 0) throw new Error(report.differences.join('\n'))
     await rm(directory, { recursive: true, force: true })
     return report

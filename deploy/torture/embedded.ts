@@ -32,6 +32,7 @@ export async function tortureEmbedded({
   directory,
   facts,
   kills,
+  areAllRebuilt,
   auth,
   upstream,
   note
@@ -61,6 +62,7 @@ export async function tortureEmbedded({
     // Whatever the last kill left behind, it comes up.
     const last = await startOnce(needs)
     try {
+      if (areAllRebuilt) await load.rebuiltAll()
       await load.drain()
       upstream.freeze()
       await bringToAnEnd(last)

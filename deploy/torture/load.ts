@@ -16,6 +16,8 @@ import { importedFile } from './world.js'
 export type Load = {
   /** Resolves after so many more acknowledgements. */
   acknowledged(count: number): Promise<void>
+  /** Resolves when each projection has served out of tables with rows that were made anew meanwhile. */
+  rebuiltAll(): Promise<void>
   /** What was answered and must not be. */
   readonly wrong: readonly string[]
   /** Ends after one more acknowledgement of everybody and everything, or rejects when one does not come. */
@@ -61,15 +63,14 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   }
   const { edit, rate } = userWork(needs.facts, caller, users, told)
   const { importNext, scrape } = operatorWork(needs, told)
-  const readers = readersOf(needs.facts, (sentence) => told.say(sentence))
+  const say = (sentence: string): void => told.say(sentence)
+  const readers = readersOf(needs.facts, say)
+  const rebuilds = rebuilder(needs.projectorUrls.map(operatorClient), needs.facts, say)
   const working = Promise.all([
     ...users.map((me) => loop(USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))),
     loop(OPERATOR_REST_MS, importNext),
     loop(OPERATOR_REST_MS, scrape),
-    loop(
-      OPERATOR_REST_MS,
-      rebuilder(needs.projectorUrls.map(operatorClient), needs.facts, (sentence) => told.say(sentence))
-    ),
+    loop(OPERATOR_REST_MS, rebuilds.next),
     ...needs.apiUrls.map((url) => loop(READER_REST_MS, readers.reader(url)))
   ])
   const stop = async (): Promise<void> => {
@@ -82,6 +83,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   return {
     wrong: told.wrong,
     acknowledged: (count) => told.acknowledged(count),
+    async rebuiltAll() {
+      while (!rebuilds.hasServedAll()) await wait(OPERATOR_REST_MS)
+    },
     async drain() {
       isDraining = true
       const late = wait(DRAIN_MS, 'late', { ref: false })

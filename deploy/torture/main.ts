@@ -17,6 +17,7 @@ const program = new Command('torture')
   .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
   .option('--seed <n>', 'what is killed when, and what upstream shows; by chance unless given')
   .option('--directory <path>', 'where everything is kept, for the next run too; a new one unless given')
+  .option('--rebuild-all', 'go on until every projection has been rebuilt, and served')
   .option('--json', 'print one JSON document')
   .parse()
 
@@ -25,10 +26,12 @@ type Options = {
   readonly engines: Engines
   readonly seed?: string
   readonly directory?: string
+  readonly rebuildAll?: boolean
   readonly json?: boolean
 }
 const options = program.opts<Options>()
 const kills = wholeNumber('--kills', options.kills, 1_000_000)
+const areAllRebuilt = options.rebuildAll === true
 const seed = options.seed === undefined ? randomInt(SEEDS) : wholeNumber('--seed', options.seed, SEEDS - 1)
 const directory = options.directory ?? join(tmpdir(), `gamenet-torture-${options.engines}-${seed}`)
 const trace: string[] = []
@@ -40,7 +43,7 @@ const note = (sentence: string): void => {
 }
 
 try {
-  const report = await torture({ engines: options.engines, kills, seed, directory, note })
+  const report = await torture({ engines: options.engines, kills, areAllRebuilt, seed, directory, note })
   process.stdout.write(options.json === true ? `${JSON.stringify(report, null, 2)}\n` : textOf(report))
   if (report.differences.length > 0) fail()
 } catch (error) {

@@ -1,27 +1,38 @@
+import { projections } from '@gamenet/projector'
 import type { RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
 import type { Operations } from '../src/operator/operations.js'
 import type { Facts } from './facts.js'
 import { chance } from './world.js'
 
-/** Rebuilt in turn: SQL, rollups, folds and what hangs on them, sealed events. */
-const PROJECTIONS = ['title-count', 'leaderboard-history', 'match-list', 'presence', 'rating', 'network-count'] as const
+/** Rebuilt in turn; what hangs on one is rebuilt with it. Nobody takes an import back here. */
+const NAMES = projections.map(({ name }) => name).filter((name) => name !== 'import-retraction')
 const FROM_LOG_SHARE = 0.25
 const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
 
+type Rebuilder = {
+  /** Takes one step; gives whether something was done. */
+  next(round: number): Promise<boolean>
+  /** Whether each projection has served out of tables with rows that were made anew. */
+  hasServedAll(): boolean
+}
+
 /**
  * One step at a time of rebuilds that follow one another: start, verify, swap, take back or not, drop. It looks anew each
- * time, for whoever it asked may have died. Gives whether something was done.
+ * time, for whoever it asked may have died.
  */
 export function rebuilder(
   projectors: readonly Pick<Operations, 'rebuilds'>[],
   facts: Facts,
   say: (sentence: string) => void
-): (round: number) => Promise<boolean> {
+): Rebuilder {
+  const served = new Set<string>()
+  /** Of these each table had rows when it was compared. */
+  const full = new Set<RebuildStatus['id']>()
   const did = (what: 'start' | 'verify' | 'swap' | 'rollback'): true => {
     facts.add({ fact: 'rebuilt', what })
     return true
   }
-  return async (round) => {
+  const next = async (round: number): Promise<boolean> => {
     // Whoever is asked goes on with what the others have begun.
     const { rebuilds } = projectors[round % projectors.length] ?? {}
     if (rebuilds === undefined) return true
@@ -29,13 +40,18 @@ export function rebuilder(
     const one = all.find(({ state }) => !OVER.includes(state))
     if (one === undefined) {
       const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
-      await rebuilds.start(PROJECTIONS[facts.counts.rebuilds % PROJECTIONS.length] ?? '', { isFromLog })
+      const rest = NAMES.filter((each) => !served.has(each))
+      const among = rest.length > 0 ? rest : NAMES
+      const name = among[facts.counts.rebuilds % among.length] ?? ''
+      await rebuilds.start(name, { isFromLog })
       return did('start')
     }
     const { projection, state } = one
+    if (state === 'swapped' && full.has(one.id)) for (const name of one.unit) served.add(name)
     if (state === 'paused' || state === 'failed') await rebuilds.resume(projection)
     else if (state === 'filled' && one.verification === null) {
       const report = await rebuilds.verify(projection)
+      if (report.tables.every(({ liveRows }) => liveRows > 0)) full.add(one.id)
       if (!report.isEqual) say(`rebuilt, ${projection} differs: ${textOf(report)}`)
       return did('verify')
     } else if (state === 'filled') {
@@ -48,6 +64,7 @@ export function rebuilder(
     else return false
     return true
   }
+  return { next, hasServedAll: () => NAMES.every((name) => served.has(name)) }
 }
 
 function textOf({ differences }: VerifyReport): string {

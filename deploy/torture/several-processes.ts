@@ -29,7 +29,7 @@ const ASKED_MS_MAX = 250
 
 /** Roles in processes of their own, on real engines, all of which are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
-  const { directory, facts, auth, upstream, note } = surroundings
+  const { directory, facts, areAllRebuilt, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'))
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
@@ -71,6 +71,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await strikeAll(surroundings, [...roles, ...engines.actors])
     await Promise.all(roles.map((each) => each.isUp()))
     note('everything is up again')
+    if (areAllRebuilt) await load.rebuiltAll()
     await load.drain()
     note('all that was asked for is acknowledged')
     upstream.freeze()

@@ -353,6 +353,38 @@ if (missing !== undefined) {
     t.equal(code, 0)
   })
 
+  void test('a process that closed its logs while the broker stood still ends by itself when it goes on', async (t) => {
+    const program = `
+      import { once } from 'node:events'
+      import { openKafkaLog } from ${JSON.stringify(new URL('../src/log.js', import.meta.url).href)}
+      const logs = Array.from({ length: 4 }, () => openKafkaLog({ brokers: [${JSON.stringify(broker.address)}], clientId: 'c',
+        groupId: ${JSON.stringify(randomUUID())}, epoch: 1, topicPrefix: ${JSON.stringify(`${randomUUID()}.`)}, partitions: 1, replicationFactor: 1 }))
+      const [reading, appending, asking, beginning] = logs
+      for (const log of [reading, appending, asking]) await log.ensureTopics(['thing'])
+      const append = (log) => log.append('thing', [{ key: 'k', headers: {}, value: '{}' }])
+      await append(appending)
+      process.stdout.write('up')
+      await once(process.stdin, 'data')
+      process.stdin.destroy()
+      const asked = [reading.consume({ topics: ['thing'], startAt: async () => 0, deliver: async () => {}, signal: new AbortController().signal }),
+        append(appending), asking.extents('thing'), append(beginning)]
+      for (const one of asked) one.catch(() => {})
+      await new Promise(setImmediate)
+      await Promise.all(logs.map((log) => log.close()))
+      process.stdout.write('closed')`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['pipe', 'pipe', 'inherit']
+    })
+    const ended = once(child, 'exit')
+    const said = async (): Promise<string> => String((await once(child.stdout, 'data'))[0])
+    t.equal(await said(), 'up')
+    broker.signal('SIGSTOP')
+    child.stdin.write('\n')
+    t.equal(await said(), 'closed')
+    broker.signal('SIGCONT')
+    t.same(await ended, [0, null])
+  })
+
   void test('a broker that is killed and comes back loses nothing that was answered, and reading goes on', async (t) => {
     const log = openLog(t)
     await log.ensureTopics(['thing'])

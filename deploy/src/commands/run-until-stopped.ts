@@ -3,6 +3,8 @@ import { print, type Terminal } from './terminal.js'
 
 /** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
 const STOP_MS = 9000
+/** Of what still waits when everything is closed, such as a client of a server that does not answer. */
+const LINGER_MS = 1000
 
 /** Opens a service, says where to look, and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
@@ -29,6 +31,7 @@ export async function runUntilStopped(
     await service.close()
   } finally {
     clearTimeout(overdue)
+    setTimeout(() => process.exit(), LINGER_MS).unref()
   }
 }
 

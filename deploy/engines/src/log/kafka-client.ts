@@ -52,6 +52,24 @@ export async function answeredWithin<Answer>(ms: number, what: string, asked: Pr
   }
 }
 
+/**
+ * Disconnects a client of kafkajs, and once more behind what it is being asked: a question that is cut off it tries again, over
+ * a connection that it opens for it and that nobody would close.
+ */
+export async function disconnect(
+  client: { disconnect(): Promise<void> },
+  asked: Iterable<Promise<unknown>>
+): Promise<void> {
+  const all = [...asked]
+  const first = client.disconnect()
+  void Promise.allSettled([first, ...all])
+    .then(() => client.disconnect())
+    .catch(() => {
+      // It was disconnected before.
+    })
+  await first
+}
+
 /** The innermost cause in a sentence: the outer errors of kafkajs only say that it gave up. */
 export function kafkaReason(error: unknown): string {
   let innermost = error

@@ -3,6 +3,7 @@ import type { LogBatch, LogHalt, LogMessage, PartitionExtent } from '@gamenet/sc
 import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
+  disconnect,
   isUnreachable,
   kafkaClient,
   kafkaErrorType,
@@ -151,6 +152,7 @@ type TopicAdmin = {
 
 function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
   let connected: Promise<Admin> | undefined
+  const asking = new Set<Promise<unknown>>()
   const known = new Set<string>()
   const connect = async (): Promise<Admin> => {
     const admin = kafka.admin()
@@ -170,12 +172,12 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     connected ??= connect()
     const used = connected
     try {
-      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, used.then(ask))
+      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, whileAsked(asking, used.then(ask)))
     } catch (error) {
       if (!isUnreachable(error)) throw error
       // Whatever became of it, the next question gets a connection of its own.
       if (connected === used) connected = undefined
-      void used.then((admin) => admin.disconnect()).catch(() => undefined)
+      void used.then((admin) => disconnect(admin, asking)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
       throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
         cause: error
@@ -238,10 +240,16 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       }
     },
     async close() {
-      const ended = connected?.then((admin) => admin.disconnect())
+      const ended = connected?.then((admin) => disconnect(admin, asking))
       if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
     }
   }
+}
+
+/** Keeps a question in a set until it is settled. */
+function whileAsked<Answer>(asking: Set<Promise<unknown>>, asked: Promise<Answer>): Promise<Answer> {
+  asking.add(asked)
+  return asked.finally(() => asking.delete(asked))
 }
 
 function createReason(error: unknown): string {
@@ -264,9 +272,12 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
   const waiting: WaitingAppend[] = []
   let sending: Promise<void> | undefined
   let producer: Producer | undefined
+  let sent = Promise.resolve()
+  let isClosed = false
 
   const connected = async (): Promise<Producer> => {
     if (producer !== undefined) return producer
+    if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
     const fresh = kafka.producer({
       idempotent: true,
       maxInFlightRequests: 1,
@@ -301,15 +312,17 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
       try {
         const present = await sendable(group)
         if (present.length === 0) continue
-        await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, send(present))
+        sent = send(present)
+        await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, sent)
         for (const append of present) append.resolve()
       } catch (error) {
         // A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one.
         const failed = producer
         producer = undefined
-        failed?.disconnect().catch(() => {
-          // Its connection is gone with it.
-        })
+        if (failed !== undefined)
+          disconnect(failed, [sent]).catch(() => {
+            // Its connection is gone with it.
+          })
         for (const append of group) append.reject(appendFailure(error, append.topic, brokers))
       }
     }
@@ -333,13 +346,14 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
       })
     },
     async close() {
-      const sent = async (): Promise<void> => {
+      const allSent = async (): Promise<void> => {
         while (sending !== undefined) await sending
       }
-      await answeredWithin(CLOSE_MS, 'Kafka', sent()).catch(() => undefined)
+      await answeredWithin(CLOSE_MS, 'Kafka', allSent()).catch(() => undefined)
+      isClosed = true
       for (const { reject } of waiting.splice(0)) reject(new LogUnreachable('the log was closed before Kafka answered'))
-      const ended = producer?.disconnect()
-      if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
+      if (producer !== undefined)
+        await answeredWithin(CLOSE_MS, 'Kafka', disconnect(producer, [sent])).catch(() => undefined)
     }
   }
 }

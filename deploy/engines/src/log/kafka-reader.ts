@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { haltOf, haltReason, type LogHalt, type LogRecord, type PartitionExtent } from '@gamenet/schemas'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
-import { answeredWithin } from './kafka-client.js'
+import { answeredWithin, disconnect } from './kafka-client.js'
 import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
 
 /** A member that was killed keeps its partitions for so long. */
@@ -143,7 +143,9 @@ class Session {
     const watch = setInterval(() => void this.#watch(), this.#stalledMs / WATCHES_IN_STALLED).unref()
     const started = async (): Promise<void> => {
       await this.#consumer.connect()
+      if (this.#isEnding) return
       await this.#consumer.subscribe({ topics: topics.map((topic) => this.#prefix + topic), fromBeginning: true })
+      if (this.#isEnding) return
       await this.#consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,
@@ -151,6 +153,7 @@ class Session {
         eachBatch: (payload) => this.#take(payload)
       })
     }
+    let starting = Promise.resolve()
     try {
       if (signal.aborted) return
       this.#consumer.on('consumer.crash', ({ payload }) => this.#end(payload.error))
@@ -158,14 +161,15 @@ class Session {
         this.#joiningSinceMs ??= Date.now()
       })
       this.#consumer.on('consumer.group_join', ({ payload }) => this.#assigned(payload.memberAssignment))
-      await Promise.race([ended, started()])
+      starting = started()
+      await Promise.race([ended, starting])
       await ended
     } finally {
       this.#isEnding = true
       clearInterval(watch)
       signal.removeEventListener('abort', onAbort)
       await Promise.allSettled(this.#busy.values())
-      await answeredWithin(LEAVE_MS, 'the consumer', this.#consumer.disconnect()).catch(() => {
+      await answeredWithin(LEAVE_MS, 'the consumer', disconnect(this.#consumer, [starting])).catch(() => {
         // A crashed consumer has disconnected itself; one that hangs is left to itself, and delivers nothing any more.
       })
     }

@@ -62,6 +62,6 @@ export {
   Verification,
   VerifyReport
 } from './rebuilding/rebuild.js'
-export { unfinishedRetractions } from './rebuilding/retraction.js'
+export { unfinishedRetractions } from './rebuilding/retracted-imports.js'
 export type { Target } from './settled.js'
 export type { Parameters, Tables } from './tables.js'

@@ -8,7 +8,7 @@ import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
-import { deleteRetracted, retractedImports } from './retraction.js'
+import { deleteRetracted, retractedImports } from './retracted-imports.js'
 
 /** So few events are caught up while live steps wait; more are taken before. */
 const NEAR_EVENTS = 10_000

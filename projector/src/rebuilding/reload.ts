@@ -7,7 +7,7 @@ import type { Tables } from '../tables.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
-import { deleteRetracted, retractedImports } from './retraction.js'
+import { deleteRetracted, retractedImports } from './retracted-imports.js'
 
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */

@@ -7,6 +7,8 @@ import type { RebuildRecord } from './rebuild-record.js'
 
 /** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
 const STEP_MS = 5000
+/** What is too much for the memory at once may do in so many parts. */
+const STEP_PARTS = 4
 const SLICES_MAX = 4096
 /** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
 const SMALL_SLICES = 8
@@ -75,9 +77,9 @@ async function fillStretches(
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.tables)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
-  // What is made of another table reads much of it at each step, so that few are best: the first one is as long as the sample tells.
-  const cost = projection.after === undefined ? undefined : record.costs[projection.name]
-  let stepEvents = within(STEP_MS / 1000 / (cost ?? Infinity))
+  // What is made of another table reads all of a key again at each step in which the key has an event: so few steps are best.
+  const isMadeAgain = projection.after !== undefined
+  let stepEvents = isMadeAgain ? sizes.most : sizes.least
   for (;;) {
     const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
     if (range.length === 0) return true
@@ -86,9 +88,8 @@ async function fillStretches(
     try {
       await makeRows(making, projection, { range, isLate: false })
     } catch (error) {
-      // What is too much for the memory at once may do in smaller steps.
       if (stepEvents === sizes.least || making.signal.aborted) throw error
-      stepEvents = sizes.least
+      stepEvents = within(stepEvents / STEP_PARTS)
       continue
     }
     await advance(
@@ -100,7 +101,7 @@ async function fillStretches(
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
     const events = lengthOf(range)
     onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
-    stepEvents = within(Math.min(stepEvents * 4, (stepEvents * STEP_MS) / Math.max(ms, 1)))
+    if (!isMadeAgain) stepEvents = within(Math.min(stepEvents * 4, (stepEvents * STEP_MS) / Math.max(ms, 1)))
   }
 }
 

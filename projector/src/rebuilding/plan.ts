@@ -19,9 +19,13 @@ export type Planned = RebuildPlan & { readonly costs: Readonly<Record<string, nu
 
 /** What the rebuild that is asked for would be, and what stands in its way. */
 export async function planFor(context: RebuildContext, asked: Asked): Promise<Planned> {
-  const { tables, projections, folding, signal, keepFree } = context
+  const { tables, projections, folding, signal, keepFree, sizes } = context
   const unit = unitFor(projections, asked)
-  const plan = await planOf({ tables, folding, signal }, unit, await Checkpoints.read(tables), keepFree)
+  const plan = await planOf({ tables, folding, signal }, unit, {
+    live: await Checkpoints.read(tables),
+    keepFree,
+    stepEvents: sizes.most
+  })
   const other = await rebuildBeside(context, asked)
   const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
   return { ...plan, projection: asked.projection, obstacles }
@@ -45,10 +49,10 @@ export async function requireNoneBeside(context: RebuildContext, asked: Asked): 
 async function planOf(
   making: Making,
   unit: readonly Projection[],
-  live: Checkpoints,
-  keepFree: KeepFree
+  by: { readonly live: Checkpoints; readonly keepFree: KeepFree; readonly stepEvents: number }
 ): Promise<Planned> {
-  const costs = await measureCosts(making, unit, live).catch((error: unknown) => {
+  const { live } = by
+  const costs = await measureCosts(making, unit, live, by.stepEvents).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
       cause: error
@@ -69,7 +73,7 @@ async function planOf(
   })
   const bytes = planned.flatMap(({ writes }) => writes).reduce((sum, { bytes: each }) => sum + each, 0)
   const bytesNeeded = MERGING_FACTOR * bytes
-  const { bytesFree, obstacles } = await roomFor(making.tables, bytesNeeded, keepFree)
+  const { bytesFree, obstacles } = await roomFor(making.tables, bytesNeeded, by.keepFree)
   return {
     projection: unit[0]?.name ?? '',
     unit: planned,

@@ -1,4 +1,5 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
+import fc from 'fast-check'
 import { test } from 'tap'
 import { Checkpoints } from '../src/checkpoint.js'
 import { foldBeside } from '../src/folding/folding.js'
@@ -88,4 +89,69 @@ test('a fold that is filled slice by slice goes on behind the last one that was 
   t.same(await rowsOf(), whole)
   const reached = await Checkpoints.read(engine.control)
   t.equal(reached.next(projectionCheckpoint('leaderboard-entry'), 0, 0), EVENTS)
+})
+
+const COUNTS = 500
+const COUNTS_SQL = `
+  INSERT INTO event_title_count (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
+  SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number * 60000), 'UTC'),
+    if(n.number % 3 = 0, '4d530064', '55530036'), sipHash64(n.number) % 150, NULL, NULL
+  FROM numbers({events: UInt64}) AS n`
+
+test('what reads whole keys again is filled in few steps, in smaller ones where the memory does not do, to the same rows', async (t) => {
+  const engine = await openTables(t)
+  await engine.control.execute(COUNTS_SQL, { events: COUNTS })
+  const counts = projections.filter(({ name }) => name === 'title-count' || name === 'title-count-hour')
+  const rowsOf = async () =>
+    await engine.control.json(
+      `SELECT h.title_id, h.hour, h.min, h.max, h.sum, h.samples FROM title_count_hour AS h FINAL ORDER BY ALL`
+    )
+  const sizes = { ...STEP_SIZES, least: 20, most: 320 }
+  /** Steps of the hours, by how many events they had; a step of more than `memory` does not do. */
+  const stepsOf = async (memory: number) => {
+    for (const table of ['title_count', 'title_count_hour', 'checkpoint'])
+      await engine.control.execute(`TRUNCATE TABLE ${table}`)
+    const steps: number[] = []
+    const tables = {
+      rows: engine.rebuild.rows.bind(engine.rebuild),
+      json: engine.rebuild.json.bind(engine.rebuild),
+      insert: engine.rebuild.insert.bind(engine.rebuild),
+      execute: async (sql: string, parameters: Record<string, unknown> = {}) => {
+        if (Number(parameters.next_0) - Number(parameters.first_0) > memory) throw new Error('too much for the memory')
+        await engine.rebuild.execute(sql, parameters)
+      }
+    }
+    const isDone = await fill({
+      making: { tables, folding: foldBeside(), signal: new AbortController().signal },
+      unit: counts,
+      record: {
+        target: { 'title-count': [{ epoch: 0, partition: 0, next: COUNTS }] },
+        events: Object.fromEntries(counts.map(({ name }) => [name, COUNTS])),
+        slices: {},
+        costs: {}
+      } as unknown as RebuildRecord,
+      sizes,
+      goesOn: async () => true,
+      onStep: ({ projection, events }) => {
+        if (projection === 'title-count-hour') steps.push(events)
+      }
+    })
+    t.equal(isDone, true)
+    return steps
+  }
+  t.same(await stepsOf(Infinity), [320, 180])
+  const whole = await rowsOf()
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: sizes.least, max: 400 }), async (memory) => {
+      const steps = await stepsOf(memory)
+      const widest = [320, 80, 20].find((events) => events <= memory) ?? 0
+      t.same(
+        steps,
+        [...Array(Math.floor(COUNTS / widest)).fill(widest), COUNTS % widest].filter((events) => events > 0)
+      )
+      t.same(await rowsOf(), whole)
+    }),
+    { numRuns: 6 }
+  )
+  await t.rejects(stepsOf(sizes.least - 1), /too much for the memory/)
 })

@@ -114,7 +114,9 @@ test(
     t.match(await gamenetJson({ OPERATOR_URL: other.operatorUrl }, ['status', '--wait', '60']), {
       settled: { settled: true }
     })
-    const secondApi = await startGamenet({ ...real, DATA_DIR: `${directory}/second` }, 'api')
+    // What else waits in a process does not hold up its stop.
+    const NODE_OPTIONS = '--import=data:text/javascript,setInterval(()=>{},1000)'
+    const secondApi = await startGamenet({ ...real, NODE_OPTIONS, DATA_DIR: `${directory}/second` }, 'api')
     t.teardown(() => secondApi.kill())
     await t.test('a rebuild outlives its projector, and no answer of any process mixes old and new', async (t) => {
       const apiUrls = [api, secondApi].map(({ apiUrl }) => apiUrl ?? '')

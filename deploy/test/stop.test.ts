@@ -59,14 +59,6 @@ test('a service that is stopped during an import and a wait ends with 0, and say
   t.match(await importing, /The service is stopping|cut off/)
 })
 
-test('what else waits in a process does not hold up its stop', async (t) => {
-  const waiting = "import{isMainThread}from'node:worker_threads';if(isMainThread)setInterval(()=>{},1000)"
-  const NODE_OPTIONS = `--import=data:text/javascript,${waiting}`
-  const service = await startGamenet({ ...QUIET, DATA_DIR: t.testdir(), NODE_OPTIONS })
-  t.teardown(() => service.kill())
-  t.equal(await service.stop(), 0, service.stderr())
-})
-
 test('clients that hold connections do not hold up a stop', async (t) => {
   const service = await startGamenet({ ...QUIET, DATA_DIR: t.testdir() })
   t.teardown(() => service.kill())

@@ -16,7 +16,7 @@ import { importedFile } from './world.js'
 export type Load = {
   /** Resolves after so many more acknowledgements. */
   acknowledged(count: number): Promise<void>
-  /** Resolves when each projection has served out of tables with rows that were made anew meanwhile. */
+  /** Resolves when each projection has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
   rebuiltAll(): Promise<void>
   /** What was answered and must not be. */
   readonly wrong: readonly string[]
@@ -84,7 +84,13 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     wrong: told.wrong,
     acknowledged: (count) => told.acknowledged(count),
     async rebuiltAll() {
-      while (!rebuilds.hasServedAll()) await wait(OPERATOR_REST_MS)
+      let [before, since] = [Number.POSITIVE_INFINITY, Date.now()]
+      for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
+        if (left.length < before) [before, since] = [left.length, Date.now()]
+        if (Date.now() - since > DRAIN_MS)
+          throw new Error(`For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}.`)
+        await wait(OPERATOR_REST_MS)
+      }
     },
     async drain() {
       isDraining = true

@@ -12,8 +12,8 @@ const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled
 type Rebuilder = {
   /** Takes one step; gives whether something was done. */
   next(round: number): Promise<boolean>
-  /** Whether each projection has served out of tables with rows that were made anew. */
-  hasServedAll(): boolean
+  /** Projections that have not served yet out of tables with rows that were made anew. */
+  unserved(): readonly string[]
 }
 
 /**
@@ -40,7 +40,7 @@ export function rebuilder(
     const one = all.find(({ state }) => !OVER.includes(state))
     if (one === undefined) {
       const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
-      const rest = NAMES.filter((each) => !served.has(each))
+      const rest = NAMES.filter((name) => !served.has(name))
       const among = rest.length > 0 ? rest : NAMES
       const name = among[facts.counts.rebuilds % among.length] ?? ''
       await rebuilds.start(name, { isFromLog })
@@ -64,7 +64,7 @@ export function rebuilder(
     else return false
     return true
   }
-  return { next, hasServedAll: () => NAMES.every((name) => served.has(name)) }
+  return { next, unserved: () => NAMES.filter((name) => !served.has(name)) }
 }
 
 function textOf({ differences }: VerifyReport): string {

@@ -375,8 +375,13 @@ if (missing !== undefined) {
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['pipe', 'pipe', 'inherit']
     })
+    t.teardown(() => {
+      broker.signal('SIGCONT')
+      child.kill('SIGKILL')
+    })
     const ended = once(child, 'exit')
-    const said = async (): Promise<string> => String((await once(child.stdout, 'data'))[0])
+    const said = async (): Promise<string> =>
+      String(await Promise.race([once(child.stdout, 'data'), ended.then(() => 'it ended')]))
     t.equal(await said(), 'up')
     broker.signal('SIGSTOP')
     child.stdin.write('\n')

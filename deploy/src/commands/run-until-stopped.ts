@@ -31,7 +31,8 @@ export async function runUntilStopped(
     await service.close()
   } finally {
     clearTimeout(overdue)
-    setTimeout(() => process.exit(), LINGER_MS).unref()
+    // An exit would end a statement of an engine in this process in its midst.
+    if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
   }
 }
 

@@ -33,6 +33,7 @@ export async function measureCosts(
   await dropTables(making.tables, samples)
   try {
     for (const projection of unit) {
+      const { name, after } = projection
       const whole = wholeRange(projection, live)
       const events = lengthOf(whole)
       if (events === 0) continue
@@ -43,24 +44,26 @@ export async function measureCosts(
       const tables = isFold
         ? standingIn(making.tables, names, 'INTO')
         : standingIn(making.tables, new Map([...made, ...names]))
-      const sampled = async (made: Pick<Made, 'range' | 'slice'>, of: number): Promise<Sample> => {
+      const timed = async (what: Pick<Made, 'range' | 'slice'>, of: number): Promise<Sample> => {
         const begun = performance.now()
-        await makeRows({ ...making, tables }, projection, { ...made, isLate: false })
+        await makeRows({ ...making, tables }, projection, { ...what, isLate: false })
         return { events: of, seconds: (performance.now() - begun) / 1000 }
       }
-      const sample = (most: number): Promise<Sample> => {
+      const timedMiddle = (most: number): Promise<Sample> => {
         const range = middleOf(whole, most)
-        return sampled({ range }, lengthOf(range))
+        return timed({ range }, lengthOf(range))
       }
       if (isFold) {
         const of = Math.ceil(events / FOLD_SAMPLE_EVENTS)
-        costs[projection.name] = perEvent(await sampled({ range: whole, slice: { n: 0, of } }, events / of))
-      } else if (projection.after === undefined) {
-        costs[projection.name] = perEvent(await sample(SAMPLE_EVENTS))
+        costs[name] = costOf([await timed({ range: whole, slice: { n: 0, of } }, events / of)], 1)
+      } else if (after === undefined) {
+        costs[name] = costOf([await timedMiddle(SAMPLE_EVENTS)], 1)
       } else {
-        const few = await sample(FEW_EVENTS)
-        const many = few.seconds > KEYS_SECONDS ? few : await sample(SAMPLE_EVENTS)
-        costs[projection.name] = perEventOfSteps(few, many, Math.min(events, stepEvents))
+        // The first one pays for what nobody has read yet.
+        const few = [await timedMiddle(FEW_EVENTS), await timedMiddle(FEW_EVENTS)]
+        const isOfKeys = few.every(({ seconds }) => seconds > KEYS_SECONDS)
+        const many = isOfKeys ? [{ events: SAMPLE_EVENTS, seconds: leastOf(few) }] : [await timedMiddle(SAMPLE_EVENTS)]
+        costs[name] = costOf([...few, ...many], Math.min(events, stepEvents))
       }
       // The boards of a fold's sample are others than those of the stretch.
       if (!isFold) for (const [table, sample] of names) made.set(table, sample)
@@ -73,16 +76,22 @@ export async function measureCosts(
 
 type Sample = { readonly events: number; readonly seconds: number }
 
-function perEvent({ events, seconds }: Sample): number {
-  return seconds / events
+/**
+ * What an event costs in steps of so many, in seconds: what it costs by itself, and its share of what a step costs however many it
+ * has. Samples of one size cannot tell these apart, and are taken to cost nothing but their events.
+ */
+export function costOf(samples: readonly Sample[], stepEvents: number): number {
+  const sizes = samples.map(({ events }) => events)
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)]
+  const few = leastOf(samples.filter(({ events }) => events === least))
+  const many = leastOf(samples.filter(({ events }) => events === most))
+  if (least === most) return few / least
+  const own = Math.max(0, (many - few) / (most - least))
+  return own + Math.max(0, few - own * least) / stepEvents
 }
 
-/** What an event costs in steps of so many, of each of which two samples tell what it costs by itself. */
-function perEventOfSteps(few: Sample, many: Sample, stepEvents: number): number {
-  const more = many.events - few.events
-  const own = more > 0 ? Math.max(0, (many.seconds - few.seconds) / more) : 0
-  const ofStep = Math.max(0, few.seconds - own * few.events)
-  return own + ofStep / stepEvents
+function leastOf(samples: readonly Sample[]): number {
+  return Math.min(...samples.map(({ seconds }) => seconds))
 }
 
 /** All that a projection has taken. */

@@ -3,12 +3,15 @@ import { type Checkpoint, Checkpoints, storeCheckpoints } from '../checkpoint.js
 import { isLateIn, type Making, makeRows } from '../make-rows.js'
 import type { Projection } from '../projection.js'
 import { lengthOf, rangeBetween } from '../range.js'
+import { StepHeld } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
 const STEP_MS = 5000
 /** What is too much for the memory at once may do in so many parts. */
 const STEP_PARTS = 4
+/** Of a step that is as long as can be: somebody may wait for its end. */
+const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
 /** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
 const SMALL_SLICES = 8
@@ -88,8 +91,8 @@ async function fillStretches(
     try {
       await makeRows(making, projection, { range, isLate: false })
     } catch (error) {
-      if (stepEvents === sizes.least || making.signal.aborted) throw error
-      stepEvents = within(stepEvents / STEP_PARTS)
+      if (lengthOf(range) <= sizes.least || making.signal.aborted || error instanceof StepHeld) throw error
+      stepEvents = within(lengthOf(range) / STEP_PARTS)
       continue
     }
     await advance(
@@ -101,7 +104,8 @@ async function fillStretches(
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
     const events = lengthOf(range)
     onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
-    if (!isMadeAgain) stepEvents = within(Math.min(stepEvents * 4, (stepEvents * STEP_MS) / Math.max(ms, 1)))
+    const aimMs = isMadeAgain ? LONG_STEP_MS : STEP_MS
+    stepEvents = within(Math.min(stepEvents * (isMadeAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
   }
 }
 

@@ -138,6 +138,8 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
       if (closing.signal.aborted) return
       closing.abort()
       await Promise.allSettled(readers.values())
+      // What waits to be sent may ask about its topic yet.
+      await appender.rest()
       await Promise.all([appender.close(), admin.close()])
     }
   }
@@ -151,33 +153,21 @@ type TopicAdmin = {
 }
 
 function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
-  let connected: Promise<Admin> | undefined
-  const asking = new Set<Promise<unknown>>()
+  let connected: { readonly admin: Promise<Admin>; readonly asking: Set<Promise<unknown>> } | undefined
+  let isClosed = false
   const known = new Set<string>()
-  const connect = async (): Promise<Admin> => {
-    const admin = kafka.admin()
-    try {
-      await admin.connect()
-    } catch (error) {
-      await admin.disconnect().catch(() => {
-        // It never was connected.
-      })
-      throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
-        cause: error
-      })
-    }
-    return admin
-  }
   const use = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
-    connected ??= connect()
+    if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
+    connected ??= { admin: connectedAdmin(kafka, brokers), asking: new Set() }
     const used = connected
     try {
-      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, whileAsked(asking, used.then(ask)))
+      const asked = whileAsked(used.asking, used.admin.then(ask))
+      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, asked)
     } catch (error) {
       if (!isUnreachable(error)) throw error
       // Whatever became of it, the next question gets a connection of its own.
       if (connected === used) connected = undefined
-      void used.then((admin) => disconnect(admin, asking)).catch(() => undefined)
+      void used.admin.then((admin) => disconnect(admin, used.asking)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
       throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
         cause: error
@@ -240,10 +230,25 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       }
     },
     async close() {
-      const ended = connected?.then((admin) => disconnect(admin, asking))
+      isClosed = true
+      const { asking = [] } = connected ?? {}
+      const ended = connected?.admin.then((admin) => disconnect(admin, asking))
       if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
     }
   }
+}
+
+async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise<Admin> {
+  const admin = kafka.admin()
+  try {
+    await admin.connect()
+  } catch (error) {
+    await admin.disconnect().catch(() => {
+      // It never was connected.
+    })
+    throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
+  }
+  return admin
 }
 
 /** Keeps a question in a set until it is settled. */
@@ -264,7 +269,12 @@ type WaitingAppend = {
   reject(error: Error): void
 }
 
-type Appender = { append(topic: string, messages: readonly LogMessage[]): Promise<void>; close(): Promise<void> }
+type Appender = {
+  append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  /** Resolves when nothing waits any more: it was sent, or is refused since that takes too long. */
+  rest(): Promise<void>
+  close(): Promise<void>
+}
 
 /** One request at a time, so that calls keep their order whatever kafkajs retries. */
 function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions): Appender {
@@ -273,11 +283,11 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
   let sending: Promise<void> | undefined
   let producer: Producer | undefined
   let sent = Promise.resolve()
-  let isClosed = false
+  let isAtRest = false
 
   const connected = async (): Promise<Producer> => {
+    if (isAtRest) throw new LogUnreachable('the log was closed before Kafka answered')
     if (producer !== undefined) return producer
-    if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
     const fresh = kafka.producer({
       idempotent: true,
       maxInFlightRequests: 1,
@@ -345,13 +355,15 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
         startSending()
       })
     },
-    async close() {
+    async rest() {
       const allSent = async (): Promise<void> => {
         while (sending !== undefined) await sending
       }
       await answeredWithin(CLOSE_MS, 'Kafka', allSent()).catch(() => undefined)
-      isClosed = true
+      isAtRest = true
       for (const { reject } of waiting.splice(0)) reject(new LogUnreachable('the log was closed before Kafka answered'))
+    },
+    async close() {
       if (producer !== undefined)
         await answeredWithin(CLOSE_MS, 'Kafka', disconnect(producer, [sent])).catch(() => undefined)
     }

@@ -119,7 +119,13 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
 
 function stepSizesOf({ chance }: World): StepSizes {
   const least = chance.oneOf([3, 10, 1000])
-  return { least, most: 8 * least, slice: chance.oneOf([4, 1000]), catchUp: chance.oneOf([2, 1000]) }
+  return {
+    least,
+    most: 8 * least,
+    slice: chance.oneOf([4, 1000]),
+    keys: chance.oneOf([6, 1000]),
+    catchUp: chance.oneOf([2, 1000])
+  }
 }
 
 function stoppedWith(first: Running, second: { stop(): Promise<void> }): Running {

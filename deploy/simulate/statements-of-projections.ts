@@ -2,6 +2,7 @@ import { projections } from '@gamenet/projector'
 import {
   bound,
   type FoldProjection,
+  type KeySlice,
   keysStatement,
   type Range,
   type SqlProjection,
@@ -35,8 +36,9 @@ type Stretch = Range[number]
 export function stepIn(text: string, parameters: Parameters): SqlProjection | undefined {
   return remembered(steps, text, () => {
     const range = rangeIn(parameters)
+    const slice = sliceIn(parameters)
     return anyProjections.find(
-      (each): each is SqlProjection => each.form !== 'fold' && plain(stepStatement(each, range).sql) === text
+      (each): each is SqlProjection => each.form !== 'fold' && plain(stepStatement(each, range, { slice }).sql) === text
     )
   })
 }
@@ -58,8 +60,7 @@ export function answerAboutRange(text: string, parameters: Parameters): Answer |
     if (plain(touchedStatement(projection, range).sql) === text)
       return (store, given) => [touchedBy(eventsIn(store, given), projection.touches.key)]
     if (projection.form !== 'fold') continue
-    const isSliced = 'slices' in parameters
-    if (plain(keysStatement(projection, range, isSliced ? { n: 0, of: 1 } : undefined).sql) === text)
+    if (plain(keysStatement(projection, range, sliceIn(parameters)).sql) === text)
       return (store, given) => keysOf(eventsIn(store, given).filter((event) => liesInSlice(event, given)))
   }
   return undefined
@@ -98,8 +99,12 @@ function keyOf(event: Row, expression: string): string {
   return columns.map((column) => event[column.slice(2)]).join('/')
 }
 
+function sliceIn({ slice, slices }: Parameters): KeySlice | undefined {
+  return slices === undefined ? undefined : { n: Number(slice), of: Number(slices) }
+}
+
 /** The engine's own hash is another; each key lies in one slice all the same. */
-function liesInSlice(event: Row, { slice, slices }: Parameters): boolean {
+export function liesInSlice(event: Row, { slice, slices }: Parameters): boolean {
   return slices === undefined || Number(event.leaderboard_id) % Number(slices) === slice
 }
 

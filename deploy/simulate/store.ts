@@ -3,7 +3,7 @@ import { liesIn, type PlainFold, plainFolds } from './plain-folds.js'
 import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
 import { baseName, type Named, namedOf, plain } from './statement-names.js'
 import { answerOf } from './statements.js'
-import { rangeIn, stepIn } from './statements-of-projections.js'
+import { liesInSlice, rangeIn, stepIn } from './statements-of-projections.js'
 import { INSTANT_COLUMNS, TABLES } from './table-definitions.js'
 import { changeTables } from './table-statements.js'
 import type { World } from './world.js'
@@ -136,7 +136,7 @@ export class Store implements Seen {
     const seen = this.seenAs(named)
     const events = seen
       .table(`event_${projection.from.name.replaceAll('-', '_')}`)
-      .rows.filter((event) => liesIn(range, event))
+      .rows.filter((event) => liesIn(range, event) && liesInSlice(event, parameters))
     const rows = fold({ events, final: (table) => seen.final(table) })
     this.written(named.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
     if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })

@@ -20,7 +20,7 @@ export type Made = {
   readonly range: Range
   /** True when it holds events that come behind later ones: of an older epoch than what was taken before, or late ones. */
   readonly isLate: boolean
-  /** Of a fold, the keys that are taken; all of the range unless given. */
+  /** The keys that are taken; all of the range unless given. */
   readonly slice?: KeySlice
 }
 
@@ -28,7 +28,7 @@ export type Made = {
 export async function makeRows(making: Making, projection: Projection, made: Made): Promise<void> {
   const make = async () => {
     if (projection.form === 'fold') return await runFold(making, projection, made)
-    const { sql, parameters } = stepStatement(projection, made.range, made.isLate)
+    const { sql, parameters } = stepStatement(projection, made.range, made)
     await making.tables.execute(sql, parameters)
   }
   await (making.inStep === undefined ? make() : making.inStep(make))

@@ -14,6 +14,7 @@ export { projectorMetrics } from './metrics.js'
 export { guardedPasses, OWN_PASSES } from './passes.js'
 export {
   type FoldProjection,
+  type KeySlice,
   keysStatement,
   type SqlProjection,
   stepStatement,

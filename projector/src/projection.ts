@@ -94,10 +94,14 @@ export const TOUCHED_KEYS_MAX = 50
 /** A statement with the values bound to it. */
 export type Statement = { readonly sql: string; readonly parameters: Parameters }
 
-/** Makes the projection's rows of a range. `isLate`: it holds events that come behind later ones. */
-export function stepStatement(projection: SqlProjection, range: Range, isLate = false): Statement {
-  const { into, columns, select, selectWhenLate = select } = projection
-  const { sql, parameters } = conditionOf(range)
+/** Makes the projection's rows of a range, or of a slice of its keys. `isLate`: it holds events that come behind later ones. */
+export function stepStatement(
+  projection: SqlProjection,
+  range: Range,
+  { isLate = false, slice }: { readonly isLate?: boolean; readonly slice?: KeySlice | undefined } = {}
+): Statement {
+  const { into, columns, select, selectWhenLate = select, touches } = projection
+  const { sql, parameters } = inSlice(conditionOf(range), touches.key, slice)
   const rows = (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
   return { sql: `INSERT INTO ${into} (${columns.join(', ')}) ${rows}`, parameters }
 }
@@ -122,15 +126,22 @@ export function touchedStatement({ from, touches }: Projection, range: Range): S
 /** The n-th of so many parts of all keys, by a hash: each key is in one of them. */
 export type KeySlice = { readonly n: number; readonly of: number }
 
+/** The condition, for events alone whose key lies in the slice. */
+function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | undefined): Statement {
+  if (slice === undefined) return { sql, parameters }
+  return {
+    sql: `(${sql} AND cityHash64(${key}) % {slices: UInt32} = {slice: UInt32})`,
+    parameters: { ...parameters, slice: slice.n, slices: slice.of }
+  }
+}
+
 /** Asks for the keys of a range, or of a slice of them: their columns, `since_ms` (the earliest instant) and `events`. */
 export function keysStatement({ from, key }: FoldProjection, range: Range, slice?: KeySlice): Statement {
-  const { sql, parameters } = conditionOf(range)
   const columns = Object.keys(key).map((column) => `e.${column}`)
-  const isInSlice =
-    slice === undefined ? '' : `AND cityHash64(${columns.join(', ')}) % {slices: UInt32} = {slice: UInt32}`
+  const { sql, parameters } = inSlice(conditionOf(range), columns.join(', '), slice)
   return {
     sql: `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
-      FROM ${eventTableName(from)} AS e WHERE ${sql} ${isInSlice} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
-    parameters: slice === undefined ? parameters : { ...parameters, slice: slice.n, slices: slice.of }
+      FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
+    parameters
   }
 }

@@ -11,8 +11,13 @@ import { openTables } from './pipeline.js'
 const BOARDS = 23
 const EVENTS = BOARDS * 20
 const SLICES = 6
-const TABLES = ['leaderboard_history', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed', 'record_history']
-const unit = projections.filter(({ name }) => name === 'leaderboard-history' || name === 'leaderboard-entry')
+const TABLES = [
+  ...['leaderboard_history', 'entry_time', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed'],
+  ...['record_history', 'player_entry']
+]
+const unit = projections.filter(({ name }) =>
+  ['leaderboard-history', 'entry-time', 'leaderboard-entry', 'player-entry'].includes(name)
+)
 
 /** Boards of five entries, each with four states. */
 const EVENTS_SQL = `
@@ -20,11 +25,11 @@ const EVENTS_SQL = `
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
   SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
     n.number % {boards: UInt64}, concat('p', toString(intDiv(n.number, {boards: UInt64}) % 5)) AS name, name, 1,
-    if(n.number < {boards: UInt64} * 5, 'new', 'updated'), toString(sipHash64(n.number) % 9), NULL, NULL,
+    if(n.number < {boards: UInt64} * 5, 'new', 'updated'), toString(sipHash64(n.number) % 9), sipHash64(n.number) % 9, NULL,
     sipHash64(n.number) % 999, 1, ''
   FROM numbers({events: UInt64}) AS n`
 
-test('a fold that is filled slice by slice goes on behind the last one that was noted, and makes the same rows', async (t) => {
+test('what is filled slice by slice goes on behind the last one that was noted, and makes the rows of the whole', async (t) => {
   const engine = await openTables(t)
   await engine.control.execute(EVENTS_SQL, { boards: BOARDS, events: EVENTS })
   const rowsOf = async () => {
@@ -47,7 +52,11 @@ test('a fold that is filled slice by slice goes on behind the last one that was 
     record: {
       target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
       events: Object.fromEntries(unit.map(({ name }) => [name, EVENTS])),
-      slices: { 'leaderboard-entry': slices },
+      slices: {
+        'leaderboard-entry': slices,
+        // Else by stretches.
+        ...(slices === 1 ? {} : { 'entry-time': slices, 'player-entry': slices })
+      },
       costs: {}
     } as unknown as RebuildRecord,
     sizes: STEP_SIZES,
@@ -98,7 +107,7 @@ const COUNTS_SQL = `
     if(n.number % 3 = 0, '4d530064', '55530036'), sipHash64(n.number) % 150, NULL, NULL
   FROM numbers({events: UInt64}) AS n`
 
-test('what reads whole keys again is filled in few steps, in smaller ones where the memory does not do, to the same rows', async (t) => {
+test('what is made of another table is filled in few steps, in smaller ones where the memory does not do, to the same rows', async (t) => {
   const engine = await openTables(t)
   await engine.control.execute(COUNTS_SQL, { events: COUNTS })
   const counts = projections.filter(({ name }) => name === 'title-count' || name === 'title-count-hour')

@@ -6,7 +6,7 @@ import { lengthOf, rangeBetween } from '../range.js'
 import { definitionOf } from '../serving-definitions.js'
 import type { Tables } from '../tables.js'
 import type { RebuildContext } from './context.js'
-import { slicesFor } from './fill.js'
+import { isFilledByKeys, slicesFor } from './fill.js'
 import { createTables, freshName, tablesOf } from './fresh-tables.js'
 import { dropTablesOf } from './leftovers.js'
 import { planUnhindered, requireNoneBeside } from './plan.js'
@@ -68,7 +68,7 @@ async function begin(
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
   ])
-  const folds = unit.filter(({ form }) => form === 'fold').map(({ name }) => name)
+  const byKeys = unit.filter(isFilledByKeys)
   const now = new Date().toISOString()
   await check()
   return await storeRebuild(
@@ -88,7 +88,9 @@ async function begin(
       changedAt: now,
       target,
       events,
-      slices: Object.fromEntries(folds.map((name) => [name, slicesFor(events[name] ?? 0, context.sizes)])),
+      slices: Object.fromEntries(
+        byKeys.map((each) => [each.name, slicesFor(each, events[each.name] ?? 0, context.sizes)])
+      ),
       costs: { ...costs },
       verification: null,
       definitions: Object.fromEntries(unit.map((each) => [each.name, definitionOf(each)])),

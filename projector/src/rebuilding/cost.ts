@@ -3,14 +3,13 @@ import type { Checkpoints } from '../checkpoint.js'
 import { type Made, type Making, makeRows } from '../make-rows.js'
 import type { Projection } from '../projection.js'
 import { lengthOf, type Range, rangeBetween } from '../range.js'
+import { isFilledByKeys, type StepSizes } from './fill.js'
 import { createTables, dropTables, standingIn, tablesOf } from './fresh-tables.js'
 
 /** Events of a sample: enough that what a statement costs beside its rows does not count much. */
 const SAMPLE_EVENTS = 200_000
-/** Of a smaller one beside it, of what reads whole keys again: what both cost alike, a step costs however many events it has. */
+/** Of a smaller one beside it, of what is made of other tables: what both cost alike, a step costs however many events it has. */
 const FEW_EVENTS = 20_000
-/** A smaller one that takes so long costs what it does for its keys. */
-const KEYS_SECONDS = 2
 /** Of a fold, whose events cost ten times as much. */
 const FOLD_SAMPLE_EVENTS = 50_000
 
@@ -19,13 +18,13 @@ const FOLD_SAMPLE_EVENTS = 50_000
  * dropped afterwards. A statement reads what the sample made before it, as it will in the fill, where the table holds little more than
  * what it asks for; a fold reads the tables that serve, by its keys. Projections without events cost nothing.
  *
- * @param stepEvents most events of a step of the fill, over which what it costs by itself is spread
+ * @param sizes of the steps of the fill, over which what a step costs by itself is spread
  */
 export async function measureCosts(
   making: Making,
   unit: readonly Projection[],
   live: Checkpoints,
-  stepEvents: number
+  sizes: Pick<StepSizes, 'most' | 'keys'>
 ): Promise<Record<string, number>> {
   const costs: Record<string, number> = {}
   const made = new Map<string, string>()
@@ -40,8 +39,9 @@ export async function measureCosts(
       const names = new Map(tablesOf(projection).map((table) => [table, `${table}__sample`]))
       await createTables(making.tables, names)
       const isFold = projection.form === 'fold'
-      // Of a fold, inserts are told by the table's name.
-      const tables = isFold
+      const isByKeys = isFilledByKeys(projection)
+      // Of what is sampled by keys, inserts are told by the table's name.
+      const tables = isByKeys
         ? standingIn(making.tables, names, 'INTO')
         : standingIn(making.tables, new Map([...made, ...names]))
       const timed = async (what: Pick<Made, 'range' | 'slice'>, of: number): Promise<Sample> => {
@@ -49,24 +49,18 @@ export async function measureCosts(
         await makeRows({ ...making, tables }, projection, { ...what, isLate: false })
         return { events: of, seconds: (performance.now() - begun) / 1000 }
       }
-      const timedMiddle = (most: number): Promise<Sample> => {
+      const sample = (most: number): Promise<Sample> => {
+        const of = Math.ceil(events / most)
+        if (isByKeys) return timed({ range: whole, slice: { n: 0, of } }, events / of)
         const range = middleOf(whole, most)
         return timed({ range }, lengthOf(range))
       }
-      if (isFold) {
-        const of = Math.ceil(events / FOLD_SAMPLE_EVENTS)
-        costs[name] = costOf([await timed({ range: whole, slice: { n: 0, of } }, events / of)], 1)
-      } else if (after === undefined) {
-        costs[name] = costOf([await timedMiddle(SAMPLE_EVENTS)], 1)
-      } else {
-        // The first one pays for what nobody has read yet.
-        const few = [await timedMiddle(FEW_EVENTS), await timedMiddle(FEW_EVENTS)]
-        const isOfKeys = few.every(({ seconds }) => seconds > KEYS_SECONDS)
-        const many = isOfKeys ? [{ events: SAMPLE_EVENTS, seconds: leastOf(few) }] : [await timedMiddle(SAMPLE_EVENTS)]
-        costs[name] = costOf([...few, ...many], Math.min(events, stepEvents))
-      }
-      // The boards of a fold's sample are others than those of the stretch.
-      if (!isFold) for (const [table, sample] of names) made.set(table, sample)
+      const samples = [await sample(isFold ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS)]
+      // Behind the larger one, which pays for what nobody has read yet.
+      if (!isFold && after !== undefined) samples.push(await sample(FEW_EVENTS), await sample(FEW_EVENTS))
+      costs[name] = costOf(samples, Math.min(events, isByKeys ? sizes.keys : sizes.most))
+      // The keys of a slice are others than those of the stretch.
+      if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
     }
   } finally {
     await dropTables(making.tables, samples)

@@ -24,19 +24,33 @@ export type StepSizes = {
   readonly most: number
   /** Of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
   readonly slice: number
+  /** Of a slice of the keys of a statement. */
+  readonly keys: number
   /** Most of a step of catching up. */
   readonly catchUp: number
 }
 
-export const STEP_SIZES: StepSizes = { least: 500_000, most: 8_000_000, slice: 250_000, catchUp: 500_000 }
+export const STEP_SIZES: StepSizes = {
+  least: 500_000,
+  most: 8_000_000,
+  slice: 250_000,
+  keys: 1_000_000,
+  catchUp: 500_000
+}
 
-/** Slices into which the keys of a fold are cut that has so many events to take. */
-export function slicesFor(events: number, { slice }: StepSizes): number {
+/** Whether it is filled by slices of its keys: each step would make all of a key anew in which the key has an event. */
+export function isFilledByKeys({ form, after, touches }: Projection): boolean {
+  return form === 'fold' || (after !== undefined && touches.isLasting === true)
+}
+
+/** Slices into which the keys of a projection are cut that has so many events to take. */
+export function slicesFor({ form }: Projection, events: number, { slice, keys }: StepSizes): number {
+  if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / keys)))
   const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
   return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / slice)))
 }
 
-/** How many slices of a fold are done stands among the checkpoints, under this name. */
+/** How many slices of a projection are done stands among the checkpoints, under this name. */
 function slicesCheckpoint(projection: string): string {
   return `slices:${projection}`
 }
@@ -59,14 +73,14 @@ export type Filling = {
 }
 
 /**
- * Fills the unit's tables, projection by projection, each in bounded steps: of statements, stretches of the log; of a fold, slices
- * of its keys, each key once and whole. Every step may be repeated: a crash costs the one that it cut off.
+ * Fills the unit's tables, projection by projection, each in bounded steps: stretches of the log, or slices of its keys, each key once
+ * and whole. Every step may be repeated: a crash costs the one that it cut off.
  * @returns false when it was told to stand still
  */
 export async function fill(filling: Filling): Promise<boolean> {
   for (const projection of filling.unit) {
-    const isDone =
-      projection.form === 'fold' ? await fillSlices(filling, projection) : await fillStretches(filling, projection)
+    const isByKeys = filling.record.slices[projection.name] !== undefined
+    const isDone = isByKeys ? await fillSlices(filling, projection) : await fillStretches(filling, projection)
     if (!isDone) return false
   }
   return true
@@ -80,7 +94,7 @@ async function fillStretches(
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.tables)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
-  // What is made of another table reads all of a key again at each step in which the key has an event: so few steps are best.
+  // What is made of another table reads much of it again at each step, so few are best.
   const isMadeAgain = projection.after !== undefined
   let stepEvents = isMadeAgain ? sizes.most : sizes.least
   for (;;) {
@@ -182,9 +196,10 @@ export function doneByProjection(
       const target = record.target[from.name] ?? []
       const total = record.events[name] ?? 0
       const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
-      if (projection.form !== 'fold' || left === 0) return [name, Math.max(0, total - left)] as const
+      const of = record.slices[name]
+      if (of === undefined || left === 0) return [name, Math.max(0, total - left)] as const
       const slices = checkpoints.next(slicesCheckpoint(name), 0, 0)
-      return [name, Math.round((total * slices) / (record.slices[name] ?? 1))] as const
+      return [name, Math.round((total * slices) / of)] as const
     })
   ])
 }

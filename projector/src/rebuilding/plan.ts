@@ -5,6 +5,7 @@ import type { Projection } from '../projection.js'
 import { lengthOf } from '../range.js'
 import type { RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
+import type { StepSizes } from './fill.js'
 import { readsOf, sizesOf, tablesOf } from './fresh-tables.js'
 import type { RebuildPlan } from './rebuild.js'
 import { RebuildRefused } from './rebuild.js'
@@ -24,7 +25,7 @@ export async function planFor(context: RebuildContext, asked: Asked): Promise<Pl
   const plan = await planOf({ tables, folding, signal }, unit, {
     live: await Checkpoints.read(tables),
     keepFree,
-    stepEvents: sizes.most
+    sizes
   })
   const other = await rebuildBeside(context, asked)
   const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
@@ -49,10 +50,10 @@ export async function requireNoneBeside(context: RebuildContext, asked: Asked): 
 async function planOf(
   making: Making,
   unit: readonly Projection[],
-  by: { readonly live: Checkpoints; readonly keepFree: KeepFree; readonly stepEvents: number }
+  by: { readonly live: Checkpoints; readonly keepFree: KeepFree; readonly sizes: StepSizes }
 ): Promise<Planned> {
   const { live } = by
-  const costs = await measureCosts(making, unit, live, by.stepEvents).catch((error: unknown) => {
+  const costs = await measureCosts(making, unit, live, by.sizes).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
       cause: error

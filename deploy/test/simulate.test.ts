@@ -6,33 +6,33 @@ import { openTables, playAgain } from './service/simulated-statements.js'
 const SEEDS = 200
 const PROVE_SEEDS = 1000
 /** Whose statements chDB answers too, with faults: an import is taken back; what was retried comes late, and into what is reloaded. */
-const PLAYED_SEEDS = [2, 97]
+const PLAYED_SEEDS = [5, 95]
 
 /** For each mistake the seed that finds it, as `npm run simulate -- --prove` tells; after a change it may be a later one. */
 const FOUND_BY: Readonly<Record<string, number>> = {
-  'commit-before-store': 3,
-  'offset-resolved-early': 5,
+  'commit-before-store': 1,
+  'offset-resolved-early': 2,
   'dedup-window': 1,
-  'swallowed-failure': 5,
+  'swallowed-failure': 19,
   'sum-over-increments': 1,
-  'last-write-wins': 2,
-  'checkpoint-before-rows': 2,
-  'change-before-rows': 362,
-  'untold-change': 283,
-  'version-from-clock': 1,
-  'narrow-touch': 2,
-  'feed-past-checkpoint': 3,
-  'relay-deletes-early': 2,
-  'stale-board': 5,
-  'lost-rank': 4,
-  'swap-before-catch-up': 2,
-  'rebuild-ahead-of-live': 381,
-  'old-tables-not-caught-up': 4,
-  'passes-not-shared': 4,
-  'late-untold': 2,
-  'retry-decided-first': 845,
-  'retracted-reloaded': 31,
-  'exchange-not-ended': 4,
+  'last-write-wins': 5,
+  'checkpoint-before-rows': 5,
+  'change-before-rows': 77,
+  'untold-change': 1,
+  'version-from-clock': 5,
+  'narrow-touch': 4,
+  'feed-past-checkpoint': 6,
+  'relay-deletes-early': 3,
+  'stale-board': 6,
+  'lost-rank': 6,
+  'swap-before-catch-up': 5,
+  'rebuild-ahead-of-live': 5,
+  'old-tables-not-caught-up': 5,
+  'passes-not-shared': 5,
+  'late-untold': 5,
+  'retry-decided-first': 106,
+  'retracted-reloaded': 19,
+  'exchange-not-ended': 6,
   'loading-beside-exchange': 26
 }
 

@@ -113,7 +113,11 @@ export async function end(context: RebuildContext, record: RebuildRecord): Promi
   const now = await uuidsOf(tables, Object.keys(record.tables))
   const hasBegun = Object.entries(record.exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
   if (hasBegun) await finish(context, record)
-  else await storeRebuild(tables, record, { state: record.state === 'swapping' ? 'filled' : 'swapped', exchange: null })
+  else {
+    // Whoever lost the lock with PostgreSQL may have begun by now.
+    const before = record.state === 'swapping' ? 'filled' : 'swapped'
+    await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
+  }
 }
 
 /**

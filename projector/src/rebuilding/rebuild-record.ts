@@ -25,7 +25,7 @@ export const RebuildRecord = z.object({
   target: z.record(z.string(), z.array(Place)),
   /** Events of the fill, by projection. */
   events: z.record(z.string(), z.int()),
-  /** Slices of the keys of each fold. */
+  /** Slices of the keys, of each projection that is filled by keys. */
   slices: z.record(z.string(), z.int()),
   /** Seconds that an event costs, by projection, as a sample told before. */
   costs: z.record(z.string(), z.number()),
@@ -48,8 +48,8 @@ export async function readRebuilds(tables: Tables): Promise<RebuildRecord[]> {
   return rows.map(({ newest }) => RebuildRecord.parse(JSON.parse(String(newest))))
 }
 
-/** Of two who change the same record at a time the operator counts, not the fill. */
-const WEIGHTS = { fill: 1, operator: 2 }
+/** Of two who change the same record at a time the operator counts, not the fill, and who did it, not who takes it for not done. */
+const WEIGHTS = { fill: 1, recovery: 1, operator: 2 }
 
 /** Keeps a change of a record; gives the record as it is now. */
 export async function storeRebuild(

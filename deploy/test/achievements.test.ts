@@ -543,6 +543,7 @@ test('a running ingest evaluates by itself, tells how much, and ends when it is 
   await ingest.stop()
   t.match(await registry.metrics(), /gamenet_achievements_unlocked_total 3\n/)
   t.match(await registry.metrics(), /gamenet_achievement_evaluation_failing 0\n/)
+  t.match(await registry.metrics(), /gamenet_achievements_evaluated_timestamp_seconds [1-9]/)
 })
 
 function sorted(map: ReadonlyMap<string, number>): [string, number][] {

@@ -4,7 +4,6 @@ import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import { projections } from '@gamenet/projector'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -68,7 +67,7 @@ test('a backup of a service at work holds all that was acknowledged, and answers
   const before = new Set(acknowledged)
   // The command is killed; the service goes on.
   await Promise.all([
-    killAt(spawnGamenet(environment, ['backup', part('busy')]), part('busy.unfinished'), 1),
+    killAt(spawnGamenet(environment, ['backup', part('busy')]), part('busy.unfinished'), { entries: 1 }),
     rating.end()
   ])
   await untilWhole(part('busy'))
@@ -94,7 +93,7 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     for (const [path, body] of await restingAnswers(restored, asked, names)) {
       t.same(body, answers.get(path), `${path} of tables made anew`)
     }
-    await killBackups(t, restored, { data: part('elsewhere'), target: part('second') })
+    await killBackups(t, restored, { data: part('elsewhere'), target: part('second'), like: part('quiet') })
   })
 
   await t.test('what was acknowledged before a busy one began is in it, in PostgreSQL and in ClickHouse', async (t) => {
@@ -174,12 +173,24 @@ async function makeAnewAll(t: Test, service: Running) {
   )
 }
 
-/** Ends a process with SIGKILL when a folder has so many entries; gives its exit code where it ended before. */
-async function killAt(child: ChildProcess, folder: string, entries: number): Promise<number | null> {
+/**
+ * Ends a process with SIGKILL when a folder has so many entries, or when what fills it is over; gives its exit code where
+ * it ended before.
+ */
+async function killAt(
+  child: ChildProcess,
+  folder: string,
+  { entries, filling }: { entries: number; filling?: Promise<unknown> }
+): Promise<number | null> {
   const closed = once(child, 'close')
   child.stdout?.resume()
   child.stderr?.resume()
-  while (child.exitCode === null && (await entriesOf(folder)) < entries) await wait(POLL_MS)
+  let isOver = false
+  const over = () => {
+    isOver = true
+  }
+  void (filling ?? closed).then(over, over)
+  while (!isOver && (await entriesOf(folder)) < entries) await wait(POLL_MS)
   child.kill('SIGKILL')
   await closed
   return child.exitCode
@@ -194,8 +205,8 @@ async function entriesOf(folder: string): Promise<number> {
 async function killRestores(t: Test, backup: string, data: string) {
   const wanted = await entriesOf(join(backup, 'data'))
   for (const share of [0, ...fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), 2)]) {
-    const entries = Math.ceil(share * wanted)
-    const code = await killAt(spawnGamenet({ DATA_DIR: data }, ['restore', backup]), data, entries)
+    const restoring = spawnGamenet({ DATA_DIR: data }, ['restore', backup])
+    const code = await killAt(restoring, data, { entries: Math.ceil(share * wanted) })
     if (code === 0) {
       await rm(data, { recursive: true })
       continue
@@ -209,16 +220,22 @@ async function killRestores(t: Test, backup: string, data: string) {
   }
 }
 
-/** A service that is killed in the middle of a backup, then the command of a stopped one: the next attempt succeeds. */
-async function killBackups(t: Test, service: Running, { data, target }: { data: string; target: string }) {
-  const wanted = await entriesOf(data)
+/**
+ * A service that is killed in the middle of a backup of about the size of another, then the command of a stopped one: the
+ * next attempt succeeds.
+ */
+async function killBackups(
+  t: Test,
+  service: Running,
+  { data, target, like }: { data: string; target: string; like: string }
+) {
+  const wanted = await entriesOf(like)
   const [first = 0, second = 0] = fc.sample(fc.double({ min: 0, max: 0.9, noNaN: true }), 2)
   const asked = operatorClient(service.operatorUrl).backup(target, () => undefined)
-  asked.catch(() => undefined)
-  await killAt(service.process, `${target}.unfinished`, Math.ceil(first * wanted))
+  await killAt(service.process, `${target}.unfinished`, { entries: Math.ceil(first * wanted), filling: asked })
   await provesNotHalf(t, target)
   const command = spawnGamenet({ DATA_DIR: data }, ['backup', target])
-  await killAt(command, `${target}.unfinished`, Math.ceil(second * wanted))
+  await killAt(command, `${target}.unfinished`, { entries: Math.ceil(second * wanted) })
   await provesNotHalf(t, target)
   await gamenetJson({ DATA_DIR: data }, ['backup', target])
   t.same(await shadowOf(data), [], 'nothing stays frozen')
@@ -433,13 +450,18 @@ async function settle({ operatorUrl }: Running): Promise<void> {
 
 /** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
 async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
-  const answers = async () => {
-    await settle(service)
-    return await answersOf(caller, pathsOf(names))
-  }
-  for (let last = await answers(); ; ) {
-    const now = await answers()
-    if (isDeepStrictEqual(now, last)) return now
-    last = now
+  await settle(service)
+  await untilEvaluated(service)
+  await settle(service)
+  return await answersOf(caller, pathsOf(names))
+}
+
+/** Waits until achievements have been evaluated of all that the tables hold now. */
+async function untilEvaluated({ operatorUrl }: Running): Promise<void> {
+  const nowMs = Date.now()
+  for (let evaluatedMs = 0; evaluatedMs < nowMs; await wait(POLL_MS)) {
+    const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+    const [, seconds] = /^gamenet_achievements_evaluated_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+    evaluatedMs = Number(seconds) * 1000
   }
 }

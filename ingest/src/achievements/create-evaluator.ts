@@ -49,10 +49,11 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   let evaluatedAt = ''
 
   const run = async (): Promise<void> => {
+    const beganMs = now()
     const { byTopic } = await reachedPositions(tables, signal)
     const late = await options.late?.untaken(TOUCHING_TOPICS)
-    const standsAt = JSON.stringify([byTopic, Math.floor(now() / DAY_MS), late])
-    if (standsAt === evaluatedAt) return
+    const standsAt = JSON.stringify([byTopic, Math.floor(beganMs / DAY_MS), late])
+    if (standsAt === evaluatedAt) return metrics.evaluated.set(beganMs / 1000)
     const needs = { ...options, writes: await options.writes(), holder, signal }
     for (;;) {
       const evaluation = await evaluateOnce(needs)
@@ -60,8 +61,12 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
         metrics.users.inc(evaluation.users)
         metrics.unlocked.inc(evaluation.unlocks)
       }
-      if (evaluation.outcome === 'done' || evaluation.outcome === 'idle') evaluatedAt = standsAt
-      if (evaluation.outcome !== 'full') return
+      if (evaluation.outcome === 'full') continue
+      if (evaluation.outcome === 'done' || evaluation.outcome === 'idle') {
+        evaluatedAt = standsAt
+        metrics.evaluated.set(beganMs / 1000)
+      }
+      return
     }
   }
   const runAndTell = async (): Promise<void> => {
@@ -101,6 +106,11 @@ function evaluatorMetrics(registry: Registry) {
     unlocked: new Counter({
       name: 'gamenet_achievements_unlocked_total',
       help: 'Unlocks that this process published',
+      registers
+    }),
+    evaluated: new Gauge({
+      name: 'gamenet_achievements_evaluated_timestamp_seconds',
+      help: 'When this process last looked at the tables and had then evaluated all that they held; 0 before',
       registers
     }),
     failing: new Gauge({

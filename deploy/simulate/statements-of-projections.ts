@@ -268,7 +268,7 @@ function toldTuple(row: Row): unknown[] {
 }
 
 function standing(store: Seen, boards: Map<string, Board>): Row[] {
-  const rows = store.table('leaderboard_history').rows.filter((row) => boards.has(boardOf(row)))
+  const rows = store.final('leaderboard_history').filter((row) => boards.has(boardOf(row)))
   const newest = rows.reduce((most, { position }) => Math.max(most, Number(position)), 0)
   return [{ rows: String(rows.length), newest: String(newest) }]
 }

@@ -21,19 +21,19 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   'untold-change': 1,
   'version-from-clock': 5,
   'narrow-touch': 4,
-  'feed-past-checkpoint': 6,
+  'feed-past-checkpoint': 15,
   'relay-deletes-early': 3,
-  'stale-board': 6,
+  'stale-board': 238,
   'lost-rank': 6,
   'swap-before-catch-up': 5,
-  'rebuild-ahead-of-live': 5,
+  'rebuild-ahead-of-live': 95,
   'old-tables-not-caught-up': 5,
   'passes-not-shared': 5,
   'late-untold': 5,
-  'retry-decided-first': 106,
+  'retry-decided-first': 29,
   'retracted-reloaded': 19,
   'exchange-not-ended': 6,
-  'loading-beside-exchange': 26
+  'loading-beside-exchange': 103
 }
 
 test(`${SEEDS} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {

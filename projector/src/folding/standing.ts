@@ -4,11 +4,14 @@ import type { StandsOn } from './fold.js'
 import type { ChunkRows } from './fold-chunk.js'
 import type { TouchedKey } from './touched-keys.js'
 
-/** Asks what there is of `{keys}` that rows are made of; the answer differs when something came, in whatever order. */
+/**
+ * Asks what there is of `{keys}` that rows are made of; the answer differs when something came, in whatever order, and
+ * not when parts were merged.
+ */
 export function standingStatement(projection: FoldProjection): string {
   const columns = Object.keys(projection.key).map((column) => `s.${column}`)
   const { table } = standsOnOf(projection)
-  return `SELECT count() AS rows, max(s.position) AS newest FROM ${table} AS s WHERE (${columns.join(', ')}) IN {keys}`
+  return `SELECT count() AS rows, max(s.position) AS newest FROM ${table} AS s FINAL WHERE (${columns.join(', ')}) IN {keys}`
 }
 
 /** The same keys, each since the earliest instant of which the rows stored for it may have replaced others. */

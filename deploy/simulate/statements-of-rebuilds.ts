@@ -21,7 +21,7 @@ export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
     (_, { source }, store) => (store.written(String(source)).rows.length === 0 ? [] : [{ id: 'all' }])
   ],
   [
-    'SELECT t.name AS name, toString(t.uuid) AS uuid',
+    'SELECT t.name AS name, if(t.uuid = ',
     (_, { names }, store) =>
       (names as string[]).filter((name) => store.has(name)).map((name) => ({ name, uuid: store.written(name).uuid }))
   ],

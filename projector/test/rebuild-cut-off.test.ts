@@ -19,6 +19,9 @@ test('a rebuild that something comes between', async (t) => {
   await t.test('is filled again when its exchange was cut off before it began', async (t) =>
     cutOffExchange(t, engine, await begin())
   )
+  await t.test('serves when its exchange was cut off behind the tables', async (t) =>
+    cutOffBehindTables(t, engine, await begin())
+  )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
     cancelAtTheEnd(t, engine, await begin())
   )
@@ -62,6 +65,40 @@ async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
   t.same(await countsIn(engine, 'title_count'), [0, 1])
   await projector.rebuilds.rollback('title-count')
   t.same(await countsIn(engine, 'title_count'), [0, 1])
+  await projector.stop()
+}
+
+async function cutOffBehindTables(t: Test, engine: ClickHouse, log: Counts) {
+  let isDying = false
+  const projector: Projector = projectorOn(engine, log, {
+    aroundExchange: async (_, exchange) => {
+      await exchange()
+      if (!isDying) return 0
+      isDying = false
+      throw new Error('the process died')
+    }
+  })
+  const minutes = async () => (await countsIn(engine, 'title_count')).join()
+  projector.start()
+  await projector.settled()
+  // What nothing in the log says, so that old and new can be told apart.
+  await engine.control.execute(
+    `INSERT INTO title_count (title_id, ts, online, position) VALUES ('4d530064', toDateTime64(${T0 / 1000 + 3600}, 3, 'UTC'), 7, 99)`
+  )
+  const [old, made] = [await minutes(), '0']
+  t.not(old, made)
+  await projector.rebuilds.start('title-count')
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  const dies = async (work: Promise<unknown>, state: string, served: string) => {
+    await t.rejects(work, /the process died/)
+    await untilState(engine, state)
+    t.equal(await minutes(), served, state)
+  }
+  isDying = true
+  await dies(projector.rebuilds.swap('title-count', { acceptDifferences: true }), 'swapped', made)
+  isDying = true
+  await dies(projector.rebuilds.rollback('title-count'), 'rolled-back', old)
   await projector.stop()
 }
 

@@ -10,6 +10,16 @@ const EXCHANGES = [
   ['rolling-back', 'swapped', 'rolled-back']
 ] as const
 
+/** What an exchange asks of a process in which nothing else goes on. */
+const AT_REST = {
+  serving: { current: async () => [], install: async () => undefined },
+  runner: { tellAll: async () => undefined, wake: () => undefined },
+  aroundExchange: async (_: unknown, exchange: () => Promise<void>) => {
+    await exchange()
+    return 0
+  }
+}
+
 test('an exchange that ended while another process took it for not begun has ended', async (t) => {
   const { control } = await openTables(t)
   for (const [id, [intent, before, ended]] of EXCHANGES.entries()) {
@@ -17,7 +27,7 @@ test('an exchange that ended while another process took it for not begun has end
       id: id + 1,
       version: 1,
       projection: 'title-count',
-      unit: ['title-count'],
+      unit: [],
       tables: { title_count: 'title_count__1' },
       helpers: {},
       state: before,
@@ -39,17 +49,27 @@ test('an exchange that ended while another process took it for not begun has end
     const intended = await storeRebuild(control, record, { state: intent, exchange })
     const stateNow = async () => (await readRebuilds(control)).find((each) => each.id === record.id)?.state
 
-    const ending = (meanwhile: () => Promise<unknown>) => {
+    const ending = async (meanwhile: () => Promise<unknown>, cutOff = intended) => {
       const rows: typeof control.rows = async (sql, parameters) => {
         const found = await control.rows(sql, parameters)
         await meanwhile()
         return found
       }
-      return end({ tables: { ...control, rows } } as unknown as RebuildContext, intended)
+      await end({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, cutOff)
     }
     await ending(async () => undefined)
     t.equal(await stateNow(), before, 'it had not begun')
     await ending(() => storeRebuild(control, intended, { state: ended, exchange: null }))
     t.equal(await stateNow(), ended)
+
+    // Whoever begins when the tables have been looked at, and dies before it tells.
+    const again = await storeRebuild(control, { ...intended, version: intended.version + 4 }, {})
+    await control.execute(`CREATE TABLE IF NOT EXISTS title_count__1 AS title_count`)
+    let exchanged: Promise<void> | undefined
+    await ending(async () => {
+      exchanged ??= control.execute('EXCHANGE TABLES title_count AND title_count__1')
+      await exchanged
+    }, again)
+    t.equal(await stateNow(), ended, 'begun behind the look')
   }
 })

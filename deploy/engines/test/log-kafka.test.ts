@@ -390,6 +390,20 @@ if (missing !== undefined) {
     t.same(await ended, [0, null])
   })
 
+  void test('a log that was opened while the broker stood still appends once it goes on', async (t) => {
+    t.teardown(() => broker.signal('SIGCONT'))
+    const shared = { topicPrefix: `${randomUUID()}.` }
+    const before = openLog(t, shared)
+    await before.ensureTopics(['thing'])
+    const log = openLog(t, shared)
+    broker.signal('SIGSTOP')
+    const [appended, asked] = await Promise.allSettled([log.append('thing', messages(1)), log.extents('thing')])
+    broker.signal('SIGCONT')
+    for (const each of [appended, asked]) t.ok(each.status === 'rejected' && each.reason instanceof LogUnreachable)
+    await log.append('thing', messages(1))
+    t.equal((await log.extents('thing')).length, 1)
+  })
+
   void test('a broker that is killed and comes back loses nothing that was answered, and reading goes on', async (t) => {
     const log = openLog(t)
     await log.ensureTopics(['thing'])

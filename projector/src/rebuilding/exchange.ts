@@ -110,14 +110,19 @@ export async function atRest<Result>(
  */
 export async function end(context: RebuildContext, record: RebuildRecord): Promise<void> {
   const { tables } = context
-  const now = await uuidsOf(tables, Object.keys(record.tables))
-  const hasBegun = Object.entries(record.exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
-  if (hasBegun) await finish(context, record)
-  else {
-    // Whoever lost the lock with PostgreSQL may have begun by now.
-    const before = record.state === 'swapping' ? 'filled' : 'swapped'
-    await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
+  const { state, exchange } = record
+  const hasBegun = async () => {
+    const now = await uuidsOf(tables, Object.keys(record.tables))
+    return Object.entries(exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
   }
+  if (await hasBegun()) {
+    await finish(context, record)
+    return
+  }
+  const before = state === 'swapping' ? 'filled' : 'swapped'
+  const takenBack = await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
+  // Whoever lost the lock with PostgreSQL may have begun by now, and may not live to tell.
+  if (await hasBegun()) await finish(context, await storeRebuild(tables, takenBack, { state, exchange }))
 }
 
 /**

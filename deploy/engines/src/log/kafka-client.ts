@@ -28,6 +28,9 @@ export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | '
 /** A log that cannot be reached, or that does not answer, as against one that refuses what it is asked. */
 export class LogUnreachable extends Error {}
 
+/** What kafkajs says of a client that takes itself for connected, and is not. */
+const NOT_CONNECTED = 'Broker not connected'
+
 /** What kafkajs would try again, if it had not given up: brokers that are away, starting, or without enough replicas. */
 export function isUnreachable(error: unknown): boolean {
   let innermost = error
@@ -36,6 +39,8 @@ export function isUnreachable(error: unknown): boolean {
     innermost = innermost.cause
   }
   if (innermost instanceof LogUnreachable) return true
+  // One whose first question was not answered says so of every other, however well the broker is.
+  if (innermost instanceof Error && innermost.message === NOT_CONNECTED) return true
   return innermost instanceof Error && 'retriable' in innermost && innermost.retriable === true
 }
 

@@ -6,6 +6,8 @@ import { latch } from './latch.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
 
+/** A write that ends only when it is killed. */
+const ENDLESS = `INSERT INTO FUNCTION null('hash UInt64') SELECT sum(cityHash64(number)) FROM system.numbers`
 const T0 = Date.UTC(2026, 2, 14, 22)
 
 test('a rebuild that something comes between', async (t) => {
@@ -24,6 +26,9 @@ test('a rebuild that something comes between', async (t) => {
   )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
     cancelAtTheEnd(t, engine, await begin())
+  )
+  await t.test('gives up its step when the process stops, and is filled on by the next', async (t) =>
+    stopInAStep(t, engine, await begin())
   )
   await t.test('is filled on when the tables were away for a moment', async (t) => fillOn(t, engine, await begin()))
   await t.test(
@@ -100,6 +105,30 @@ async function cutOffBehindTables(t: Test, engine: ClickHouse, log: Counts) {
   isDying = true
   await dies(projector.rebuilds.rollback('title-count'), 'rolled-back', old)
   await projector.stop()
+}
+
+async function stopInAStep(t: Test, engine: ClickHouse, log: Counts) {
+  const begun = latch()
+  const rebuild: Tables = {
+    ...engine.rebuild,
+    execute: async (sql, parameters, options) => {
+      if (!/^INSERT INTO title_count__\d/.test(sql)) return await engine.rebuild.execute(sql, parameters, options)
+      const endless = engine.rebuild.execute(ENDLESS, {}, options)
+      begun.open()
+      await endless
+    }
+  }
+  const projector = projectorOn({ ...engine, rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count')
+  await begun.opened
+  await projector.stop()
+  const next = projectorOn(engine, log)
+  next.start()
+  await untilState(engine, 'filled')
+  t.match(await next.rebuilds.verify('title-count'), { isEqual: true })
+  await next.stop()
 }
 
 async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {

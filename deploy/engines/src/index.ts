@@ -1,12 +1,12 @@
 export { type ChdbOptions, openChdb } from './clickhouse/chdb.js'
 export {
+  type AbortOptions,
   type ClickHouse,
   ClickHouseError,
   type ClickHouseStats,
   type Lane,
   type LaneName,
-  type LaneStats,
-  type ReadOptions
+  type LaneStats
 } from './clickhouse/clickhouse.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'

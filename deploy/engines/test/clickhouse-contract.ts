@@ -331,6 +331,24 @@ const waiting = (name: string, open: Open): void => {
     t.match(stats().lanes.readers, { slots: 1, running: 0, waiting: 0, aborted: 1, failed: 0 })
   })
 
+  test(`${name}: a write that is aborted is killed, and has ended when it rejects`, async (t) => {
+    const { rebuild, control, stats } = await open(t)
+    const table = tableName()
+    await control.execute(`CREATE TABLE ${table} (number UInt64) ENGINE = MergeTree ORDER BY number`)
+    const mark = `written ${tableName()}`
+    const caller = new AbortController()
+    const write = rebuild.execute(`INSERT INTO ${table} SELECT m.s FROM (${marked(mark)}) AS m`, { one: 1 }, caller)
+    await until(() => isRunning(control, mark))
+    const reason = new Error('the service stops')
+    caller.abort(reason)
+    await t.rejects(write, reason)
+    t.equal(await isRunning(control, mark), false)
+    t.match(stats().lanes.rebuild, { running: 0, aborted: 1 })
+    await rebuild.execute(`INSERT INTO ${table} SELECT 1`, {}, { signal: new AbortController().signal })
+    await t.rejects(rebuild.execute(`INSERT INTO ${table} SELECT 2`, {}, caller), reason)
+    await control.execute(`DROP TABLE ${table}`)
+  })
+
   test(`${name}: beyond its queue a lane is busy, and a caller who leaves the queue is never asked for`, async (t) => {
     const { readers, control, stats } = await open(t, { readers: 1, queueMax: 1 })
     const mark = `holding ${tableName()}`

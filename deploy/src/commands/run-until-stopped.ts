@@ -30,8 +30,8 @@ export async function runUntilStopped(
   try {
     await service.close()
   } finally {
-    clearTimeout(overdue)
-    // An exit would end a statement of an engine in this process in its midst.
+    overdue.unref()
+    // An exit would end a statement of an engine in this process in its midst; there what lingers is overdue in the end.
     if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
   }
 }

@@ -2,6 +2,7 @@ import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
+import { killedBy } from './fresh-tables.js'
 import { type RebuildState, StepHeld } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload, reloadedTopic } from './reload.js'
@@ -118,8 +119,9 @@ export class Fillers {
   async #fillOnce(record: RebuildRecord): Promise<void> {
     const { tables, signal, keepFree } = this.#context
     const estimate = this.estimateOf(record)
+    const making = makingOf(this.#context, record)
     const filling: Filling = {
-      making: makingOf(this.#context, record),
+      making: { ...making, tables: killedBy(making.tables, signal) },
       unit: unitOf(record),
       record,
       sizes: this.#context.sizes,

@@ -41,10 +41,20 @@ export function standingIn(tables: Tables, names: TableNames, where: 'everywhere
       where === 'everywhere' || word === where ? `${word} ${nameOf(table)}` : whole
     )
   return {
-    execute: (sql, parameters) => tables.execute(text(sql), parameters),
-    rows: (sql, parameters) => tables.rows(text(sql), parameters),
-    json: (sql, parameters) => tables.json(text(sql), parameters),
+    execute: (sql, ...more) => tables.execute(text(sql), ...more),
+    rows: (sql, ...more) => tables.rows(text(sql), ...more),
+    json: (sql, ...more) => tables.json(text(sql), ...more),
     insert: (table, columns, body) => tables.insert(nameOf(table), columns, body)
+  }
+}
+
+/** The same tables, whose statements are killed when a signal aborts: one of a fill may take half a minute. */
+export function killedBy(tables: Tables, signal: AbortSignal): Tables {
+  return {
+    ...tables,
+    execute: (sql, parameters) => tables.execute(sql, parameters, { signal }),
+    rows: (sql, parameters) => tables.rows(sql, parameters, { signal }),
+    json: (sql, parameters) => tables.json(sql, parameters, { signal })
   }
 }
 

@@ -6,6 +6,7 @@ import type { Loader } from '../loader/loader.js'
 import type { Tables } from '../tables.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import type { Filling } from './fill.js'
+import { killedBy } from './fresh-tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import { deleteRetracted, retractedImports } from './retracted-imports.js'
 
@@ -105,7 +106,9 @@ async function keepWhatTheLogLost(
     const first = Math.min(next, extent === undefined ? next : extent.first)
     if (first <= checkpoints.next(kept, epoch, partition)) continue
     const place = { epoch, partition, next: first }
-    await context.steps.run(() => copyRows(context.tables, eventTableName(topic), record, place))
+    await context.steps.run(() =>
+      copyRows(killedBy(context.tables, context.signal), eventTableName(topic), record, place)
+    )
     await storeCheckpoints(tables, [
       { name: kept, ...place },
       { name: loadCheckpoint(topic.name), ...place }

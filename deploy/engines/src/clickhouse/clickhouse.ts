@@ -9,12 +9,15 @@ export type Parameters = Readonly<Record<string, unknown>>
 
 /** One way into ClickHouse. Rejects with a `ClickHouseError`, or with a `Refusal` when the engine is busy or away. */
 export type Lane = {
-  /** Runs a statement that answers nothing: DDL, INSERT … SELECT, INSERT … VALUES. */
-  execute(sql: string, parameters?: Parameters): Promise<void>
+  /**
+   * Runs a statement that answers nothing: DDL, INSERT … SELECT, INSERT … VALUES. One that is aborted rejects with the signal's
+   * reason when the engine has killed it, which may be when it is done.
+   */
+  execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
   /** The rows of a SELECT as objects by column name; integers wider than 32 bits come as strings. */
-  rows(sql: string, parameters?: Parameters, options?: ReadOptions): Promise<Record<string, unknown>[]>
+  rows(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Record<string, unknown>[]>
   /** The same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
-  json(sql: string, parameters?: Parameters, options?: ReadOptions): Promise<Uint8Array>
+  json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /**
    * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with a row that does not fit is
    * refused as a whole. The bytes must not change until the promise settles.
@@ -22,8 +25,8 @@ export type Lane = {
   insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>
 }
 
-export type ReadOptions = {
-  /** Rejects at once with the signal's reason, and kills the query in the engine. */
+export type AbortOptions = {
+  /** Kills the statement in the engine; a question rejects at once with the signal's reason. */
   readonly signal?: AbortSignal
 }
 

@@ -68,10 +68,12 @@ export const laneOf = (needs: {
     )
   }
   return {
-    execute: async (sql, parameters = {}) => {
+    execute: async (sql, parameters = {}, { signal } = {}) => {
       checkPlaceholders(sql, parameters)
-      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS }, await known()))
-      await slots.run((connection) => running(connection.run({ text, parameters, tag: newTag() })))
+      const tag = newTag()
+      const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, await known()))
+      const statement = { text, parameters, tag, signal }
+      await slots.run((connection) => over(abortable(connection.run(statement), signal, () => kill(tag))), signal)
     },
     rows: async (sql, parameters = {}, { signal } = {}) => parseRows(await read(sql, parameters, signal)),
     json: (sql, parameters = {}, { signal } = {}) => read(sql, parameters, signal),
@@ -105,6 +107,12 @@ const abortable = <Answer>(
   })
   return { answer, released: settled(work).then(() => stopped) }
 }
+
+/** Answers only when the engine is done with it: what writes must have ended when its caller goes on. */
+const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> => ({
+  answer: Promise.allSettled([answer, released]).then(() => answer),
+  released
+})
 
 const STOP_AGAIN_MS = 50
 const STOP_AGAIN_MS_MAX = 1000

@@ -6,6 +6,7 @@ import {
   keysStatement,
   type Range,
   type SqlProjection,
+  slicesStatement,
   standingStatement,
   stepStatement,
   touchedStatement
@@ -60,6 +61,8 @@ export function answerAboutRange(text: string, parameters: Parameters): Answer |
     if (plain(touchedStatement(projection, range).sql) === text)
       return (store, given) => [touchedBy(eventsIn(store, given), projection.touches.key)]
     if (projection.form !== 'fold') continue
+    if (plain(slicesStatement(projection, range, Number(parameters.slices)).sql) === text)
+      return (store, given) => sliceSizes(eventsIn(store, given), Number(given.slices))
     if (plain(keysStatement(projection, range, sliceIn(parameters)).sql) === text)
       return (store, given) => keysOf(eventsIn(store, given).filter((event) => liesInSlice(event, given)))
   }
@@ -106,6 +109,12 @@ function sliceIn({ slice, slices }: Parameters): KeySlice | undefined {
 /** The engine's own hash is another; each key lies in one slice all the same. */
 export function liesInSlice(event: Row, { slice, slices }: Parameters): boolean {
   return slices === undefined || Number(event.leaderboard_id) % Number(slices) === slice
+}
+
+function sliceSizes(events: readonly Row[], slices: number): Row[] {
+  return Array.from({ length: slices }, (_, slice) => events.filter((event) => liesInSlice(event, { slice, slices })))
+    .map((found, n) => ({ n: String(n), events: String(found.length) }))
+    .filter(({ events: count }) => count !== '0')
 }
 
 function keysOf(events: readonly Row[]): Row[] {

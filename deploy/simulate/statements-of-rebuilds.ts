@@ -36,7 +36,10 @@ export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
     (_, { table }, store) => shapeOf(store.written(String(table)))
   ],
   ['SELECT b.bucket AS bucket, count() AS rows', (_, __, store, sql) => hashesOf(store, sql)],
-  ['SELECT count() AS differences FROM', (_, { bucket }, store, sql) => differencesIn(store, sql, Number(bucket))],
+  [
+    'SELECT count() AS differences FROM',
+    (_, { buckets }, store, sql) => differencesIn(store, sql, buckets as number[])
+  ],
   // Rows that differ are counted, not shown.
   ['SELECT r.', () => []]
 ]

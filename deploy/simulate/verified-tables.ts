@@ -32,12 +32,12 @@ export function hashesOf(store: Store, sql: string): Row[] {
   })
 }
 
-export function differencesIn(store: Store, sql: string, bucket: number): Row[] {
+export function differencesIn(store: Store, sql: string, buckets: readonly number[]): Row[] {
   const [live, fresh] = sidesIn(sql).map((side) => ({ side, content: contentOf(store, side) }))
   if (live === undefined || fresh === undefined) throw new Error(`A comparison has two sides: ${sql}`)
   const keys = new Set([...live.content.keys(), ...fresh.content.keys()])
   const differing = [...keys].filter(
-    (key) => bucketOf(key, live.side.buckets) === bucket && live.content.get(key) !== fresh.content.get(key)
+    (key) => buckets.includes(bucketOf(key, live.side.buckets)) && live.content.get(key) !== fresh.content.get(key)
   )
   return [{ differences: String(differing.length) }]
 }

@@ -17,6 +17,7 @@ export {
   type KeySlice,
   keysStatement,
   type SqlProjection,
+  slicesStatement,
   stepStatement,
   touchedStatement
 } from './projection.js'

@@ -135,13 +135,28 @@ function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | 
   }
 }
 
+/** Asks how many events of a range each of so many slices of the keys has: `n`, `events`; none of those that are empty. */
+export function slicesStatement(projection: Projection, range: Range, of: number): Statement {
+  const key = projection.form === 'fold' ? keyColumns(projection).join(', ') : projection.touches.key
+  const { sql, parameters } = conditionOf(range)
+  return {
+    sql: `SELECT cityHash64(${key}) % {slices: UInt32} AS n, count() AS events
+      FROM ${eventTableName(projection.from)} AS e WHERE ${sql} GROUP BY n ORDER BY n`,
+    parameters: { ...parameters, slices: of }
+  }
+}
+
+function keyColumns({ key }: FoldProjection): string[] {
+  return Object.keys(key).map((column) => `e.${column}`)
+}
+
 /** Asks for the keys of a range, or of a slice of them: their columns, `since_ms` (the earliest instant) and `events`. */
-export function keysStatement({ from, key }: FoldProjection, range: Range, slice?: KeySlice): Statement {
-  const columns = Object.keys(key).map((column) => `e.${column}`)
+export function keysStatement(projection: FoldProjection, range: Range, slice?: KeySlice): Statement {
+  const columns = keyColumns(projection)
   const { sql, parameters } = inSlice(conditionOf(range), columns.join(', '), slice)
   return {
     sql: `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
-      FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
+      FROM ${eventTableName(projection.from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
     parameters
   }
 }

@@ -1,6 +1,21 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { costOf } from '../src/rebuilding/cost.js'
+import { Checkpoints } from '../src/checkpoint.js'
+import { foldBeside } from '../src/folding/folding.js'
+import { projections } from '../src/index.js'
+import { costOf, measureCosts } from '../src/rebuilding/cost.js'
+import { STEP_SIZES } from '../src/rebuilding/fill.js'
+import { openTables } from './pipeline.js'
+
+const EVENTS = 60_000
+/** The first board has a share of all events, the others the rest alike. */
+const EVENTS_SQL = `
+  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+    player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
+  SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
+    if(n.number % 100 < {share: UInt64}, 0, n.number % {boards: UInt64}), 'ann', 'ann', 1, 'updated', '1', 1, NULL, 1, 1, ''
+  FROM numbers(${EVENTS}) AS n`
 
 test('what an event costs in long steps is told by two sizes of samples, of whatever steps and events cost', async (t) => {
   const cost = fc.double({ min: 1e-7, max: 1e-3, noNaN: true })
@@ -31,4 +46,41 @@ test('what an event costs in long steps is told by two sizes of samples, of what
     { events: 100, seconds: 1 }
   ]
   t.equal(costOf(slower, 100), 0.02, 'which costs its keys alone, as far as one can see')
+})
+
+test('what is sampled by keys has the events that its cost is told by, however few boards there are', async (t) => {
+  const engine = await openTables(t)
+  const unit = projections.filter(({ name }) => name === 'entry-time')
+  const live = new Checkpoints()
+  live.advance({ name: projectionCheckpoint('entry-time'), epoch: 0, partition: 0, next: EVENTS })
+  const boards = fc.record({ boards: fc.integer({ min: 1, max: 40 }), share: fc.integer({ min: 0, max: 100 }) })
+  await fc.assert(
+    fc.asyncProperty(boards, async (those) => {
+      await engine.control.execute('TRUNCATE TABLE event_leaderboard_entry')
+      await engine.control.execute(EVENTS_SQL, those)
+      const sampled: string[] = []
+      const tables: typeof engine.rebuild = {
+        ...engine.rebuild,
+        execute: async (sql, parameters = {}) => {
+          if (sql.startsWith('INSERT')) sampled.push(`${parameters.slice} ${parameters.slices}`)
+          await engine.rebuild.execute(sql, parameters)
+        }
+      }
+      const making = { tables, folding: foldBeside(), signal: new AbortController().signal }
+      const { 'entry-time': cost = 0 } = await measureCosts(making, unit, live, STEP_SIZES)
+      if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
+      if (sampled.length === 0) t.fail('nothing was sampled')
+      for (const slice of new Set(sampled)) {
+        const [n, slices] = slice.split(' ')
+        const [row] = await engine.control.rows(
+          `SELECT count() AS events FROM event_leaderboard_entry AS e
+           WHERE cityHash64(concat(e.title_id, '/', toString(e.leaderboard_id))) % {slices: UInt32} = {n: UInt32}`,
+          { n, slices }
+        )
+        if (row?.events === '0') t.fail(`slice ${slice} is empty`)
+      }
+    }),
+    { numRuns: 10 }
+  )
+  t.pass()
 })

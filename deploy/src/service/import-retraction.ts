@@ -71,7 +71,9 @@ export async function retractImport(
     throw new UsageError('This process rebuilds nothing; ask one that projects (gamenet start or projector).')
   }
   if (running.has(importId)) {
-    throw new FailureError(`Import ${importId} is still being published; end its command first, then take it back.`)
+    throw new FailureError(
+      `Import ${importId} is still being published, whatever became of its command; take it back when it has ended: gamenet import list tells.`
+    )
   }
   onProgress({ phase: 'waiting', done: 0, total: 0, etaSeconds: null })
   await settled()

@@ -378,6 +378,8 @@ async function runImport(
         known: async (importId) => {
           const known = await knownImport(needs, importId)
           if (known?.isRetracted !== true) {
+            if (importing !== importId && needs.importing.has(importId))
+              throw new FailureError(underWay(file, importId))
             importing = importId
             needs.importing.add(importId)
           }
@@ -400,6 +402,10 @@ async function runImport(
   } finally {
     if (importing !== undefined) needs.importing.delete(importing)
   }
+}
+
+function underWay(file: string, importId: string): string {
+  return `${file} is being imported already, as ${importId}: gamenet import list tells when that has ended. Nothing was published by this command.`
 }
 
 /** An upload is kept before it is imported, so that it ends when the disk gets low. */

@@ -1,9 +1,10 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import type { Checkpoints } from '../checkpoint.js'
 import { type Made, type Making, makeRows } from '../make-rows.js'
-import type { Projection } from '../projection.js'
+import { type KeySlice, type Projection, slicesStatement } from '../projection.js'
 import { lengthOf, type Range, rangeBetween } from '../range.js'
-import { isFilledByKeys, type StepSizes } from './fill.js'
+import type { Tables } from '../tables.js'
+import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
 import { createTables, dropTables, standingIn, tablesOf } from './fresh-tables.js'
 
 /**
@@ -26,7 +27,7 @@ export async function measureCosts(
   making: Making,
   unit: readonly Projection[],
   live: Checkpoints,
-  steps: Pick<StepSizes, 'most' | 'keys'>
+  steps: StepSizes
 ): Promise<Record<string, number>> {
   const costs: Record<string, number> = {}
   const made = new Map<string, string>()
@@ -46,12 +47,13 @@ export async function measureCosts(
         ? standingIn(making.tables, names, 'INTO')
         : standingIn(making.tables, new Map([...made, ...names]))
       const samples: Sample[] = []
-      for (const sampled of sampledOf(projection, whole)) {
+      for (const sampled of await sampledOf(making.tables, projection, whole)) {
         const begun = performance.now()
         await makeRows({ ...making, tables }, projection, { ...sampled.made, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
-      costs[name] = costOf(samples, Math.min(events, isByKeys ? steps.keys : steps.most))
+      const stepEvents = isByKeys ? events / slicesFor(projection, events, steps) : Math.min(events, steps.most)
+      costs[name] = costOf(samples, stepEvents)
       // The keys of a slice are others than those of the stretch.
       if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
     }
@@ -62,19 +64,39 @@ export async function measureCosts(
 }
 
 /** What is made for the samples of a projection, and of how many events. */
-function sampledOf(
+async function sampledOf(
+  tables: Tables,
   projection: Projection,
   whole: Range
-): { readonly made: Pick<Made, 'range' | 'slice'>; readonly events: number }[] {
+): Promise<{ readonly made: Pick<Made, 'range' | 'slice'>; readonly events: number }[]> {
   const sizes = projection.form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
   if (!isFilledByKeys(projection)) {
     return middleOf(whole, sizes).map((range) => ({ made: { range }, events: lengthOf(range) }))
   }
-  const events = lengthOf(whole)
-  return sizes.map((most) => {
-    const of = Math.ceil(events / most)
-    return { made: { range: whole, slice: { n: 0, of } }, events: events / of }
+  const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
+  for (const most of new Set(sizes)) slices.set(most, await sliceOf(tables, projection, whole, most))
+  const all = [...slices.values()].map(({ events }) => events)
+  // Where a few keys have nearly all events, no slice is small, and one of them tells enough.
+  const isAlike = Math.max(...all) < 2 * Math.min(...all)
+  return (isAlike ? sizes.slice(0, 1) : sizes).flatMap((most) => {
+    const { slice, events } = slices.get(most) ?? {}
+    return slice === undefined || !events ? [] : [{ made: { range: whole, slice }, events }]
   })
+}
+
+/** Of all slices that would have so many events if keys were alike, the one that has nearly as many. */
+async function sliceOf(
+  tables: Tables,
+  projection: Projection,
+  whole: Range,
+  wanted: number
+): Promise<{ readonly slice: KeySlice; readonly events: number }> {
+  const of = Math.ceil(lengthOf(whole) / wanted)
+  const { sql, parameters } = slicesStatement(projection, whole, of)
+  const slices = (await tables.rows(sql, parameters)).map(({ n, events }) => ({ n: Number(n), events: Number(events) }))
+  const farness = ({ events }: { readonly events: number }) => Math.abs(Math.log(events / wanted))
+  const [nearest = { n: 0, events: 0 }] = slices.sort((a, b) => farness(a) - farness(b))
+  return { slice: { n: nearest.n, of }, events: nearest.events }
 }
 
 type Sample = { readonly events: number; readonly seconds: number }
@@ -84,6 +106,7 @@ type Sample = { readonly events: number; readonly seconds: number }
  * has. Samples of one size cannot tell these apart, and are taken to cost nothing but their events.
  */
 export function costOf(samples: readonly Sample[], stepEvents: number): number {
+  if (samples.length === 0) return 0
   const sizes = samples.map(({ events }) => events)
   const [least, most] = [Math.min(...sizes), Math.max(...sizes)]
   const few = leastOf(samples.filter(({ events }) => events === least))

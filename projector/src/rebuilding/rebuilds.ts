@@ -128,8 +128,10 @@ export class RebuildOperations implements Rebuilds {
   async resume(projection: string): Promise<RebuildStatus> {
     return await this.#turns.take(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['paused', 'failed'], 'resumed')
-      const resumed = await this.#store(record, { state: 'filling', reason: null })
+      requireState(record, ['filling', 'paused', 'failed'], 'resumed')
+      // One that is filling, as a process left it that ended, needs nobody but whoever goes on.
+      const resumed =
+        record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
       this.#fillers.wake()
       return await this.#statusOf(resumed)
     })

@@ -8,9 +8,11 @@ import type { Difference, VerifyReport } from './rebuild.js'
 const LISTED_MAX = 50
 const SAMPLES = 3
 const EVENTS_LISTED = 10
-/** Rows of a bucket, roughly: what is held in memory while a bucket is looked at row by row. */
+/** Rows of a bucket, roughly; those of some buckets are held in memory while they are looked at row by row. */
 const BUCKET_ROWS = 50_000
 const BUCKETS_MAX = 4096
+/** Buckets that are looked at row by row at once: each look reads both tables as a whole. */
+const BUCKETS_AT_ONCE = 10
 
 /** A table that is compared, and the topic of the events that made it. */
 export type Compared = {
@@ -32,7 +34,7 @@ type Side = { readonly name: string; readonly shape: Shape; readonly buckets: nu
 
 /**
  * Compares tables with those that stand for them, both at rest: per bucket of keys the count of rows and a hash that does not
- * depend on their order; the rows of buckets that differ one by one. Memory is bounded by a bucket.
+ * depend on their order; the rows of buckets that differ one by one. Memory is bounded by some buckets.
  */
 export async function compareTables(
   tables: Tables,
@@ -114,6 +116,11 @@ function bucketOf({ shape, buckets }: Side): string {
   return `cityHash64(${shape.key.map((column) => `r.${column}`).join(', ')}) % ${buckets}`
 }
 
+/** The condition that a row lies in one of the buckets that are looked at. */
+function isIn(side: Side): string {
+  return `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
+}
+
 async function hashesOf(
   tables: Tables,
   side: Side
@@ -145,24 +152,25 @@ async function differencesOf(
   const keys = key.map((column) => `r.${column} AS ${column}`).join(', ')
   const part = (side: Side, n: number) =>
     `SELECT ${keys}, ${n} AS side, ${side.shape.hash} AS hash FROM ${side.name} AS r FINAL
-     WHERE ${bucketOf(side)} = {bucket: UInt64} AND NOT (${side.shape.isVoid})`
+     WHERE ${isIn(side)} AND NOT (${side.shape.isVoid})`
   const columns = key.map((column) => `s.${column}`).join(', ')
   const differing = `
     SELECT ${columns} FROM (${part(sides.live, 0)} UNION ALL ${part(sides.fresh, 1)}) AS s
     GROUP BY ${columns} HAVING count() != 2 OR min(s.hash) != max(s.hash)`
   let count = 0
   const listed: FoundDifference[] = []
-  for (const bucket of buckets) {
+  for (let first = 0; first < buckets.length; first += BUCKETS_AT_ONCE) {
     signal.throwIfAborted()
-    const [counted] = await tables.rows(`SELECT count() AS differences FROM (${differing}) AS d`, { bucket })
+    const looked = { buckets: buckets.slice(first, first + BUCKETS_AT_ONCE) }
+    const [counted] = await tables.rows(`SELECT count() AS differences FROM (${differing}) AS d`, looked)
     count += Number(counted?.differences)
     const left = listedMax - listed.length
     if (left <= 0) continue
-    const inBucket = `(${key.map((column) => `r.${column}`).join(', ')}) IN
-      (SELECT * FROM (${differing}) AS d ORDER BY ALL LIMIT ${left}) AND ${bucketOf(sides.live)} = {bucket: UInt64}`
+    const isListed = `(${key.map((column) => `r.${column}`).join(', ')}) IN
+      (SELECT * FROM (${differing}) AS d ORDER BY ALL LIMIT ${left}) AND ${isIn(sides.live)}`
     const [liveRows, freshRows] = [
-      await rowsWhere(tables, sides.live, inBucket, { bucket }),
-      await rowsWhere(tables, sides.fresh, inBucket, { bucket })
+      await rowsWhere(tables, sides.live, isListed, looked),
+      await rowsWhere(tables, sides.fresh, isListed, looked)
     ]
     for (const id of [...new Set([...liveRows.keys(), ...freshRows.keys()])].sort()) {
       const [liveRow, freshRow] = [liveRows.get(id) ?? null, freshRows.get(id) ?? null]

@@ -1,13 +1,15 @@
+import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
 import type { ImportRun } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
-import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
 /** So many that an import of them is cut off on its way. */
@@ -78,10 +80,9 @@ async function cutOff(service: Running, fromMs: number): Promise<ImportRun | und
   return await killed
 }
 
-test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
-  const directory = t.testdir({})
-  const environment: Environment = {
-    DATA_DIR: join(directory, 'data'),
+function scrapingNothing(dataDirectory: string): Environment {
+  return {
+    DATA_DIR: dataDirectory,
     UPSTREAM_URL: 'http://127.0.0.1:9',
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0',
@@ -89,6 +90,11 @@ test('an import that is taken back leaves every answer as if it had not been, ho
     SCRAPE_BOARDS_SECONDS: '0',
     SCRAPE_PLAYERS_SECONDS: '0'
   }
+}
+
+test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
+  const directory = t.testdir({})
+  const environment = scrapingNothing(join(directory, 'data'))
   let service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const answers = async () => {
@@ -189,5 +195,37 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   await gamenetJson(environment, ['rebuild', 'start', 'title-count', '--from-log', '--follow'])
   const verified = await gamenet(environment, ['rebuild', 'verify', 'title-count'])
   t.equal(verified.code, 0, `and a reload from the log brings nothing back: ${verified.stdout}`)
+  t.equal(await service.stop(), 0)
+})
+
+test('an import ends with its command, is not begun twice at a time, and is taken back or gone on with then', async (t) => {
+  const directory = t.testdir({})
+  const environment = scrapingNothing(join(directory, 'data'))
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  const { imports } = operatorClient(service.operatorUrl)
+  const file = join(directory, 'long.csv')
+  const rows = Array.from({ length: CUT_OFF_ROWS }, (_, n) => `4d530064,${instantOf(DAY + n * 100)},5\n`)
+  await writeFile(file, ['titleId,observedAt,online\n', ...rows].join(''))
+  const args = ['import', 'title-count', file, '--no-wait']
+  const command = spawnGamenet(environment, args)
+  const ended = once(command, 'exit')
+  command.stderr?.resume()
+  const run = async (isSo: (run: ImportRun) => boolean) => {
+    for (;;) {
+      const [first] = await imports()
+      if (first !== undefined && isSo(first)) return first
+      await setImmediate()
+    }
+  }
+  const { importId } = await run(({ isBeingPublished }) => isBeingPublished)
+  const second = await gamenet(environment, args)
+  t.match(second, { code: 1, stderr: new RegExp(`long.csv is being imported already, as ${importId}`) })
+  t.match(await gamenet(environment, ['import', 'undo', importId]), { code: 1, stderr: /end its command first/ })
+  command.kill('SIGKILL')
+  await ended
+  t.match(await run(({ isBeingPublished }) => !isBeingPublished), { importId, finished: false })
+  t.match(await gamenetJson(environment, args), [{ importId, finished: true, rowsRead: CUT_OFF_ROWS }])
+  t.match(await gamenetJson(environment, ['import', 'undo', importId]), { importId, alreadyDone: false })
   t.equal(await service.stop(), 0)
 })

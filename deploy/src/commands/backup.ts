@@ -5,8 +5,7 @@ import { draftOf, UNFINISHED_FILE } from '../backup/manifest.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
 import { showBytes } from './byte-progress.js'
-import { requireData, withOperations } from './reach.js'
-import { dataExists } from './status.js'
+import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addBackup(program: Command, terminal: Terminal): void {
@@ -15,9 +14,8 @@ export function addBackup(program: Command, terminal: Terminal): void {
     .action(async (dir: string, options: { json?: boolean }) => {
       if (dir === '') throw new UsageError('gamenet backup takes a directory that is new or empty; got "".')
       const config = terminal.config()
-      await requireData(config, await dataExists(config))
       const progress = showBytes(terminal, options.json !== true)
-      const report = await withOperations(terminal, (operations) =>
+      const report = await withData(terminal, (operations) =>
         operations.backup(resolve(dir), ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal))
       )
         .catch(async (error: unknown) => {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import type { ForgetProgress, ForgetReport, Forgetting } from '../operator/operations.js'
-import { withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 type Options = { json?: boolean; list?: boolean; anyway?: boolean }
@@ -18,11 +18,11 @@ export function addForget(program: Command, terminal: Terminal): void {
     .action(async (username: string | undefined, options: Options) => {
       if (options.list === true) {
         if (username !== undefined) throw new UsageError('--list takes no username.')
-        const forgettings = await withOperations(terminal, (operations) => operations.forgettings())
+        const forgettings = await withData(terminal, (operations) => operations.forgettings())
         return print(terminal, options.json, forgettings, linesOf(forgettings))
       }
       if (username === undefined) throw new UsageError('Who is to be forgotten? Give a username, or --list.')
-      const report = await withOperations(terminal, (operations) =>
+      const report = await withData(terminal, (operations) =>
         operations.forget(username, { anyway: options.anyway === true }, progressOf(terminal, options))
       ).catch((error: unknown) => {
         if (error instanceof UsageError) throw error

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
 import type { Gaps, HaltStatus } from '../operator/operations.js'
-import { withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addGap(program: Command, terminal: Terminal): void {
@@ -10,12 +10,12 @@ export function addGap(program: Command, terminal: Terminal): void {
     .argument('[topic]', 'whose gap is accepted')
     .action(async (action: string, topic: string | undefined, options: { json?: boolean }) => {
       if (action === 'list' && topic === undefined) {
-        const gaps = await withOperations(terminal, (operations) => operations.gaps())
+        const gaps = await withData(terminal, (operations) => operations.gaps())
         return print(terminal, options.json, gaps, linesOf(gaps))
       }
       if (action !== 'accept' || topic === undefined)
         throw new UsageError(`gap takes list, or accept and a topic; got ${[action, topic ?? []].flat().join(' ')}.`)
-      const accepted = await withOperations(terminal, (operations) => operations.acceptGap(topic))
+      const accepted = await withData(terminal, (operations) => operations.acceptGap(topic))
       print(terminal, options.json, accepted, acceptedLines(topic, accepted))
     })
 }

@@ -2,7 +2,7 @@ import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import type { ImportRun, RetractionProgress } from '../operator/operations.js'
 import { barFormat } from './bar-format.js'
-import { withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { duration } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
@@ -13,7 +13,7 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
   addCommand(importCommand, 'list', 'print every import, the newest first').action(
     async (_options: unknown, command: Command) => {
       const { json } = command.optsWithGlobals<{ json?: boolean }>()
-      const runs = await withOperations(terminal, (operations) => operations.imports())
+      const runs = await withData(terminal, (operations) => operations.imports())
       print(terminal, json, runs, linesOf(runs))
     }
   )
@@ -22,7 +22,7 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
     .action(async (importId: string, _options: unknown, command: Command) => {
       const { json } = command.optsWithGlobals<{ json?: boolean }>()
       const progress = showProgress(terminal, json === true)
-      const report = await withOperations(terminal, (operations) =>
+      const report = await withData(terminal, (operations) =>
         operations.retractImport(importId, progress.update)
       ).finally(progress.stop)
       const line = report.alreadyDone

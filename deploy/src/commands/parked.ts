@@ -12,7 +12,7 @@ import {
   type RetryReport
 } from '../operator/parked.js'
 import { dumpOf, plain } from './bytes-text.js'
-import { withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const LIST_LIMIT = 100
@@ -39,7 +39,7 @@ function addLooking(parked: Command, terminal: Terminal): void {
         isDropped: dropped,
         ...(topic === undefined ? {} : { topic })
       }
-      const list = await withOperations(terminal, (operations) => operations.parked.list(asked))
+      const list = await withData(terminal, (operations) => operations.parked.list(asked))
       print(terminal, json, list, linesOfList(list, dropped))
     })
   addCommand(parked, 'show', 'one message: its reason, headers, key and bytes')
@@ -47,7 +47,7 @@ function addLooking(parked: Command, terminal: Terminal): void {
     .argument('<position>', 'epoch/partition/offset')
     .action(async (topic: string, position: string, { json }: Options) => {
       const at = { topic, ...positionOf(position) }
-      const content = await withOperations(terminal, (operations) => operations.parked.show(at))
+      const content = await withData(terminal, (operations) => operations.parked.show(at))
       print(terminal, json, content, linesOfContent(content))
     })
 }
@@ -59,7 +59,7 @@ function addDeciding(parked: Command, terminal: Terminal): void {
     'judge them by the schemas of this program; exit code 1 when some still cannot be read'
   ).action(async (topic: string | undefined, positions: readonly string[], options: Options) => {
     const choice = choiceOf(topic, positions, options)
-    const report = await withOperations(terminal, (operations) =>
+    const report = await withData(terminal, (operations) =>
       operations.parked.retry(choice, progressOf(terminal, options))
     )
     print(terminal, options.json, report, linesOfRetry(report))
@@ -68,7 +68,7 @@ function addDeciding(parked: Command, terminal: Terminal): void {
   choosing(parked, 'drop', 'give them up; reading the log again does not park them again').action(
     async (topic: string | undefined, positions: readonly string[], options: Options) => {
       const choice = choiceOf(topic, positions, options)
-      const report = await withOperations(terminal, (operations) => operations.parked.drop(choice))
+      const report = await withData(terminal, (operations) => operations.parked.drop(choice))
       print(terminal, options.json, report, [`${report.dropped} dropped.`])
     }
   )

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises'
 import { type Config, FailureError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
 import type { Operations } from '../operator/operations.js'
@@ -25,10 +26,25 @@ export async function withOperations<Answer>(
   }
 }
 
-/** Throws unless a service runs or its data can be opened: for commands that only look. */
-export async function requireData(config: Config, exists: boolean): Promise<void> {
-  if (exists || config.OPERATOR_URL !== undefined) return
-  throw new FailureError(
-    `There is no service and no data in ${config.DATA_DIR}; \`npm start\` makes both, DATA_DIR or OPERATOR_URL names another.`
+/** The same, for commands that have nothing to do where there is nothing: throws there instead of making an empty service. */
+export async function withData<Answer>(
+  terminal: Terminal,
+  use: (operations: Operations, isRunning: boolean) => Promise<Answer>
+): Promise<Answer> {
+  const config = terminal.config()
+  if (config.OPERATOR_URL === undefined && !(await dataExists(config))) {
+    throw new FailureError(
+      `There is no service and no data in ${config.DATA_DIR}; \`npm start\` makes both, DATA_DIR or OPERATOR_URL names another.`
+    )
+  }
+  return await withOperations(terminal, use)
+}
+
+/** Whether there is anything that a command could open. */
+async function dataExists(config: Config): Promise<boolean> {
+  if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
+  return stat(config.DATA_DIR).then(
+    () => true,
+    () => false
   )
 }

@@ -2,7 +2,7 @@ import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import type { Operations } from '../operator/operations.js'
-import { withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { followRebuild } from './rebuild-progress.js'
 import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify } from './rebuild-text.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -22,7 +22,7 @@ export function addRebuild(program: Command, terminal: Terminal): void {
 function addLooking(rebuild: Command, terminal: Terminal): void {
   onProjection(rebuild, 'plan', 'what would be read and written, how long it takes, whether it can be started').action(
     async (projection: string, options: Options) => {
-      const plan = await withOperations(terminal, ({ rebuilds }) => rebuilds.plan(projection))
+      const plan = await withData(terminal, ({ rebuilds }) => rebuilds.plan(projection))
       print(terminal, options.json, plan, linesOfPlan(plan))
       if (plan.obstacles.length > 0) terminal.exitCode = 1
     }
@@ -30,16 +30,24 @@ function addLooking(rebuild: Command, terminal: Terminal): void {
   addCommand(rebuild, 'status', 'rebuilds that there are and were, the newest first')
     .argument('[projection]', 'those that have this projection')
     .action(async (projection: string | undefined, options: Options) => {
-      const found = await withOperations(terminal, (operations) => listed(operations, projection))
-      print(terminal, options.json, found, linesOfList(found))
+      const { found, isRunning } = await withData(terminal, async (operations, isRunning) => ({
+        found: await listed(operations, projection),
+        isRunning
+      }))
+      const waiting = isRunning ? [] : found.filter(({ state }) => state === 'filling').map(waitingLine)
+      print(terminal, options.json, found, [...linesOfList(found), ...waiting])
     })
   onProjection(rebuild, 'verify', 'compare old and new row by row; exit code 1 when they differ').action(
     async (projection: string, options: Options) => {
-      const report = await withOperations(terminal, ({ rebuilds }) => rebuilds.verify(projection))
+      const report = await withData(terminal, ({ rebuilds }) => rebuilds.verify(projection))
       print(terminal, options.json, report, linesOfVerify(report))
       if (!report.isEqual) terminal.exitCode = 1
     }
   )
+}
+
+function waitingLine({ id, projection }: RebuildStatus): string {
+  return `No service runs here: rebuild ${id} goes on when one starts, or by \`gamenet rebuild resume ${projection}\`.`
 }
 
 async function listed({ rebuilds, status }: Operations, projection: string | undefined): Promise<RebuildStatus[]> {
@@ -81,7 +89,7 @@ function addSwapping(rebuild: Command, terminal: Terminal): void {
     .option('--accept-differences', 'although verify has found differences')
     .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
       const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
-      const report = await withOperations(terminal, ({ rebuilds }) => rebuilds.swap(projection, accepted))
+      const report = await withData(terminal, ({ rebuilds }) => rebuilds.swap(projection, accepted))
       print(terminal, options.json, report, [
         swappedLine(`The new tables of ${projection} serve`, report),
         `The old ones are kept: \`gamenet rebuild rollback ${projection}\` takes the swap back, \`drop\` frees their disk.`
@@ -89,7 +97,7 @@ function addSwapping(rebuild: Command, terminal: Terminal): void {
     })
   onProjection(rebuild, 'rollback', 'let the old tables, caught up, serve again').action(
     async (projection: string, options: Options) => {
-      const report = await withOperations(terminal, ({ rebuilds }) => rebuilds.rollback(projection))
+      const report = await withData(terminal, ({ rebuilds }) => rebuilds.rollback(projection))
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
@@ -117,7 +125,7 @@ async function tell(
   options: Options,
   act: (operations: Operations) => Promise<RebuildStatus>
 ): Promise<void> {
-  const status = await withOperations(terminal, act)
+  const status = await withData(terminal, act)
   print(terminal, options.json, status, linesOfStatus(status))
 }
 
@@ -134,7 +142,7 @@ async function fill(
 ): Promise<void> {
   const isShown = options.json !== true
   const wantsToFollow = options.follow ?? (isShown && terminal.errors.isTTY === true)
-  const { status, isFollowed } = await withOperations(terminal, async (operations, isRunning) => {
+  const { status, isFollowed } = await withData(terminal, async (operations, isRunning) => {
     const begun = await begin(operations)
     if (isRunning && !wantsToFollow) return { status: begun, isFollowed: false }
     if (isShown) terminal.errors.write(isRunning ? IN_SERVICE : HERE)

@@ -1,9 +1,8 @@
-import { stat } from 'node:fs/promises'
 import type { Command } from 'commander'
-import { type Config, UsageError } from '../config.js'
+import { UsageError } from '../config.js'
 import { diskLines } from '../disk/disk.js'
 import { SETTLED_SECONDS_MAX, type SettledReport, type Status } from '../operator/operations.js'
-import { requireData, withOperations } from './reach.js'
+import { withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
@@ -16,10 +15,8 @@ export function addStatus(program: Command, terminal: Terminal): void {
       `wait until all that the log held at the call can be read (${WAIT_SECONDS} s unless given)`
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
-      const config = terminal.config()
       const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
-      await requireData(config, await dataExists(config))
-      const { status, settled } = await withOperations(terminal, async (operations) => ({
+      const { status, settled } = await withData(terminal, async (operations) => ({
         settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
         status: await operations.status()
       }))
@@ -35,15 +32,6 @@ function secondsOf(wait: string | true): number {
   if (wait === true) return WAIT_SECONDS
   if (/^\d{1,5}$/.test(wait) && Number(wait) <= SETTLED_SECONDS_MAX) return Number(wait)
   throw new UsageError(`--wait takes whole seconds from 0 to ${SETTLED_SECONDS_MAX}; got ${JSON.stringify(wait)}.`)
-}
-
-/** Whether there is anything that a command could open. */
-export async function dataExists(config: Config): Promise<boolean> {
-  if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
-  return stat(config.DATA_DIR).then(
-    () => true,
-    () => false
-  )
 }
 
 function linesOf(status: Status): string[] {

@@ -250,10 +250,12 @@ export type Operations = {
    * `onProgress` is called for each page of the sources that read many.
    */
   scrape(source: string, onProgress?: (progress: ScrapeProgress) => void): Promise<ScrapeReport[]>
+  /** Publishes a file, until `signal` aborts: who asks for the same again then goes on where it stopped. */
   import(
     request: ImportRequest,
     content: AsyncIterable<Uint8Array>,
-    onProgress: (progress: ImportProgress) => void
+    onProgress: (progress: ImportProgress) => void,
+    signal?: AbortSignal
   ): Promise<ImportReport>
   /**
    * Forgets a user for good; one of whom nothing is known only `anyway`. One that is cut off is ended when a service

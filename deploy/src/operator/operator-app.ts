@@ -102,7 +102,8 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
     const asked = importRequestOf(request.query)
     return reply.type(LINES).send(
       linesOf(
-        (tell) => operations.import(asked, content, tell),
+        // An import ends with its command, for there is no other way to end one.
+        (tell, isLeft) => operations.import(asked, content, tell, isLeft),
         (error) => logger.error({ err: error, file: asked.file }, 'an import failed')
       )
     )
@@ -151,15 +152,20 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
 
 const LINES = 'application/x-ndjson'
 
-/** Lines of JSON about work that takes long: its progress, then its report, or the error. */
+/**
+ * Lines of JSON about work that takes long: its progress, then its report, or the error. The work may end when whoever asked for it has
+ * left.
+ */
 function linesOf<Progress, Report>(
-  work: (tell: (progress: Progress) => void) => Promise<Report>,
+  work: (tell: (progress: Progress) => void, isLeft: AbortSignal) => Promise<Report>,
   onDefect: (error: unknown) => void
 ): Readable {
   const lines = new PassThrough()
+  const left = new AbortController()
+  lines.once('close', () => left.abort())
   const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
   // Of progress that nobody takes, the next line says as much.
-  work((progress) => lines.writableNeedDrain || lines.destroyed || write({ progress }))
+  work((progress) => lines.writableNeedDrain || lines.destroyed || write({ progress }), left.signal)
     .then(
       (report) => write({ report }),
       (error: unknown) => {

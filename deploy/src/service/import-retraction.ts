@@ -72,7 +72,7 @@ export async function retractImport(
   }
   if (running.has(importId)) {
     throw new FailureError(
-      `Import ${importId} is still being published, whatever became of its command; take it back when it has ended: gamenet import list tells.`
+      `Import ${importId} is still being published; end its command first (Ctrl-C), then take it back.`
     )
   }
   onProgress({ phase: 'waiting', done: 0, total: 0, etaSeconds: null })

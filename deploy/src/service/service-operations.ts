@@ -119,7 +119,8 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
           doneAt: doneAt?.toISOString() ?? null,
           returnedAt: returnedAt?.toISOString() ?? null
         })),
-      import: (request, content, onProgress) => trackedWithLog(() => runImport(all, request, content, onProgress)),
+      import: (request, content, onProgress, isLeft) =>
+        trackedWithLog(() => runImport(all, request, content, { onProgress, isLeft })),
       imports: () => importRuns({ engines: needs.engines, running: all.importing }),
       retractImport: (importId, onProgress) =>
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
@@ -361,7 +362,10 @@ async function runImport(
   needs: Needs,
   request: ImportRequest,
   content: AsyncIterable<Uint8Array>,
-  onProgress: (progress: ImportProgress) => void
+  {
+    onProgress,
+    isLeft
+  }: { readonly onProgress: (progress: ImportProgress) => void; readonly isLeft?: AbortSignal | undefined }
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict } = request
   let importing: string | undefined
@@ -386,11 +390,13 @@ async function runImport(
           return known
         },
         onProgress,
-        signal: needs.signal
+        signal: isLeft === undefined ? needs.signal : AbortSignal.any([needs.signal, isLeft])
       }
     )
     return { ...result, published: result.alreadyDone ? 0 : result.published }
   } catch (error) {
+    if (isLeft?.aborted === true && !needs.signal.aborted)
+      throw new FailureError(`The import of ${file} ended with its command; the same command goes on with it.`)
     if (error instanceof ImportRefused) throw new UsageError(error.message)
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
     if (isDiskFull(error)) {

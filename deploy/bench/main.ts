@@ -6,6 +6,7 @@ import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { endOnWrongUsage } from '../src/commands/wrong-usage.js'
 import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
 import { measurements } from './measurements.js'
 
@@ -29,6 +30,7 @@ const program = new Command('bench')
   .option('--json', 'print one JSON document instead of a table')
   .option('--one', 'run one measurement in this process')
   .option('--directory <path>', 'where measurements leave data for one another')
+  .exitOverride(endOnWrongUsage)
 
 await program.parseAsync()
 const names = program.args

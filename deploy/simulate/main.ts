@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { endOnWrongUsage } from '../src/commands/wrong-usage.js'
 import { mistakes } from './bugs.js'
 import { type Outcome, runSeed } from './run-seed.js'
 
@@ -27,6 +28,7 @@ const program = new Command('simulate')
   .option('--prove', `for each mistake, the first seed of ${PROVE_SEEDS_MAX} that finds it`)
   .option('--go-on', 'do not end at the first seed that fails; one line of each')
   .option('--trace', 'print the last events of every seed, not only of one that fails')
+  .exitOverride(endOnWrongUsage)
 
 await program.parseAsync()
 const options = program.opts<Options>()

@@ -21,18 +21,18 @@ const FOUND_BY: Readonly<Record<string, number>> = {
   'untold-change': 1,
   'version-from-clock': 5,
   'narrow-touch': 4,
-  'feed-past-checkpoint': 15,
+  'feed-past-checkpoint': 37,
   'relay-deletes-early': 3,
   'stale-board': 238,
   'lost-rank': 6,
   'swap-before-catch-up': 5,
-  'rebuild-ahead-of-live': 95,
+  'rebuild-ahead-of-live': 181,
   'old-tables-not-caught-up': 5,
   'passes-not-shared': 5,
   'late-untold': 5,
-  'retry-decided-first': 29,
+  'retry-decided-first': 647,
   'retracted-reloaded': 19,
-  'exchange-not-ended': 6,
+  'exchange-not-ended': 29,
   'loading-beside-exchange': 103
 }
 

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
+import { endOnWrongUsage } from '../src/commands/wrong-usage.js'
 import { type Engines, type Report, torture } from './torture.js'
 
 /*
@@ -19,6 +20,7 @@ const program = new Command('torture')
   .option('--directory <path>', 'where everything is kept, for the next run too; a new one unless given')
   .option('--rebuild-all', 'go on until every projection has been rebuilt, and served')
   .option('--json', 'print one JSON document')
+  .exitOverride(endOnWrongUsage)
   .parse()
 
 type Options = {

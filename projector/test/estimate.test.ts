@@ -41,6 +41,19 @@ test('at half of its time a fill is told right within a quarter, although the sa
   t.end()
 })
 
+test('what was not sampled is told by its own once it has shown it, and corrects no other', (t) => {
+  const estimate = new Estimate({ b: 1e-6 })
+  const left = new Map([
+    ['load', 5_000_000],
+    ['b', 10_000_000]
+  ])
+  t.ok(estimate.secondsFor(left) > 10, 'loading takes time before anything is known of it')
+  estimate.add('load', 5_000_000, 100, 100_000)
+  t.equal(Math.round(estimate.secondsFor(left)), 110)
+  t.equal(Math.round(estimate.secondsFor(new Map([['b', 10_000_000]]))), 10)
+  t.end()
+})
+
 const Step = fc.record({
   projection: fc.constantFrom('a', 'b'),
   events: fc.nat(1_000_000),

@@ -563,6 +563,7 @@ async function refuse(t: Test, engine: ClickHouse) {
     }
     await refused(rebuilds.plan('title-cuont'), /There is no projection "title-cuont"; there are .*title-count/, true)
     await refused(rebuilds.start('title-count', { until: '2999-01-01T00:00:00Z' }), /lies in the future/, true)
+    await refused(rebuilds.start('title-count', { until: '2999-01-01' }), /lies in the future/, true)
     await refused(rebuilds.start('title-count', { until: '2' }), /offsets up to 1/, true)
     await refused(rebuilds.start('title-count', { until: 'yesterday' }), /takes an instant.*got "yesterday"/, true)
     await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /do not go together/, true)
@@ -597,7 +598,11 @@ async function refuse(t: Test, engine: ClickHouse) {
     t.match(await rebuilds.verify('title-count'), { isEqual: true, until: '1' })
     await refused(rebuilds.swap('title-count'), /ends at 1 and is for inspection only/)
     await rebuilds.cancel('title-count')
-    await refused(rebuilds.resume('title-count'), /Its last rebuild, 3, was cancelled, and its tables are dropped/)
+    await rebuilds.start('title-count', { until: '2026-03-14' })
+    await untilFilled(projector)
+    t.match(await rebuilds.verify('title-count'), { isEqual: false, until: '2026-03-14', tables: [{ freshRows: 0 }] })
+    await rebuilds.cancel('title-count')
+    await refused(rebuilds.resume('title-count'), /Its last rebuild, 4, was cancelled, and its tables are dropped/)
   } finally {
     await projector.stop()
   }

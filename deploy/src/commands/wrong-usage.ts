@@ -12,6 +12,11 @@ export function explainWrongUsage(command: Command): void {
   for (const each of command.commands) explainWrongUsage(each)
 }
 
+/** Ends a small program as ours end: with 2 where it was called wrongly, which commander has said by then. */
+export function endOnWrongUsage({ exitCode }: CommanderError): never {
+  process.exit(exitCode === 0 ? 0 : 2)
+}
+
 /**
  * `help rebuild plan` and `rebuild help plan` as `rebuild plan --help`; everything else as it is.
  * @throws {UsageError} when it asks about a command that there is not

@@ -112,7 +112,9 @@ function endOf(until: string): End {
   if (/^\d+$/.test(until)) return { until, offset: Number(until) }
   // Behind every instant that can be stored, too.
   const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
-  if (Instant.safeParse(until).success && !isFuture) return { until, beforeMs: millisecondsOf(until) }
+  // A day is its begin.
+  const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
+  if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
   if (isFuture) {
     throw new RebuildRefused(
       `--until ${until} lies in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or leave it out to go to the end.`,
@@ -120,7 +122,7 @@ function endOf(until: string): End {
     )
   }
   throw new RebuildRefused(
-    `--until takes an instant, such as 2026-03-14T20:00:00Z, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
+    `--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the begin of that day, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
     { isUsage: true }
   )
 }

@@ -6,12 +6,15 @@ const TRUSTED_SECONDS = 1
 const TRUSTED_EVENTS = 250_000
 /** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
 const BELIEVED_SECONDS = 5
+/** Seconds an event until it has shown its own, of what no sample was taken of: loading from the log. */
+const ASSUMED_COST = 7e-6
 /** So much of what was left before a step is left while it runs. */
 const LEAST_LEFT = 0.05
 
 /**
  * How long a fill still takes: what is left of each projection by what an event of it costs. Costs begin as the sample told, are
- * corrected by how far the sample was off so far, and are the projection's own once it has shown them.
+ * corrected by how far the sample was off so far, and are the projection's own once it has shown them. What was not sampled says
+ * nothing of the others.
  */
 export class Estimate {
   readonly #costs: Readonly<Record<string, number>>
@@ -57,7 +60,9 @@ export class Estimate {
     let predicted = 0
     let actual = 0
     for (const [projection, { events, seconds }] of this.#measured) {
-      predicted += events * (this.#costs[projection] ?? 0)
+      const cost = this.#costs[projection]
+      if (cost === undefined) continue
+      predicted += events * cost
       actual += seconds
     }
     const correction = (actual + BELIEVED_SECONDS) / (predicted + BELIEVED_SECONDS)
@@ -65,7 +70,8 @@ export class Estimate {
     for (const [projection, events] of eventsBy) {
       // A step may take long and find nothing to do, such as the first one after a restart.
       const own = this.#measured.get(projection)
-      const told = (this.#costs[projection] ?? 0) * correction
+      const cost = this.#costs[projection]
+      const told = cost === undefined ? ASSUMED_COST : cost * correction
       const isShown = own !== undefined && own.events > 0 && isTrusted(own)
       sum += events * (isShown ? own.seconds / own.events : told)
     }

@@ -67,14 +67,19 @@ export async function rebuildBeside(
   const { id, projection, state, until, retracts } = other
   const shared = other.unit.filter((name) => names.has(name)).join(', ')
   const cancel = `gamenet rebuild cancel ${projection}`
+  const resume = `gamenet rebuild resume ${projection}`
+  const wayOn =
+    state === 'filled'
+      ? 'swap it in'
+      : state === 'filling'
+        ? 'wait until it is filled and swap it in'
+        : `go on with it by ${resume}`
   const way =
     retracts !== null
       ? `it takes import ${retracts} back, which gamenet import undo ${retracts} brings to its end.`
       : until !== null
         ? `it is for inspection only; ${cancel} drops it.`
-        : state === 'filled'
-          ? `swap it in, or ${cancel}.`
-          : `wait until it is filled and swap it in, or ${cancel}.`
+        : `${wayOn}, or ${cancel}.`
   return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
 }
 

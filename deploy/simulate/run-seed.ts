@@ -122,8 +122,8 @@ function stepSizesOf({ chance }: World): StepSizes {
   return {
     least,
     most: 8 * least,
-    slice: chance.oneOf([4, 1000]),
-    keys: chance.oneOf([6, 1000]),
+    sliceOfFold: chance.oneOf([4, 1000]),
+    sliceOfStatement: chance.oneOf([6, 1000]),
     catchUp: chance.oneOf([2, 1000])
   }
 }

@@ -23,9 +23,9 @@ export type StepSizes = {
   readonly least: number
   readonly most: number
   /** Of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
-  readonly slice: number
+  readonly sliceOfFold: number
   /** Of a slice of the keys of a statement. */
-  readonly keys: number
+  readonly sliceOfStatement: number
   /** Most of a step of catching up. */
   readonly catchUp: number
 }
@@ -33,21 +33,21 @@ export type StepSizes = {
 export const STEP_SIZES: StepSizes = {
   least: 500_000,
   most: 8_000_000,
-  slice: 250_000,
-  keys: 1_000_000,
+  sliceOfFold: 250_000,
+  sliceOfStatement: 1_000_000,
   catchUp: 500_000
 }
 
-/** Whether it is filled by slices of its keys: each step would make all of a key anew in which the key has an event. */
+/** Whether it is filled by slices of its keys: each stretch of the log would make again what others made of the same keys. */
 export function isFilledByKeys({ form, after, touches }: Projection): boolean {
   return form === 'fold' || (after !== undefined && touches.isLasting === true)
 }
 
 /** Slices into which the keys of a projection are cut that has so many events to take. */
-export function slicesFor({ form }: Projection, events: number, { slice, keys }: StepSizes): number {
-  if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / keys)))
+export function slicesFor({ form }: Projection, events: number, sizes: StepSizes): number {
+  if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / sizes.sliceOfStatement)))
   const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
-  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / slice)))
+  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
 }
 
 /** How many slices of a projection are done stands among the checkpoints, under this name. */

@@ -5,7 +5,6 @@ import { diffSpeed } from './diff-board.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
-import { loaderKafka } from './loader-kafka.js'
 import { logSize } from './log-size.js'
 import type { Measurement } from './measurement.js'
 import { profile } from './profile.js'
@@ -14,6 +13,7 @@ import { ratingToTable } from './rating-to-table.js'
 import { rebuildBoards, rebuildCounts } from './rebuild.js'
 import { rebuildApi } from './rebuild-api.js'
 import { reload } from './reload.js'
+import { reloadKafka } from './reload-kafka.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
@@ -26,7 +26,7 @@ export const measurements: readonly Measurement[] = [
   scrapeToAnswer,
   importSpeed,
   importQuietApi,
-  loaderKafka,
+  reloadKafka,
   diffSpeed,
   boardsLoad,
   logSize,

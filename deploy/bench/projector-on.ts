@@ -3,13 +3,14 @@ import { createProjector, type Projector } from '@gamenet/projector'
 import { pino } from 'pino'
 import type { Registry } from 'prom-client'
 import type { LogChoice } from '../src/service/log.js'
-import { readingThread } from '../src/service/reading-thread.js'
+import { readingThread, reloadReadersOf } from '../src/service/reading-thread.js'
 
 /** A projector as the service of one process has it. */
 export function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {
   return createProjector({
     tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
     startReading: async (only) => readingThread({ choice, only }),
+    reloadReaders: reloadReadersOf(choice),
     sealKeys: async () => new Map(),
     registry,
     logger: pino({ level: 'warn' }, pino.destination(2)),

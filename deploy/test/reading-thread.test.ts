@@ -22,7 +22,8 @@ test('a reading thread that is told to stop in the midst of a backlog ends witho
   await log.append(titleCountTopic.name, messages)
   await log.close()
   for (let round = 0; round < ROUNDS; round += 1) {
-    const { port, ended, close } = readingThread({ choice, only: { topic: titleCountTopic.name, group: 'test' } })
+    const only = { topic: titleCountTopic.name, group: 'test', share: { index: 0, of: 1 } }
+    const { port, ended, close } = readingThread({ choice, only })
     const stopped = new Promise<void>((resolve) => {
       port.on('message', (message) => {
         const { kind, id } = message as FromReader & { id: number }

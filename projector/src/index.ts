@@ -47,6 +47,7 @@ export {
   type Projector,
   type ProjectorOptions,
   type ProjectorStatus,
+  type ReadAlone,
   type TopicStatus
 } from './projector.js'
 export {

@@ -4,7 +4,7 @@ import type { Backoff } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { type Folding, foldInThread } from './folding/folding.js'
 import { describedHalts, type Halt, haltsOf } from './halts.js'
-import { createLoader, type Loader, type ReadingSide } from './loader/loader.js'
+import { createLoader, type Loader, type ReadingSide, type Share } from './loader/loader.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import type { Logger } from './logger.js'
 import { projectorMetrics, type Standing } from './metrics.js'
@@ -21,14 +21,19 @@ import { ServingDefinitions } from './serving-definitions.js'
 import { headsOf, type Target, type Watch, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
+/** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
+export type ReadAlone = { readonly topic: string; readonly group: string; readonly share: Share }
+
 export type ProjectorOptions = {
   /** One connection each, so that none waits for another; all on migrated tables. */
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /**
-   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or one
-   * from its beginning to its end for a reload, which shares its partitions with nobody: `group` is its own.
+   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or for
+   * a reload some of one.
    */
-  readonly startReading: (only?: { readonly topic: string; readonly group: string }) => Promise<ReadingSide>
+  readonly startReading: (only?: ReadAlone) => Promise<ReadingSide>
+  /** Reading sides of a reload, each with its share of the partitions; one unless given. */
+  readonly reloadReaders?: number
   /**
    * The keys with which events about these people are opened; those that were thrown away are missing. What it rejects
    * with holds up the topics about people alone, and is tried again.
@@ -172,7 +177,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   const loader: Loader = createLoader({
     tables: tables.loader,
     topics,
-    startReading: options.startReading,
+    startReading: () => options.startReading(),
     sealKeys: options.sealKeys,
     metrics,
     logger,
@@ -260,7 +265,8 @@ function loaderOf(
   return createLoader({
     tables,
     topics: [topic],
-    startReading: () => options.startReading({ topic: topic.name, group }),
+    startReading: (share) => options.startReading({ topic: topic.name, group: `${group}-${share.index}`, share }),
+    readers: options.reloadReaders ?? 1,
     sealKeys: options.sealKeys,
     metrics: projectorMetrics(new Registry(), {
       standing: async () => ({ lag: new Map(), halts: [] }),

@@ -61,7 +61,7 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
     const loader = createLoader({
       tables,
       topics: [presenceTopic],
-      startReading: readBeside(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE),
+      startReading: () => readBeside(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE)(),
       sealKeys: async (people) => {
         if (isKeyed) return await sealKeys(people.filter((person) => person !== gone))
         isKeyed = true

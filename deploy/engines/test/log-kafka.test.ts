@@ -338,6 +338,61 @@ if (missing !== undefined) {
     t.equal(given[1]?.size, 4, 'the second member ended with all partitions')
   })
 
+  void test('logs that share the partitions in groups of their own read each of them once, those that are added too', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const logs = [0, 1].map((index) =>
+      openLog(t, { topicPrefix, partitions: 4, metadataMs: 500, share: { index, of: 2 } })
+    )
+    await logs[0]?.ensureTopics(['thing'])
+    const given: number[][] = [[], []]
+    const seen: string[] = []
+    const stop = new AbortController()
+    let wake: () => void = () => {}
+    const readings = logs.map((log, i) =>
+      log.consume({
+        topics: ['thing'],
+        startAt: async (_topic, _epoch, partition) => {
+          given[i]?.push(partition)
+          wake()
+          return 0
+        },
+        deliver: async ({ records }) => {
+          seen.push(...records.map((record) => asAppended(record).value))
+          wake()
+        },
+        signal: stop.signal
+      })
+    )
+    const until = async (isTrue: () => boolean): Promise<void> => {
+      while (!isTrue()) {
+        const changed = new Promise<void>((resolve) => {
+          wake = resolve
+        })
+        await Promise.race([changed, ...readings])
+      }
+    }
+    const sent = Array.from({ length: 200 }, (_, i) => message(i, `key-${i % 40}`))
+    await logs[0]?.append('thing', sent.slice(0, 100))
+    await until(() => seen.length >= 100)
+    await withAdmin((admin) =>
+      admin.createPartitions({ topicPartitions: [{ topic: `${topicPrefix}thing`, count: 6 }] })
+    )
+    await until(() => given.flat().length === 6)
+    await openLog(t, { topicPrefix }).append('thing', sent.slice(100))
+    await until(() => seen.length >= 200)
+    stop.abort()
+    await Promise.all(readings)
+    t.same(
+      given.map((partitions) => partitions.sort()),
+      [
+        [0, 2, 4],
+        [1, 3, 5]
+      ]
+    )
+    t.equal(seen.length, 200)
+    t.equal(new Set(seen).size, 200)
+  })
+
   void test('a process that closed its log ends by itself', async (t) => {
     const program = `
       import { openKafkaLog } from ${JSON.stringify(new URL('../src/log.js', import.meta.url).href)}

@@ -1,12 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import type { ReadAlone } from '@gamenet/projector'
 import { type FromReader, runLoaderWorker } from '@gamenet/projector/loader'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
 
-/** What the thread is given: the log, and where it reads one topic alone, which one and in which group. */
+/** What the thread is given: the log, and where it does not read all of it, what. */
 export type LoaderWorkerData = {
   readonly choice: LogChoice
-  readonly only: { readonly topic: string; readonly group: string } | undefined
+  readonly only: ReadAlone | undefined
 }
 
 /** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. It loads no more of the projector. */
@@ -15,6 +16,7 @@ if (port === null) throw new Error('This file runs as the worker thread of a loa
 const { choice, only } = workerData as LoaderWorkerData
 const reader = await openLog(choice, 'loader', {
   group: only?.group,
+  share: only?.share,
   onReplaced: (reason) => port.postMessage({ kind: 'replaced', reason } satisfies FromReader)
 })
 try {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type EmbeddedLog, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
-import type { LogReader } from '@gamenet/projector'
+import type { LogReader, ReadAlone } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 
 /** Which log to open: posted to the loader's thread too, so plain data. */
@@ -49,6 +49,8 @@ const AWAY_MS = 5000
 export type OpenLogOptions = {
   /** For who shares its partitions with no projector. */
   readonly group?: string | undefined
+  /** Of the partitions, where others read the rest in groups of their own. */
+  readonly share?: ReadAlone['share'] | undefined
   /** Told when what reads the log failed or stood still and is replaced. */
   readonly onReplaced?: (reason: string) => void
   /** Told that Kafka is away at the start, which is then no failure: the topics are made before the first append. */
@@ -57,7 +59,7 @@ export type OpenLogOptions = {
 
 /** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
 export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
-  const { group } = options
+  const { group, share } = options
   if (choice.engine === 'lmdb') {
     const { path, epoch, retentionMs } = choice
     const log = openEmbeddedLog({ path, epoch, ...(retentionMs === undefined ? {} : { retentionMs }) })
@@ -72,6 +74,7 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
     partitions,
     replicationFactor,
     epoch,
+    ...(share === undefined ? {} : { share }),
     onCrash: (error) => options.onReplaced?.(error.message),
     ...(ssl === undefined ? {} : { ssl }),
     ...(sasl === undefined ? {} : { sasl }),

@@ -2,11 +2,19 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { ReadingSide } from '@gamenet/projector'
 import type { LoaderWorkerData } from './loader-worker.js'
+import type { LogChoice } from './log.js'
 
 /** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
 const YOUNG_HEAP_MB = 96
+/** Threads that read Kafka for a reload: taking its batches apart is most of the work. More would take the processors from answers. */
+const RELOAD_READERS_MAX = 2
 /** So long a client of Kafka may take leave of brokers that do not answer. */
 const KAFKA_CLOSE_MS = 2000
+
+/** How many threads read the log for a reload: no more than it has partitions. */
+export function reloadReadersOf(choice: LogChoice): number {
+  return choice.engine === 'kafka' ? Math.min(choice.partitions, RELOAD_READERS_MAX) : 1
+}
 
 /**
  * The reading side of a loader in a thread of its own. `close` is called when it was told to stop or has ended. On an embedded

@@ -19,7 +19,7 @@ import { orNewer } from './newer.js'
 import { type OthersBeside, othersBeside, stepRunner, stepsEnded } from './others-beside.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { Parts } from './parts.js'
-import { readingThread } from './reading-thread.js'
+import { readingThread, reloadReadersOf } from './reading-thread.js'
 import { type CutOff, serviceOperations } from './service-operations.js'
 import { openSpoolingLog } from './spool.js'
 import type { SpoolingLog } from './spooling-log.js'
@@ -227,6 +227,7 @@ function startProjector({
       rebuild: engines.clickhouse.rebuild
     },
     startReading: async (only) => readingThread({ choice: engines.logChoice, only }),
+    reloadReaders: reloadReadersOf(engines.logChoice),
     sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,

@@ -174,6 +174,14 @@ export async function provesRebuild(
     await Promise.all(asking)
   }
   for (const each of seen) t.same(each, [old, right, old], `of ${questions} answers none was a mixture`)
+
+  // Its partitions are shared out among several threads.
+  await gamenetJson(asked, ['rebuild', 'start', 'title', '--from-log', '--follow'])
+  t.match(await gamenetJson(asked, ['rebuild', 'verify', 'title']), {
+    isEqual: true,
+    tables: [{ table: 'event_title' }]
+  })
+  await gamenetJson(asked, ['rebuild', 'cancel', 'title'])
 }
 
 /** Puts a count into the table and its rollup that no event says: the same, since another projector may make the rollup once more. */

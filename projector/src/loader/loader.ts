@@ -20,11 +20,16 @@ export type ReadingSide = {
   close(): Promise<void>
 }
 
+/** The partitions of a reading side: those whose number, divided by `of`, leaves `index`. */
+export type Share = { readonly index: number; readonly of: number }
+
 export type LoaderOptions = {
   readonly tables: Tables
   readonly topics: readonly Topic[]
   /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
-  readonly startReading: () => Promise<ReadingSide>
+  readonly startReading: (share: Share) => Promise<ReadingSide>
+  /** Reading sides at once, each with its share of the partitions; one unless given. */
+  readonly readers?: number
   /** The seal keys that there are of these people. */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   readonly metrics: Metrics
@@ -77,60 +82,93 @@ const BUSY_MS = 400
 export function createLoader(options: LoaderOptions): Loader {
   const storing = new Storing(options)
   const stopping = new AbortController()
-  let running: Promise<void> = Promise.resolve()
-  let session: Session | undefined
-  let reading: string | null = null
+  const of = options.readers ?? 1
+  const readers = Array.from({ length: of }, (_, index) => {
+    return new Reader(options, { index, of }, storing, stopping.signal)
+  })
+  const trouble = () => readers.map((reader) => reader.trouble).find((reason) => reason !== null) ?? null
+  return {
+    start: () => {
+      for (const reader of readers) reader.start()
+    },
+    stop: async () => {
+      stopping.abort()
+      await Promise.all(readers.map((reader) => reader.stop()))
+      await storing.idle()
+    },
+    extents: async (topic) => {
+      const session = readers.map((reader) => reader.session).find((each) => each !== undefined)
+      if (session === undefined) throw new Error(trouble() ?? 'the loader has not started yet')
+      return await session.extents(topic)
+    },
+    trouble: () => ({ reading: trouble(), storing: storing.trouble }),
+    isBusy: () => storing.isBusy(),
+    between: (work) => storing.between(work)
+  }
+}
 
-  const readOnce = async () => {
-    const side = await options.startReading()
-    session = new Session(side.port, storing, options, stopping.signal, (reason) => {
-      if (reason !== null) options.logger.warn({ reason }, 'reading the log failed; it is tried again')
-      reading = reason
+/** One reading side after the other, until the loader is stopped. */
+class Reader {
+  /** Undefined while none lives. */
+  session: Session | undefined
+  /** Why reading stands still. */
+  trouble: string | null = null
+  readonly #options: LoaderOptions
+  readonly #share: Share
+  readonly #storing: Storing
+  readonly #signal: AbortSignal
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(options: LoaderOptions, share: Share, storing: Storing, signal: AbortSignal) {
+    this.#options = options
+    this.#share = share
+    this.#storing = storing
+    this.#signal = signal
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  /** Call it when the signal has aborted. */
+  async stop(): Promise<void> {
+    this.session?.stop()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 1; !this.#signal.aborted; failures += 1) {
+      const begun = performance.now()
+      try {
+        await this.#readOnce()
+      } catch (error) {
+        if (this.#signal.aborted) return
+        if (performance.now() - begun > 60_000) failures = 1
+        this.trouble = reasonOf(error)
+        this.#options.logger.error({ reason: this.trouble }, 'the loader is started again')
+        await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), this.#signal)
+      }
+    }
+  }
+
+  async #readOnce(): Promise<void> {
+    const side = await this.#options.startReading(this.#share)
+    const session = new Session(side.port, this.#storing, this.#options, this.#signal, (reason) => {
+      if (reason !== null) this.#options.logger.warn({ reason }, 'reading the log failed; it is tried again')
+      this.trouble = reason
     })
-    if (stopping.signal.aborted) session.stop()
+    this.session = session
+    if (this.#signal.aborted) session.stop()
     const ended = side.ended.then(
       () => 'the reading side of the loader ended by itself',
       (error: unknown) => `the reading side of the loader died: ${reasonOf(error)}`
     )
-    const stopped = session.stopped
-    reading = null
-    const reason = await Promise.race([ended, stopped])
+    this.trouble = null
+    const reason = await Promise.race([ended, session.stopped])
     session.end(reason)
-    session = undefined
+    this.session = undefined
     await side.close()
-    if (!stopping.signal.aborted) throw new Error(reason)
-  }
-  const run = async () => {
-    for (let failures = 1; !stopping.signal.aborted; failures += 1) {
-      const begun = performance.now()
-      try {
-        await readOnce()
-      } catch (error) {
-        if (stopping.signal.aborted) return
-        if (performance.now() - begun > 60_000) failures = 1
-        reading = reasonOf(error)
-        options.logger.error({ reason: reading }, 'the loader is started again')
-        await pause(backoffMs(options.backoff ?? DEFAULT_BACKOFF, failures), stopping.signal)
-      }
-    }
-  }
-  return {
-    start: () => {
-      running = run()
-    },
-    stop: async () => {
-      stopping.abort()
-      session?.stop()
-      await running
-      await storing.idle()
-    },
-    extents: async (topic) => {
-      if (session === undefined) throw new Error(reading ?? 'the loader has not started yet')
-      return await session.extents(topic)
-    },
-    trouble: () => ({ reading, storing: storing.trouble }),
-    isBusy: () => storing.isBusy(),
-    between: (work) => storing.between(work)
+    if (!this.#signal.aborted) throw new Error(reason)
   }
 }
 

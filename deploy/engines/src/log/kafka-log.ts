@@ -34,6 +34,8 @@ export type KafkaLogOptions = {
   readonly clientId: string
   /** The consumer group whose members share the partitions. */
   readonly groupId: string
+  /** Reads only the partitions whose number, divided by `of`, leaves `index`: who reads the others has a group of its own. */
+  readonly share?: { readonly index: number; readonly of: number }
   /** Part of the positions that reading gives; raised by the operator when topics are made anew or get partitions. */
   readonly epoch: number
   /** Put in front of every topic's name in Kafka. */

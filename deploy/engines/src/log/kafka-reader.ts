@@ -191,13 +191,14 @@ class Session {
     const before = this.#holdings
     this.#holdings = new Map()
     this.#joiningSinceMs = undefined
+    const { index, of } = this.#needs.options.share ?? { index: 0, of: 1 }
     for (const [name, partitions] of Object.entries(assignment)) {
       const topic = name.slice(this.#prefix.length)
-      for (const partition of partitions) {
+      this.#consumer.pause([{ topic: name, partitions }])
+      for (const partition of partitions.filter((each) => each % of === index)) {
         const key = nameOf(topic, partition)
         const holding = before.get(key) ?? fresh(topic, partition)
         this.#holdings.set(key, holding)
-        this.#consumer.pause([{ topic: name, partitions: [partition] }])
         void this.#inTurn(key, () => this.#start(holding))
       }
     }

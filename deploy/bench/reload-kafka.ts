@@ -1,16 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { mkdtemp } from 'node:fs/promises'
-import { join } from 'node:path'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
+import type { ClickHouse } from '@gamenet/engines'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
-import { migrate, projections } from '@gamenet/projector'
-import { Registry } from 'prom-client'
 import type { LogChoice } from '../src/service/log.js'
 import { fillWithCounts, rateInto } from './count-log.js'
 import { CannotMeasure, figure, type Measurement, quantile, scaled } from './measurement.js'
-import { projectorOn } from './projector-on.js'
+import { withReloads } from './reload.js'
 
-const EVENTS = 1_000_000
+const EVENTS = 2_000_000
 const PARTITIONS = 4
 const ROUNDS = 3
 /** As many rows an insert as our loader has. */
@@ -18,17 +14,17 @@ const BLOCK_ROWS = 65_536
 /** By default a last block that is not full waits for 7.5 s, which says nothing of the engine's speed. */
 const FLUSH_MS = 500
 
-/** Our loader, alone, against ClickHouse's own Kafka engine: one broker, one topic, one process, turn by turn. */
-export const loaderKafka: Measurement = {
-  name: 'loader-kafka',
-  claim: "loading from Kafka, every event judged, is as fast as ClickHouse's own Kafka engine in chDB",
-  async run({ scale, directory, note }) {
+/** An event table made anew from Kafka, against ClickHouse's own Kafka engine: one broker, one topic, one process, turn by turn. */
+export const reloadKafka: Measurement = {
+  name: 'reload-kafka',
+  claim:
+    "event tables are loaded anew from Kafka, every event judged, as fast as by ClickHouse's own Kafka engine in chDB",
+  async run(conditions) {
+    const { scale, note } = conditions
     const missing = await kafkaBrokerMissing()
     if (missing !== undefined) throw new CannotMeasure(`${missing}.`)
     const broker = await startKafkaBroker()
-    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
     try {
-      await migrate(tables.control)
       const choice: LogChoice = {
         engine: 'kafka',
         brokers: [broker.address],
@@ -39,41 +35,28 @@ export const loaderKafka: Measurement = {
       }
       const events = await fillWithCounts(choice, scaled(EVENTS, scale, 50_000))
       note(`${events} events are in Kafka, ${PARTITIONS} partitions`)
-      const ours: number[] = []
-      const theirs: number[] = []
-      for (let round = 0; round < ROUNDS; round += 1) {
-        ours.push(await loadWithOurs(tables, choice, events))
-        theirs.push(await loadWithTheirs(tables, broker.address, events))
-        note(`ours ${figure(ours.at(-1) ?? 0)}/s, ClickHouse's own ${figure(theirs.at(-1) ?? 0)}/s`)
-      }
-      return [
-        {
-          what: 'events a second, first insert to last',
-          measured: quantile(ours, 0.5),
-          unit: '/s',
-          baseline: { what: "ClickHouse's own", measured: quantile(theirs, 0.5) },
-          reach: { bound: 'at least', value: 1, of: 'ratio' },
-          detail: `medians of ${ROUNDS} rounds in turn; best ${figure(Math.max(...ours))} and ${figure(Math.max(...theirs))}`
+      return await withReloads(conditions, choice, events, async ({ tables, live, loadedAnew }) => {
+        const ours: number[] = []
+        const theirs: number[] = []
+        for (let round = 0; round < ROUNDS; round += 1) {
+          ours.push(await loadedAnew())
+          theirs.push(await loadedByTheirs(tables, broker.address, events))
+          note(`ours ${figure(ours.at(-1) ?? 0)}/s, ClickHouse's own ${figure(theirs.at(-1) ?? 0)}/s`)
         }
-      ]
+        return [
+          {
+            what: 'events a second, first insert to last',
+            measured: quantile(ours, 0.5),
+            unit: '/s',
+            baseline: { what: "ClickHouse's own", measured: quantile(theirs, 0.5) },
+            reach: { bound: 'at least', value: 1, of: 'ratio' },
+            detail: `medians of ${ROUNDS} rounds in turn; best ${figure(Math.max(...ours))} and ${figure(Math.max(...theirs))}; the first load, beside its projections, ${figure(live)}/s`
+          }
+        ]
+      })
     } finally {
-      await tables.close()
       await broker.stop()
     }
-  }
-}
-
-/** The service's loader with its thread, every projection held; events a second. */
-async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: number): Promise<number> {
-  await tables.control.execute('TRUNCATE TABLE event_title_count')
-  await tables.control.execute('TRUNCATE TABLE checkpoint')
-  const projector = projectorOn(tables, choice, new Registry())
-  for (const { name } of projections) projector.pause(name)
-  projector.start()
-  try {
-    return await rateInto(tables, 'event_title_count', events)
-  } finally {
-    await projector.stop()
   }
 }
 
@@ -81,7 +64,7 @@ async function loadWithOurs(tables: ClickHouse, choice: LogChoice, events: numbe
  * A Kafka table and a materialized view into a table with the event table's columns and key. It judges nothing: a
  * message that is no JSON stops it, numbers that do not fit are bent.
  */
-async function loadWithTheirs(tables: ClickHouse, address: string, events: number): Promise<number> {
+async function loadedByTheirs(tables: ClickHouse, address: string, events: number): Promise<number> {
   const { control } = tables
   await control.execute('CREATE TABLE theirs AS event_title_count')
   await control.execute(`

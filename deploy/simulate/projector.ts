@@ -51,7 +51,7 @@ export function runProjector(
   const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => recovery.requireWhole()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
-    serving: () => serving.current(),
+    serving,
     beforePass: () => recovery.recover(),
     passes: guarded(passes),
     folding: foldBeside(),

@@ -145,7 +145,7 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
-    serving: () => serving.current(),
+    serving,
     beforePass: () => rebuilds.recovery.recover(),
     passes: guarded,
     folding,

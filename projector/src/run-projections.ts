@@ -9,6 +9,7 @@ import type { Metrics } from './metrics.js'
 import { OWN_PASSES, type Passes } from './passes.js'
 import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
+import type { ServingDefinitions } from './serving-definitions.js'
 import type { Tables } from './tables.js'
 
 /** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
@@ -31,8 +32,8 @@ const OVERLOOKED_VERSIONS = 30_000_000
 
 export type RunnerOptions = {
   readonly tables: Tables
-  /** The projections that serve, asked before each pass; one that rejects is tried again. */
-  readonly serving: () => Promise<readonly Projection[]>
+  /** Which projections serve, asked before each pass; one that rejects is tried again. */
+  readonly serving: Pick<ServingDefinitions, 'register' | 'current'>
   /** Called before each pass; one that rejects is tried again. */
   readonly beforePass?: () => Promise<void>
   /** How passes of several processes are kept from what may run beside none; given where there are several. */
@@ -233,12 +234,13 @@ export class ProjectionRunner {
   /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
   async #pass(): Promise<boolean> {
     await this.#options.beforePass?.()
+    await this.#options.serving.register(this.#passes)
     return await this.#passes.together((check) => this.#passTogether(check))
   }
 
   async #passTogether(check: () => Promise<void>): Promise<boolean> {
     const { tables } = this.#options
-    const projections = await this.#options.serving()
+    const projections = await this.#options.serving.current()
     const checkpoints = await Checkpoints.read(tables)
     const touched = new Map<string, Promise<Touched>>()
     const pending = (each: Projection) => lagOf(each, checkpoints)

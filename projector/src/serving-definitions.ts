@@ -1,4 +1,5 @@
 import { topics } from '@gamenet/schemas'
+import type { Passes } from './passes.js'
 import type { Projection } from './projection.js'
 import type { Tables } from './tables.js'
 
@@ -32,6 +33,7 @@ export class ServingDefinitions {
   readonly #isShared: boolean
   #version = -1
   #serving: readonly Projection[] | undefined
+  #isRegistered = false
 
   constructor(tables: Tables, projections: readonly Projection[], isShared: boolean) {
     this.#tables = tables
@@ -39,18 +41,29 @@ export class ServingDefinitions {
     this.#isShared = isShared
   }
 
+  /**
+   * Makes those of this program serve that nobody knew yet. Alone: of two programs that come at once the first one's serve, and
+   * the other's make no row.
+   */
+  async register({ alone }: Pick<Passes, 'alone'>): Promise<void> {
+    if (this.#isRegistered) return
+    if ((await this.#unknown()).length > 0) {
+      await alone(async (check) => {
+        const unknown = await this.#unknown()
+        await check()
+        if (unknown.length > 0) await this.install(unknown)
+      })
+    }
+    this.#isRegistered = true
+  }
+
   /** The projections that serve, in the order of this program's. */
   async current(): Promise<readonly Projection[]> {
     if (this.#serving !== undefined && (!this.#isShared || (await this.#newest()) === this.#version))
       return this.#serving
     const version = await this.#newest()
-    const rows = await this.#tables.rows(
-      'SELECT d.name AS name, argMax(d.definition, d.version) AS definition FROM projection_definition AS d GROUP BY d.name'
-    )
-    const stored = new Map(rows.map(({ name, definition }) => [String(name), String(definition)]))
-    const unknown = this.#projections.filter(({ name }) => !stored.has(name))
-    if (unknown.length > 0) await this.#store(unknown.map((each) => [each.name, definitionOf(each)]))
-    this.#version = unknown.length > 0 ? await this.#newest() : version
+    const stored = await this.#stored()
+    this.#version = version
     this.#serving = this.#projections.map((each) => {
       const definition = stored.get(each.name)
       return definition === undefined || definition === definitionOf(each) ? each : projectionOf(definition)
@@ -66,19 +79,27 @@ export class ServingDefinitions {
 
   /** From now on the tables are made by these. */
   async install(projections: readonly Projection[]): Promise<void> {
-    await this.#store(projections.map((each) => [each.name, definitionOf(each)]))
+    const version = Math.max(Date.now(), (await this.#newest()) + 1)
+    const lines = projections.map((each) => JSON.stringify([each.name, definitionOf(each), version]))
+    const body = new TextEncoder().encode(`${lines.join('\n')}\n`)
+    await this.#tables.insert('projection_definition', ['name', 'definition', 'version'], body)
     this.#serving = undefined
+  }
+
+  async #unknown(): Promise<readonly Projection[]> {
+    const stored = await this.#stored()
+    return this.#projections.filter(({ name }) => !stored.has(name))
+  }
+
+  async #stored(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#tables.rows(
+      'SELECT d.name AS name, argMax(d.definition, d.version) AS definition FROM projection_definition AS d GROUP BY d.name'
+    )
+    return new Map(rows.map(({ name, definition }) => [String(name), String(definition)]))
   }
 
   async #newest(): Promise<number> {
     const [row] = await this.#tables.rows('SELECT max(d.version) AS version FROM projection_definition AS d')
     return Number(row?.version ?? 0)
-  }
-
-  async #store(definitions: readonly (readonly [string, string])[]): Promise<void> {
-    const version = Math.max(Date.now(), (await this.#newest()) + 1)
-    const lines = definitions.map((each) => JSON.stringify([...each, version]))
-    const body = new TextEncoder().encode(`${lines.join('\n')}\n`)
-    await this.#tables.insert('projection_definition', ['name', 'definition', 'version'], body)
   }
 }

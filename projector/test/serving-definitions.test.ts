@@ -1,0 +1,44 @@
+import { test } from 'tap'
+import { type Projection, projections, type Tables } from '../src/index.js'
+import { definitionOf, ServingDefinitions } from '../src/serving-definitions.js'
+import { latch } from './latch.js'
+import { lockedPasses } from './locked-passes.js'
+import { openTables } from './pipeline.js'
+
+test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
+  const { control } = await openTables(t)
+  const older = projections.filter(({ name }) => name === 'title-count')
+  const newer = older.map(
+    (each): Projection => (each.form === 'fold' ? each : { ...each, select: `${each.select} LIMIT 5` })
+  )
+  const [stores, looked] = [latch(), latch()]
+  const insert: Tables['insert'] = async (...row) => {
+    stores.open()
+    await looked.opened
+    // Time enough to look once more, and to store.
+    for (let questions = 0; questions < 5; questions += 1) await control.rows('SELECT 1 AS one')
+    await control.insert(...row)
+  }
+  const rows: Tables['rows'] = async (...asked) => {
+    const found = await control.rows(...asked)
+    looked.open()
+    return found
+  }
+  const passes = lockedPasses()
+  const first = new ServingDefinitions({ ...control, insert }, older, true)
+  const second = new ServingDefinitions({ ...control, rows }, newer, true)
+  const registered = first.register(passes)
+  await stores.opened
+  await Promise.all([registered, second.register(passes)])
+  const stored = await control.rows('SELECT d.definition AS definition FROM projection_definition AS d')
+  t.same(
+    stored,
+    older.map((each) => ({ definition: definitionOf(each) })),
+    'the second had nothing to say'
+  )
+  for (const serving of [first, second]) t.same((await serving.current()).map(definitionOf), older.map(definitionOf))
+  t.same(
+    [first, second].map((serving) => serving.isOutdated('title-count')),
+    [false, true]
+  )
+})

@@ -237,6 +237,12 @@ async function tellsThePlan({ t, environment }: Commands): Promise<void> {
 }
 
 async function loadsAnewFirst({ t, environment }: Commands): Promise<void> {
+  const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count', '--from-log'])
+  t.match(plan.stdout, /^title-count is rebuilt with all that is made of its events: \d+ of them, swapped together\.$/m)
+  t.match(
+    plan.stdout,
+    new RegExp(`^ +the log of title-count +event_title_count \\(.*\\) +${TITLES.length * COUNTS} +\\S`, 'm')
+  )
   const start = ['start', 'title-count', '--from-log', '--follow']
   t.match(await told(t, environment, RebuildStatus, start), { isFromLog: true, state: 'filled' })
   const report = await told(t, environment, VerifyReport, ['verify', 'title-count'])

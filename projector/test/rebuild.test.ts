@@ -39,6 +39,9 @@ test('rebuilds', async (t) => {
     endOthers(t, engine)
   )
   await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
+  await t.test('of one projection that two projectors begin at once are one, of which the other is told', (t) =>
+    beginOneAtOnce(t, engine)
+  )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
@@ -353,6 +356,51 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
     }
   } finally {
     await Promise.all([first.stop(), other.stop()])
+  }
+}
+
+/** Both would measure a sample of the same tables. */
+async function beginOneAtOnce(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const shared = { isShared: true, passes: lockedPasses() }
+  const fills = lockedPasses()
+  const otherCame = latch()
+  const first = around(engine.rebuild, async (work, what) => {
+    if (/^INSERT INTO \w+__sample/.test(what)) await otherCame.opened
+    return await work()
+  })
+  const otherFills: Passes = {
+    together: (pass) => fills.together(pass),
+    alone: (work) => {
+      otherCame.open()
+      return fills.alone(work)
+    }
+  }
+  const projectors = [
+    projectorOn({ ...engine, rebuild: first }, log, { ...shared, fills }),
+    projectorOn(engine, log, { ...shared, fills: otherFills })
+  ]
+  for (const each of projectors) each.start()
+  try {
+    for (let n = 0; n < 20; n += 1) appendCount(log, n)
+    await Promise.all(projectors.map((each) => each.settled()))
+    const begun = await Promise.allSettled(
+      projectors.map(({ rebuilds }) => rebuilds.start('title-count', { isFromLog: true }))
+    )
+    t.same(begun.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    const refused = begun.find((each) => each.status === 'rejected')
+    t.match(String(refused?.reason), /RebuildRefused: Rebuild \d+ of title-count is fill/)
+    for (const { rebuilds } of projectors) t.equal((await rebuilds.list()).length, 1)
+    const plans = await Promise.all(projectors.map(({ rebuilds }) => rebuilds.plan('title-count', { isFromLog: true })))
+    for (const plan of plans) {
+      t.match(plan.obstacles, [/Rebuild \d+ of title-count is fill/])
+      t.match(plan.fromLog, { topic: 'title-count', writes: { table: 'event_title_count' }, events: 20 })
+      const ofUnit = plan.unit.reduce((sum, { events }) => sum + events, 0)
+      t.equal(plan.events, ofUnit + 20)
+    }
+  } finally {
+    for (const each of projectors) await each.stop()
   }
 }
 

@@ -5,18 +5,25 @@ const KIB = 1024
 const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export function linesOfPlan(plan: RebuildPlan): string[] {
+  const { fromLog } = plan
+  const holding = (each: { readonly table: string; readonly rows: number; readonly bytes: number }) =>
+    `${each.table} (${each.rows} rows, ${size(each.bytes)})`
+  const loaded =
+    fromLog === null
+      ? []
+      : [['', `the log of ${fromLog.topic}`, holding(fromLog.writes), `${fromLog.events}`, duration(fromLog.seconds)]]
   const rows = plan.unit.map(({ projection, reads, writes, events, seconds }) => [
     projection,
     reads.join(', '),
-    writes.map((each) => `${each.table} (${each.rows} rows, ${size(each.bytes)})`).join(', '),
+    writes.map(holding).join(', '),
     `${events}`,
     seconds === null ? '?' : duration(seconds)
   ])
   const free = plan.bytesFree === null ? 'how much is free is not known' : `${size(plan.bytesFree)} are free`
   return [
-    `${plan.projection} is rebuilt with all that reads its tables: ${plan.unit.length} of them, swapped together.`,
+    `${plan.projection} is rebuilt with all that ${fromLog === null ? 'reads its tables' : 'is made of its events'}: ${plan.unit.length} of them, swapped together.`,
     '',
-    ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...rows]),
+    ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...loaded, ...rows]),
     '',
     `${plan.events} events, about ${duration(plan.seconds)} by a sample that was measured just now`,
     `${size(plan.bytesNeeded)} of disk are needed beside what there is; ${free}`,

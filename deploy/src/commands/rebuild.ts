@@ -20,13 +20,14 @@ export function addRebuild(program: Command, terminal: Terminal): void {
 }
 
 function addLooking(rebuild: Command, terminal: Terminal): void {
-  onProjection(rebuild, 'plan', 'what would be read and written, how long it takes, whether it can be started').action(
-    async (projection: string, options: Options) => {
-      const plan = await withData(terminal, ({ rebuilds }) => rebuilds.plan(projection))
-      print(terminal, options.json, plan, linesOfPlan(plan))
+  onProjection(rebuild, 'plan', 'what would be read and written, how long it takes, whether it can be started')
+    .option('--from-log', 'with the event tables loaded anew from the log first')
+    .action(async (projection: string, { json, fromLog }: StartOptions) => {
+      const asked = fromLog === true ? { isFromLog: true } : {}
+      const plan = await withData(terminal, ({ rebuilds }) => rebuilds.plan(projection, asked))
+      print(terminal, json, plan, linesOfPlan(plan))
       if (plan.obstacles.length > 0) terminal.exitCode = 1
-    }
-  )
+    })
   addCommand(rebuild, 'status', 'rebuilds that there are and were, the newest first')
     .argument('[projection]', 'those that have this projection')
     .action(async (projection: string | undefined, options: Options) => {

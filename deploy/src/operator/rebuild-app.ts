@@ -15,7 +15,7 @@ type Options = z.infer<typeof Options>
 const ACTIONS: Readonly<
   Record<Exclude<keyof Rebuilds, 'list'>, (rebuilds: Rebuilds, projection: string, options: Options) => unknown>
 > = {
-  plan: (rebuilds, projection) => rebuilds.plan(projection),
+  plan: (rebuilds, projection, options) => rebuilds.plan(projection, options),
   start: (rebuilds, projection, options) => rebuilds.start(projection, options),
   pause: (rebuilds, projection) => rebuilds.pause(projection),
   resume: (rebuilds, projection) => rebuilds.resume(projection),

@@ -17,7 +17,7 @@ export function rebuildClient(ask: Ask): Rebuilds {
   }
   return {
     list: () => ask(z.array(RebuildStatus), 'GET', '/rebuilds'),
-    plan: (projection) => act(RebuildPlan, projection, 'plan'),
+    plan: (projection, options) => act(RebuildPlan, projection, 'plan', options),
     start: (projection, options) => act(RebuildStatus, projection, 'start', options),
     pause: (projection) => act(RebuildStatus, projection, 'pause'),
     resume: (projection) => act(RebuildStatus, projection, 'resume'),

@@ -26,7 +26,7 @@ export function rebuildOperations(projector: Rebuilding, disk: Pick<DiskGuard, '
     }
   }
   return {
-    plan: (projection) => asked((all) => all.plan(projection)),
+    plan: (projection, options) => asked((all) => all.plan(projection, options)),
     start: async (projection, options) => {
       await disk.requireRoom(0, `The rebuild of ${projection}`)
       return await asked((all) => all.start(projection, options))

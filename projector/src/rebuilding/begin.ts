@@ -19,15 +19,19 @@ type Beginning = Asked & {
   readonly costs: Readonly<Record<string, number>>
 }
 
-/** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
+/**
+ * Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first, and of a sample there
+ * is one at a time.
+ */
 export async function beginAlone(
   context: RebuildContext,
   asked: Asked,
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
-  const { costs } = await planUnhindered(context, asked)
+  // Before it waits for a step of the other.
+  await requireNoneBeside(context, asked)
   return await context.steps.alone(async (check) => {
-    await requireNoneBeside(context, asked)
+    const { costs } = await planUnhindered(context, asked)
     await prepare()
     return await begin(context, { ...asked, costs }, check)
   })

@@ -6,8 +6,8 @@ const TRUSTED_SECONDS = 1
 const TRUSTED_EVENTS = 250_000
 /** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
 const BELIEVED_SECONDS = 5
-/** Seconds an event until it has shown its own, of what no sample was taken of: loading from the log. */
-const ASSUMED_COST = 7e-6
+/** Seconds an event of loading from the log, of which no sample is taken, until it has shown its own. */
+export const LOAD_COST = 7e-6
 /** So much of what was left before a step is left while it runs. */
 const LEAST_LEFT = 0.05
 
@@ -71,7 +71,7 @@ export class Estimate {
       // A step may take long and find nothing to do, such as the first one after a restart.
       const own = this.#measured.get(projection)
       const cost = this.#costs[projection]
-      const told = cost === undefined ? ASSUMED_COST : cost * correction
+      const told = cost === undefined ? LOAD_COST : cost * correction
       const isShown = own !== undefined && own.events > 0 && isTrusted(own)
       sum += events * (isShown ? own.seconds / own.events : told)
     }

@@ -1,10 +1,14 @@
+import { loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { reasonOf } from '../backoff.js'
 import { Checkpoints } from '../checkpoint.js'
+import { eventTableName } from '../event-table.js'
 import type { Making } from '../make-rows.js'
 import type { Projection } from '../projection.js'
-import { lengthOf } from '../range.js'
+import { lengthOf, rangeBetween } from '../range.js'
+import type { Tables } from '../tables.js'
 import type { RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
+import { LOAD_COST } from './estimate.js'
 import type { StepSizes } from './fill.js'
 import { readsOf, sizesOf, tablesOf } from './fresh-tables.js'
 import type { RebuildPlan } from './rebuild.js'
@@ -22,8 +26,10 @@ export type Planned = RebuildPlan & { readonly costs: Readonly<Record<string, nu
 export async function planFor(context: RebuildContext, asked: Asked): Promise<Planned> {
   const { tables, projections, folding, signal, keepFree, sizes } = context
   const unit = unitFor(projections, asked)
+  const [first] = unit
   const plan = await planOf({ tables, folding, signal }, unit, {
     live: await Checkpoints.read(tables),
+    reloaded: asked.isFromLog ? first?.from : undefined,
     keepFree,
     sizes
   })
@@ -50,9 +56,14 @@ export async function requireNoneBeside(context: RebuildContext, asked: Asked): 
 async function planOf(
   making: Making,
   unit: readonly Projection[],
-  by: { readonly live: Checkpoints; readonly keepFree: KeepFree; readonly sizes: StepSizes }
+  by: {
+    readonly live: Checkpoints
+    readonly reloaded: Topic | undefined
+    readonly keepFree: KeepFree
+    readonly sizes: StepSizes
+  }
 ): Promise<Planned> {
-  const { live } = by
+  const { live, reloaded } = by
   const costs = await measureCosts(making, unit, live, by.sizes).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
@@ -72,17 +83,28 @@ async function planOf(
       seconds: cost === undefined ? null : cost * events
     }
   })
-  const bytes = planned.flatMap(({ writes }) => writes).reduce((sum, { bytes: each }) => sum + each, 0)
+  const fromLog = reloaded === undefined ? null : await reloadOf(making.tables, reloaded, live)
+  const writes = [...planned.flatMap((each) => each.writes), ...(fromLog === null ? [] : [fromLog.writes])]
+  const bytes = writes.reduce((sum, { bytes: each }) => sum + each, 0)
   const bytesNeeded = MERGING_FACTOR * bytes
   const { bytesFree, obstacles } = await roomFor(making.tables, bytesNeeded, by.keepFree)
   return {
     projection: unit[0]?.name ?? '',
+    fromLog,
     unit: planned,
-    events: planned.reduce((sum, { events }) => sum + events, 0),
+    events: planned.reduce((sum, { events }) => sum + events, fromLog?.events ?? 0),
     bytesNeeded,
     bytesFree,
-    seconds: planned.reduce((sum, { seconds }) => sum + (seconds ?? 0), 0),
+    seconds: planned.reduce((sum, { seconds }) => sum + (seconds ?? 0), fromLog?.seconds ?? 0),
     obstacles,
     costs
   }
+}
+
+/** The event table that is loaded from the log first. */
+async function reloadOf(tables: Tables, topic: Topic, live: Checkpoints): Promise<NonNullable<RebuildPlan['fromLog']>> {
+  const table = eventTableName(topic)
+  const { rows, bytes } = (await sizesOf(tables, [table])).get(table) ?? { rows: 0, bytes: 0 }
+  const events = lengthOf(rangeBetween(() => 0, live.of(loadCheckpoint(topic.name)), Infinity))
+  return { topic: topic.name, writes: { table, rows, bytes }, events, seconds: events * LOAD_COST }
 }

@@ -73,6 +73,16 @@ export type RebuildStatus = z.infer<typeof RebuildStatus>
 
 export const RebuildPlan = z.object({
   projection: z.string(),
+  /** The event table that is loaded anew from the log before; null where the one that serves is read. */
+  fromLog: z
+    .object({
+      topic: z.string(),
+      writes: z.object({ table: z.string(), rows: z.int(), bytes: z.int() }),
+      events: z.int(),
+      /** By what loading usually takes. */
+      seconds: z.number()
+    })
+    .nullable(),
   /** In the order in which they are filled: the projection, then what depends on it. */
   unit: z.array(
     z.object({
@@ -85,6 +95,7 @@ export const RebuildPlan = z.object({
       seconds: z.number().nullable()
     })
   ),
+  /** Those of the load from the log, too. */
   events: z.int(),
   /** Bytes that the fresh tables will take beside the old ones, with room for merging. */
   bytesNeeded: z.int(),
@@ -162,7 +173,7 @@ export class StepHeld extends RebuildRefused {
 
 /** All of them, by the projection's name. Reject with a {@link RebuildRefused} where it cannot be done. */
 export type Rebuilds = {
-  plan(projection: string): Promise<RebuildPlan>
+  plan(projection: string, options?: { readonly isFromLog?: boolean }): Promise<RebuildPlan>
   /** Resolves when it is under way; it goes on in the background, over restarts too. */
   start(projection: string, options?: { readonly until?: string; readonly isFromLog?: boolean }): Promise<RebuildStatus>
   /** All rebuilds that there were, the newest first. */

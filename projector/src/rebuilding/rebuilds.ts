@@ -91,10 +91,11 @@ export class RebuildOperations implements Rebuilds {
     await this.#context.steps.ended()
   }
 
-  async plan(projection: string): Promise<RebuildPlan> {
+  async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
     return await this.#turns.take(async () => {
-      const asked = { projection, until: null, isFromLog: false, retracts: null }
-      const { costs: _costs, ...plan } = await planFor(this.#context, asked)
+      const asked = { projection, until: null, isFromLog, retracts: null }
+      // Of a sample there is one at a time, in whatever process.
+      const { costs: _costs, ...plan } = await this.#context.steps.alone(() => planFor(this.#context, asked))
       return plan
     })
   }

@@ -1,5 +1,5 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
-import { pause } from './backoff.js'
+import { pause, reasonOf } from './backoff.js'
 import { Checkpoints } from './checkpoint.js'
 import { describedHalts, type Halt, haltsOf } from './halts.js'
 import type { LogReader } from './log.js'
@@ -7,7 +7,7 @@ import { noLongerThan } from './no-longer-than.js'
 import { parkedByTopic } from './parked.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'
-import type { Target } from './settled.js'
+import { endsOfLog, type Target } from './settled.js'
 import type { Tables } from './tables.js'
 
 /*
@@ -93,9 +93,20 @@ export async function waitForProgress(
   signal: AbortSignal,
   targets?: readonly Target[]
 ): Promise<string[]> {
-  const halts = targets === undefined ? await readHalts(needs) : []
-  if (halts.length > 0) return halts.map(({ reason }) => reason)
-  const wanted = targets ?? (await headsOf(needs))
+  let wanted = targets
+  if (wanted === undefined) {
+    // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+    const checkpoints = await Checkpoints.read(needs.tables)
+    let ends: Awaited<ReturnType<typeof endsOfLog>>
+    try {
+      ends = await endsOfLog((topic) => needs.log.extents(topic), { signal })
+    } catch (error) {
+      return [reasonOf(error)]
+    }
+    const halts = await describedHalts(needs.tables, haltsOf(ends, checkpoints))
+    if (halts.length > 0) return halts.map(({ reason }) => reason)
+    wanted = ends.filter(({ first, next }) => first < next)
+  }
   for (;;) {
     const behind = behindOf(wanted, await Checkpoints.read(needs.tables))
     if (behind.length === 0 || signal.aborted) return behind
@@ -111,13 +122,6 @@ export async function readHalts(needs: ProgressNeeds, topic?: string): Promise<H
   return await describedHalts(
     needs.tables,
     halts.filter((halt) => topic === undefined || halt.topic === topic)
-  )
-}
-
-async function headsOf(needs: ProgressNeeds): Promise<Target[]> {
-  const extents = await extentsOf(needs)
-  return extents.flatMap(([topic, partitions]) =>
-    partitions.filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
   )
 }
 

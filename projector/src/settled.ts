@@ -1,5 +1,6 @@
-import { loadCheckpoint, projectionCheckpoint, topics } from '@gamenet/schemas'
-import { pause, reasonOf } from './backoff.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
+import { reasonOf } from './backoff.js'
 import { Checkpoints, type Progress } from './checkpoint.js'
 import { describedHalts, haltsOf } from './halts.js'
 import type { Loader } from './loader/loader.js'
@@ -22,37 +23,65 @@ export type Watch = {
 }
 
 const ASK_AGAIN_MS = 100
+/** So long the log may take to answer, whoever waits no longer for all to be read. */
+const ENDS_MS = 2000
 
 /**
- * The end of every partition of the log now. A log that cannot be asked is asked again until `standstillMs`; one that
- * does not have what is to be loaded next is refused.
+ * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link endsOfLog}; one that does not
+ * have what is to be loaded next is refused.
  */
 export async function headsOf(watch: Watch, tables: Tables): Promise<Target[]> {
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
   const loaded = await Checkpoints.read(tables)
-  const extents = await askUntilStandstill(watch)
+  const { loader, signal, standstillMs: mostMs } = watch
+  const extents = await endsOfLog((topic) => loader.extents(topic), { signal, mostMs })
   const halts = await describedHalts(tables, haltsOf(extents, loaded))
   if (halts.length > 0) throw new Error(`${halts.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
   return extents.filter(({ first, next }) => first < next)
 }
 
-async function askUntilStandstill({ loader, standstillMs, signal }: Watch) {
+/**
+ * Where the log of every topic begins and ends. One that cannot be asked is asked again until `signal` aborts or for `mostMs`, but
+ * for two seconds at least; then it rejects with a sentence.
+ */
+export async function endsOfLog(
+  extents: (topic: string) => Promise<readonly PartitionExtent[]>,
+  { signal, mostMs = Number.POSITIVE_INFINITY }: { readonly signal: AbortSignal; readonly mostMs?: number }
+): Promise<(PartitionExtent & { readonly topic: string })[]> {
   const begun = performance.now()
-  for (;;) {
-    signal.throwIfAborted()
+  let isAsking = false
+  let reason = 'it has not answered'
+  const ask = async () => {
+    isAsking = true
     try {
-      const ofTopics = await Promise.all(
-        topics.map(async ({ name }) => (await loader.extents(name)).map((each) => ({ topic: name, ...each })))
-      )
-      return ofTopics.flat()
+      const ofTopics = topics.map(async ({ name }) => (await extents(name)).map((each) => ({ topic: name, ...each })))
+      return (await Promise.all(ofTopics)).flat()
     } catch (error) {
-      if (performance.now() - begun > standstillMs) {
-        throw new Error(`The log cannot be asked how far it reaches: ${reasonOf(error)}`, { cause: error })
-      }
-      await pause(ASK_AGAIN_MS, signal)
+      reason = reasonOf(error)
+      return undefined
+    } finally {
+      isAsking = false
     }
   }
+  for (let asked = ask(); ; ) {
+    // Asking a log that is away takes its time.
+    const ends = await Promise.race([asked, delay(ASK_AGAIN_MS)])
+    if (ends !== undefined) return ends
+    if (isStopped(signal)) throw signal.reason
+    const waitedMs = performance.now() - begun
+    if (waitedMs >= ENDS_MS && (signal.aborted || waitedMs > mostMs)) {
+      throw new Error(`The log cannot be asked how far it reaches: ${reason}`)
+    }
+    if (isAsking) continue
+    await delay(ASK_AGAIN_MS)
+    asked = ask()
+  }
+}
+
+/** Whether it was aborted by somebody, not by its time. */
+function isStopped(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
 }
 
 /** Resolves when every target is loaded and taken by every projection of its topic. */
@@ -61,9 +90,10 @@ export async function waitUntilSettled(watch: Watch, targets: readonly Target[])
   let reached = -1
   let movedAt = performance.now()
   for (;;) {
-    signal.throwIfAborted()
+    if (isStopped(signal)) throw signal.reason
     const missing = missingOf(watch, targets)
     if (missing.length === 0) return
+    if (signal.aborted) throw new Error(`Not everything can be read yet: ${missing.join('; ')}.`)
     const now = reachedIn(watch, targets)
     if (now > reached || runner.isInPass) movedAt = performance.now()
     reached = Math.max(now, reached)

@@ -88,7 +88,8 @@ function spoolLines(spool: Status['spool']): string[] {
 }
 
 function sourceRow(source: Status['sources'][number]): string[] {
-  const period = source.periodSeconds === 0 ? 'when asked' : `${source.periodSeconds} s`
+  const { periodSeconds } = source
+  const period = periodSeconds === null ? 'elsewhere' : periodSeconds === 0 ? 'when asked' : `${periodSeconds} s`
   const run = source.lastRun
   if (run === null) return [source.source, period, 'never', '']
   return [

@@ -16,7 +16,8 @@ export const SETTLED_SECONDS_MAX = 86_400
 
 export const SourceStatus = z.object({
   source: z.string(),
-  periodSeconds: z.int(),
+  /** 0 where it is scraped when asked alone; null in a process that does not scrape. */
+  periodSeconds: z.int().nullable(),
   /** The last run that the tables know. */
   lastRun: z
     .object({ observedAt: Instant, outcome: z.string(), durationMs: z.int(), published: z.int(), reason: z.string() })

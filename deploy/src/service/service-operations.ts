@@ -298,7 +298,8 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
     engines: { ...engines.names },
     sources: SCRAPE_SOURCES.map((source) => ({
       source,
-      periodSeconds: ingest?.status().find((each) => each.source === source)?.periodSeconds ?? 0,
+      periodSeconds:
+        ingest === undefined ? null : (ingest.status().find((each) => each.source === source)?.periodSeconds ?? 0),
       lastRun: runs.get(source) ?? null
     })),
     ...progress,

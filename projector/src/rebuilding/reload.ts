@@ -1,5 +1,5 @@
 import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
-import { pause } from '../backoff.js'
+import { pause, reasonOf } from '../backoff.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
 import type { Loader } from '../loader/loader.js'
@@ -83,7 +83,11 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
     try {
       return await loader.extents(topic.name)
     } catch (error) {
-      if (signal.aborted || performance.now() - begun > STANDSTILL_MS) throw error
+      if (signal.aborted) throw error
+      if (performance.now() - begun > STANDSTILL_MS) {
+        const reason = `${topic.name} cannot be loaded from the log: ${reasonOf(error)}. Do it again when the log answers.`
+        throw new Error(reason, { cause: error })
+      }
       await pause(LOOK_MS, signal)
     }
   }

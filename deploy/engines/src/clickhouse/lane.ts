@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
@@ -58,14 +59,17 @@ export const laneOf = (needs: {
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
+  /** Many statements may go by one signal. */
+  const run = <Answer>(job: (connection: Connection) => Running<Answer>, signal: AbortSignal | undefined) => {
+    if (signal !== undefined) setMaxListeners(0, signal)
+    return slots.run(job, signal)
+  }
   const read = async (sql: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Uint8Array> => {
     checkPlaceholders(sql, parameters)
     const tag = newTag()
     const settings = settingsText({ ...limits, ...ANSWER_SETTINGS, log_comment: tag }, await known())
     const statement = { text: question(sql, settings), parameters, tag, signal }
-    return jsonArray(
-      await slots.run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal)
-    )
+    return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
   return {
     execute: async (sql, parameters = {}, { signal } = {}) => {
@@ -73,7 +77,7 @@ export const laneOf = (needs: {
       const tag = newTag()
       const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, await known()))
       const statement = { text, parameters, tag, signal }
-      await slots.run((connection) => over(abortable(connection.run(statement), signal, () => kill(tag))), signal)
+      await run((connection) => over(abortable(connection.run(statement), signal, () => kill(tag))), signal)
     },
     rows: async (sql, parameters = {}, { signal } = {}) => parseRows(await read(sql, parameters, signal)),
     json: (sql, parameters = {}, { signal } = {}) => read(sql, parameters, signal),

@@ -9,7 +9,7 @@ export type Named = {
 }
 
 /** How rebuilds call tables that stand for others. */
-const RENAMED = /\b([a-z][a-z_]*[a-z])__(\d+(?:_live)?|sample)\b/g
+const RENAMED = /\b([a-z][a-z_]*[a-z])__(\d+(?:_live)?|sample_[0-9a-f]{8})\b/g
 
 export function namedOf(sql: string): Named {
   const names = new Map<string, string>()

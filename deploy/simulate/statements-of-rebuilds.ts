@@ -26,8 +26,8 @@ export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
       (names as string[]).filter((name) => store.has(name)).map((name) => ({ name, uuid: store.written(name).uuid }))
   ],
   [
-    "SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND match(t.name, '__",
-    (_, __, { names }) => names.filter((name) => baseName(name) !== name).map((name) => ({ name }))
+    "SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables",
+    (_, __, { names }) => names.filter((name) => baseName(name) !== name).map((name) => ({ name, hours: '0' }))
   ],
   ['SELECT argMax(o.process, o.seen_at) AS process', ownerOf],
   ['SELECT count() AS rows FROM', (_, __, store, sql) => [{ rows: String(store.table(lastName(sql)).rows.length) }]],

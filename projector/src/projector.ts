@@ -29,7 +29,7 @@ export type ProjectorOptions = {
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /**
    * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or for
-   * a reload some of one.
+   * a reload a share of one's partitions.
    */
   readonly startReading: (only?: ReadAlone) => Promise<ReadingSide>
   /** Reading sides of a reload, each with its share of the partitions; one unless given. */
@@ -106,7 +106,8 @@ export type Projector = {
   wakeForLate(): void
   /**
    * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
-   * with what stands still when nothing moved for `standstillMs` (30,000), with `signal`'s reason, or at `stop`.
+   * with what stands still when nothing moved for `standstillMs` (30,000) or in the time of `signal`, with its reason where it
+   * was aborted otherwise, or at `stop`.
    */
   settled(options?: {
     readonly targets?: readonly Target[]

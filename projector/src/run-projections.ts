@@ -87,6 +87,8 @@ export class ProjectionRunner {
   #checkpoints: Checkpoints | undefined
   #version: number | undefined
   #trouble: string | null = null
+  /** Why projections that are new do not serve yet. */
+  #unregistered: string | null = null
   #troubles = 0
   #isWoken = false
   #wake: () => void = () => {}
@@ -234,8 +236,20 @@ export class ProjectionRunner {
   /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
   async #pass(): Promise<boolean> {
     await this.#options.beforePass?.()
-    await this.#options.serving.register(this.#passes)
+    await this.#register()
     return await this.#passes.together((check) => this.#passTogether(check))
+  }
+
+  /** What is new waits where nobody can be alone; all else goes on. */
+  async #register(): Promise<void> {
+    try {
+      await this.#options.serving.register(this.#passes)
+      this.#unregistered = null
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'projections that are new wait')
+      this.#unregistered = reason
+    }
   }
 
   async #passTogether(check: () => Promise<void>): Promise<boolean> {

@@ -43,7 +43,7 @@ export class ServingDefinitions {
 
   /**
    * Makes those of this program serve that nobody knew yet. Alone: of two programs that come at once the first one's serve, and
-   * the other's make no row.
+   * the other's make no row. Rejects where nobody can be alone; then the others serve, and it is to be called again.
    */
   async register({ alone }: Pick<Passes, 'alone'>): Promise<void> {
     if (this.#isRegistered) return
@@ -57,16 +57,17 @@ export class ServingDefinitions {
     this.#isRegistered = true
   }
 
-  /** The projections that serve, in the order of this program's. */
+  /** The projections that serve, in the order of this program's; without those that nobody knows yet. */
   async current(): Promise<readonly Projection[]> {
     if (this.#serving !== undefined && (!this.#isShared || (await this.#newest()) === this.#version))
       return this.#serving
     const version = await this.#newest()
     const stored = await this.#stored()
     this.#version = version
-    this.#serving = this.#projections.map((each) => {
+    this.#serving = this.#projections.flatMap((each) => {
       const definition = stored.get(each.name)
-      return definition === undefined || definition === definitionOf(each) ? each : projectionOf(definition)
+      if (definition === undefined) return []
+      return [definition === definitionOf(each) ? each : projectionOf(definition)]
     })
     return this.#serving
   }

@@ -67,7 +67,7 @@ test('what is sampled by keys has the events that its cost is told by, however f
         }
       }
       const making = { tables, folding: foldBeside(), signal: new AbortController().signal }
-      const { 'entry-time': cost = 0 } = await measureCosts(making, unit, live, STEP_SIZES)
+      const { 'entry-time': cost = 0 } = await measureCosts(making, unit, live, { sizes: STEP_SIZES, process: 'this' })
       if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
       if (sampled.length === 0) t.fail('nothing was sampled')
       for (const slice of new Set(sampled)) {

@@ -1,7 +1,18 @@
-import { type LogRecord, networkCountTopic, scrapeTopic, titleCountTopic, titleTopic } from '@gamenet/schemas'
+import {
+  encodeEvent,
+  importRetractionTopic,
+  type LogRecord,
+  networkCountTopic,
+  scrapeTopic,
+  titleCountTopic,
+  titleTopic
+} from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import type { Tables } from '../src/index.js'
+import { around } from './around.js'
+import { latch } from './latch.js'
+import { lockedPasses } from './locked-passes.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
 
@@ -162,6 +173,48 @@ test('the loader', async (t) => {
       (await events('event_title_count')).map(({ epoch, partition, offset }) => [epoch, partition, offset]).at(-1),
       [1, 2, '0']
     )
+  })
+
+  await t.test('events that wait while another loads them and their import is taken back stay away', async (t) => {
+    const log = new MemoryLog()
+    const importId = '0123456789abcdef0123456789abcdef'
+    const ofImport = encodeEvent(
+      titleCountTopic,
+      { titleId: '4d530064', observedAt: T0, online: 1 },
+      { source: '/import/test', importId }
+    )
+    log.append('title-count', [counted(7, '2026-03-14T20:01:00Z'), ofImport])
+    const shared = { isShared: true, passes: lockedPasses(), fills: lockedPasses() }
+    const offsets = async () => (await events('event_title_count')).map(({ offset }) => offset)
+    const [waits, goOn] = [latch(), latch()]
+    let stored = false
+    const held = around(engine.loader, async (work, what) => {
+      if (what === 'event_title_count') {
+        waits.open()
+        await goOn.opened
+      }
+      const result = await work()
+      stored ||= what === 'event_title_count'
+      return result
+    })
+    // Without the lock of passes: its store begins before, and ends behind, all that the other does.
+    const late = projectorOn({ ...engine, loader: held }, log, { isShared: true })
+    late.start()
+    await waits.opened
+    const other = projectorOn(engine, log, shared)
+    other.start()
+    await other.settled()
+    const retraction = { importId, topic: 'title-count', observedAt: T0 }
+    log.append('import-retraction', [message(importRetractionTopic, retraction)])
+    await other.settled()
+    await other.retractions.retract(importId, 'title-count', () => {})
+    t.same(await offsets(), ['0'])
+    goOn.open()
+    await late.stop()
+    t.ok(stored, 'what waited was stored')
+    t.same(await offsets(), ['0'])
+    t.equal((await control.rows('SELECT c.ts AS ts FROM title_count AS c FINAL')).length, 1)
+    await other.stop()
   })
 
   await t.test('a checkpoint that is older than the stored one turns nothing back', async (t) => {

@@ -2,6 +2,7 @@ import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { type Projector, projections, type Tables } from '../src/index.js'
+import { around } from './around.js'
 import { latch } from './latch.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
@@ -23,6 +24,9 @@ test('a rebuild that something comes between', async (t) => {
   )
   await t.test('serves when its exchange was cut off behind the tables', async (t) =>
     cutOffBehindTables(t, engine, await begin())
+  )
+  await t.test('loses no row of a pass that waits behind an exchange which fails half-way', async (t) =>
+    cutOffBetweenTables(t, engine, await begin())
   )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
     cancelAtTheEnd(t, engine, await begin())
@@ -69,6 +73,40 @@ async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
   t.same(await countsIn(engine, 'event_title_count'), [0, 1])
   t.same(await countsIn(engine, 'title_count'), [0, 1])
   await projector.rebuilds.rollback('title-count')
+  t.same(await countsIn(engine, 'title_count'), [0, 1])
+  await projector.stop()
+}
+
+async function cutOffBetweenTables(t: Test, engine: ClickHouse, log: Counts) {
+  let isAway = false
+  let isDying = false
+  const live = around(engine.projections, async (work, what) => {
+    if (isAway && what.startsWith('INSERT INTO title_count ')) throw new Error('the tables are away')
+    return await work()
+  })
+  const rebuild = around(engine.rebuild, async (work, what) => {
+    const [first] = /^EXCHANGE TABLES \w+ AND \w+(?=,)/.exec(what) ?? []
+    if (!isDying || first === undefined) return await work()
+    isDying = false
+    isAway = false
+    await engine.rebuild.execute(first)
+    throw new Error('the process died')
+  })
+  const projector: Projector = projectorOn({ ...engine, projections: live, rebuild }, log)
+  projector.start()
+  await projector.settled()
+  await projector.rebuilds.start('title-count', { isFromLog: true })
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  await projector.rebuilds.swap('title-count')
+  isAway = true
+  log.count(1)
+  while ((await countsIn(engine, 'event_title_count')).length < 2);
+  isDying = true
+  await t.rejects(projector.rebuilds.rollback('title-count'), /the process died/)
+  await untilState(engine, 'rolled-back')
+  await projector.settled()
+  t.same(await countsIn(engine, 'event_title_count'), [0, 1])
   t.same(await countsIn(engine, 'title_count'), [0, 1])
   await projector.stop()
 }

@@ -5,6 +5,19 @@ import { latch } from './latch.js'
 import { lockedPasses } from './locked-passes.js'
 import { openTables } from './pipeline.js'
 
+test('what is new waits while nobody can be alone, and all else serves', async (t) => {
+  const { control } = await openTables(t)
+  const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
+    projections.filter(({ name }) => names.includes(name))
+  )
+  await new ServingDefinitions(control, known, true).register(lockedPasses())
+  const newer = new ServingDefinitions(control, all, true)
+  await t.rejects(newer.register({ alone: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
+  t.same(await newer.current(), known)
+  await newer.register(lockedPasses())
+  t.same(await newer.current(), all)
+})
+
 test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
   const { control } = await openTables(t)
   const older = projections.filter(({ name }) => name === 'title-count')

@@ -1,11 +1,13 @@
 import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
+import type { EventTable } from '../event-table.js'
 import { eventTables } from '../event-tables.js'
 import { haltSentence } from '../halts.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
 import { OWN_PASSES, type Passes } from '../passes.js'
+import { deleteRetracted, retractedImports } from '../rebuilding/retracted-imports.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { PARKED_COLUMNS } from './row-builder.js'
@@ -268,7 +270,7 @@ class Session {
 class Storing {
   trouble: { topic: string; reason: string } | null = null
   readonly #options: LoaderOptions
-  readonly #columns: ReadonlyMap<string, { table: string; columns: readonly string[] }>
+  readonly #columns: ReadonlyMap<string, EventTable>
   readonly #sealKeys: KeptSealKeys
   #tail: Promise<unknown> = Promise.resolve()
   #waiting = 0
@@ -322,7 +324,7 @@ class Storing {
   }
 
   async #storeOnce(
-    { topic, events, parked, passedOver, people, progress }: RowBatch,
+    { topic, events, parked, passedOver, imports, people, progress }: RowBatch,
     check: () => Promise<void>
   ): Promise<Exclude<Outcome, 'stopped'>> {
     const { tables, metrics } = this.#options
@@ -335,6 +337,7 @@ class Storing {
       const done = metrics.insertSeconds.startTimer()
       await tables.insert(target.table, target.columns, events.body)
       done()
+      if (imports.length > 0) await this.#takeOut(target.topic, imports)
     }
     if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
     const name = loadCheckpoint(topic)
@@ -348,6 +351,20 @@ class Storing {
     metrics.passedOverEvents.inc({ topic }, passedOver)
     if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
     return 'stored'
+  }
+
+  /**
+   * Rows may have waited while another process stored the same, and the import was taken back: they leave the table again. One
+   * that is taken back from now on is deleted behind these rows.
+   */
+  async #takeOut(topic: Topic, imports: readonly string[]): Promise<void> {
+    const { tables } = this.#options
+    const retracted = await retractedImports(tables, topic)
+    await deleteRetracted(
+      tables,
+      topic,
+      retracted.filter((importId) => imports.includes(importId))
+    )
   }
 
   async #untilDone<Result>(

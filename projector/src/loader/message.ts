@@ -23,6 +23,8 @@ export type RowBatch = {
   readonly parked: RowLines
   /** Events about people who were forgotten: nobody can open them. */
   readonly passedOver: number
+  /** Imports that some of the events are of. */
+  readonly imports: readonly string[]
   /** By whose keys the events were opened. */
   readonly people: readonly number[]
   readonly progress: readonly Progress[]

@@ -33,6 +33,7 @@ export class RowBuilder {
   #characters = 0
   #passedOver = 0
   #progress = new Map<number, Progress>()
+  readonly #imports = new Set<string>()
   readonly #people = new Set<number>()
   #since = 0
 
@@ -83,11 +84,13 @@ export class RowBuilder {
       events: this.#events.take(),
       parked: this.#parked.take(),
       passedOver: this.#passedOver,
+      imports: [...this.#imports],
       people: [...this.#people],
       progress: [...this.#progress.values()]
     }
     this.#characters = 0
     this.#passedOver = 0
+    this.#imports.clear()
     this.#people.clear()
     this.#progress = new Map()
     return batch
@@ -109,6 +112,7 @@ export class RowBuilder {
       for (const value of this.#table.values(event)) line += `,${jsonOf(value)}`
       line += ']'
       this.#events.add(line)
+      if (decoded.importId !== '') this.#imports.add(decoded.importId)
       return line
     } catch (error) {
       // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.

@@ -19,19 +19,15 @@ type Beginning = Asked & {
   readonly costs: Readonly<Record<string, number>>
 }
 
-/**
- * Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first, and of a sample there
- * is one at a time.
- */
+/** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
 export async function beginAlone(
   context: RebuildContext,
   asked: Asked,
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
-  // Before it waits for a step of the other.
-  await requireNoneBeside(context, asked)
+  const { costs } = await planUnhindered(context, asked)
   return await context.steps.alone(async (check) => {
-    const { costs } = await planUnhindered(context, asked)
+    await requireNoneBeside(context, asked)
     await prepare()
     return await begin(context, { ...asked, costs }, check)
   })

@@ -5,7 +5,7 @@ import { type KeySlice, type Projection, slicesStatement } from '../projection.j
 import { lengthOf, type Range, rangeBetween } from '../range.js'
 import type { Tables } from '../tables.js'
 import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
-import { createTables, dropTables, standingIn, tablesOf } from './fresh-tables.js'
+import { createTables, dropTables, sampleName, standingIn, tablesOf } from './fresh-tables.js'
 
 /**
  * Events of the samples of a statement, in their order. What a large and a small one cost alike, a step costs however many events it
@@ -21,17 +21,18 @@ const FOLD_SAMPLE_EVENTS = [50_000]
  * dropped afterwards. A statement reads what the sample made before it, as it will in the fill, where the table holds little more than
  * what it asks for; a fold reads the tables that serve, by its keys. Projections without events cost nothing.
  *
- * @param steps the sizes of those of the fill, over which what a step costs by itself is spread
+ * @param by `sizes` of the fill's steps, over which what one costs by itself is spread; the `process` whose sample it is
  */
 export async function measureCosts(
   making: Making,
   unit: readonly Projection[],
   live: Checkpoints,
-  steps: StepSizes
+  { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
 ): Promise<Record<string, number>> {
+  const nameOf = (table: string) => sampleName(table, process)
   const costs: Record<string, number> = {}
   const made = new Map<string, string>()
-  const sampleTables = unit.flatMap(tablesOf).map((table) => `${table}__sample`)
+  const sampleTables = unit.flatMap(tablesOf).map(nameOf)
   await dropTables(making.tables, sampleTables)
   try {
     for (const projection of unit) {
@@ -39,7 +40,7 @@ export async function measureCosts(
       const whole = wholeRange(projection, live)
       const events = lengthOf(whole)
       if (events === 0) continue
-      const names = new Map(tablesOf(projection).map((table) => [table, `${table}__sample`]))
+      const names = new Map(tablesOf(projection).map((table) => [table, nameOf(table)]))
       await createTables(making.tables, names)
       const isByKeys = isFilledByKeys(projection)
       // Of what is sampled by keys, inserts are told by the table's name.
@@ -52,7 +53,7 @@ export async function measureCosts(
         await makeRows({ ...making, tables }, projection, { ...sampled.made, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
-      const stepEvents = isByKeys ? events / slicesFor(projection, events, steps) : Math.min(events, steps.most)
+      const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
       costs[name] = costOf(samples, stepEvents)
       // The keys of a slice are others than those of the stretch.
       if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)

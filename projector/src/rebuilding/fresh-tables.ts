@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Projection } from '../projection.js'
 import type { Tables } from '../tables.js'
 
@@ -7,6 +8,11 @@ export type TableNames = ReadonlyMap<string, string>
 /** The table of a rebuild that stands for a live one. */
 export function freshName(table: string, id: number): string {
   return `${table}__${id}`
+}
+
+/** The table into which a process measures what stands in a table costs: others may be measuring, too. */
+export function sampleName(table: string, process: string): string {
+  return `${table}__sample_${createHash('sha256').update(process).digest('hex').slice(0, 8)}`
 }
 
 /** The copy of a live table with which the one that stands for it is compared. */

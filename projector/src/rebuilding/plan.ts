@@ -24,14 +24,15 @@ export type Planned = RebuildPlan & { readonly costs: Readonly<Record<string, nu
 
 /** What the rebuild that is asked for would be, and what stands in its way. */
 export async function planFor(context: RebuildContext, asked: Asked): Promise<Planned> {
-  const { tables, projections, folding, signal, keepFree, sizes } = context
+  const { tables, projections, folding, signal, keepFree, sizes, process } = context
   const unit = unitFor(projections, asked)
   const [first] = unit
   const plan = await planOf({ tables, folding, signal }, unit, {
     live: await Checkpoints.read(tables),
     reloaded: asked.isFromLog ? first?.from : undefined,
     keepFree,
-    sizes
+    sizes,
+    process
   })
   const other = await rebuildBeside(context, asked)
   const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
@@ -61,10 +62,11 @@ async function planOf(
     readonly reloaded: Topic | undefined
     readonly keepFree: KeepFree
     readonly sizes: StepSizes
+    readonly process: string
   }
 ): Promise<Planned> {
   const { live, reloaded } = by
-  const costs = await measureCosts(making, unit, live, by.sizes).catch((error: unknown) => {
+  const costs = await measureCosts(making, unit, live, by).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
       cause: error

@@ -94,8 +94,7 @@ export class RebuildOperations implements Rebuilds {
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
     return await this.#turns.take(async () => {
       const asked = { projection, until: null, isFromLog, retracts: null }
-      // Of a sample there is one at a time, in whatever process.
-      const { costs: _costs, ...plan } = await this.#context.steps.alone(() => planFor(this.#context, asked))
+      const { costs: _costs, ...plan } = await planFor(this.#context, asked)
       return plan
     })
   }

@@ -23,6 +23,8 @@ export async function requireNoExchange(tables: Tables): Promise<void> {
 export class Recovery {
   readonly #context: RebuildContext
   #isDone = false
+  /** Work under way that exchanges or drops tables. */
+  #underWay = 0
 
   constructor(context: RebuildContext) {
     this.#context = context
@@ -41,7 +43,8 @@ export class Recovery {
         for (const record of (await readRebuilds(tables)).filter(isCutOff)) await end(this.#context, record)
       })
     }
-    this.#isDone = true
+    // What fails now is seen by whoever passes next, before {@link around} hears of it.
+    this.#isDone = this.#underWay === 0
   }
 
   /**
@@ -57,12 +60,15 @@ export class Recovery {
 
   /** Does work that exchanges or drops tables: what fails half-way is ended before the next pass. */
   async around<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#underWay += 1
+    this.#isDone = false
     try {
       return await work()
     } catch (error) {
-      this.#isDone = false
       this.#context.runner.wake()
       throw error
+    } finally {
+      this.#underWay -= 1
     }
   }
 }

@@ -4,7 +4,7 @@ import { beginAlone } from './begin.js'
 import type { RebuildContext } from './context.js'
 import { dropOld, exchange } from './exchange.js'
 import type { Fillers } from './fillers.js'
-import { planUnhindered, requireNoneBeside } from './plan.js'
+import { planUnhindered } from './plan.js'
 import { RebuildRefused, type RebuildStatus, type Retractions } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import type { Recovery } from './recovery.js'
@@ -67,11 +67,9 @@ export class Retracting implements Retractions {
 
   async requireRetractable(importId: string, topicName: string): Promise<void> {
     const asked = takingBack(this.#firstOf(topicName), importId)
+    // Of a sample this process has one at a time.
     await this.#turns.take(async () => {
-      if ((await this.#begun(importId)) !== undefined) return
-      await requireNoneBeside(this.#context, asked)
-      // Of a sample there is one at a time, in whatever process.
-      await this.#context.steps.alone(() => planUnhindered(this.#context, asked))
+      if ((await this.#begun(importId)) === undefined) await planUnhindered(this.#context, asked)
     })
   }
 

@@ -54,6 +54,8 @@ export class ServingDefinitions {
         if (unknown.length > 0) await this.install(unknown)
       })
     }
+    // What was asked for before did not know them, also where only the answer of an earlier attempt was lost.
+    this.#serving = undefined
     this.#isRegistered = true
   }
 

@@ -18,6 +18,22 @@ test('what is new waits while nobody can be alone, and all else serves', async (
   t.same(await newer.current(), all)
 })
 
+test('what was written down without an answer serves all the same', async (t) => {
+  const { control } = await openTables(t)
+  const all = projections.filter(({ name }) => name === 'title-count')
+  let isLost = true
+  const insert: Tables['insert'] = async (...row) => {
+    await control.insert(...row)
+    if (isLost) throw new Error('the answer was lost')
+  }
+  const serving = new ServingDefinitions({ ...control, insert }, all, false)
+  await t.rejects(serving.register(lockedPasses()), /was lost/)
+  isLost = false
+  await serving.current()
+  await serving.register(lockedPasses())
+  t.same(await serving.current(), all)
+})
+
 test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
   const { control } = await openTables(t)
   const older = projections.filter(({ name }) => name === 'title-count')

@@ -58,14 +58,17 @@ export async function exchange(
     const caughtUp = before + (await catchUpOnce(context, record))
     return await withoutSteps(context, record, async (check) => {
       await forgetVerified(context, record, records)
-      const served = (await serving.current()).filter(({ name }) => record.unit.includes(name))
+      const served = new Map((await serving.current()).map((each) => [each.name, each]))
       await check()
       const intended = await storeRebuild(tables, record, {
         state,
         reason: null,
         exchange: {
           uuids: Object.fromEntries(await uuidsOf(tables, Object.keys(record.tables))),
-          definitions: Object.fromEntries(served.map((each) => [each.name, definitionOf(each)]))
+          // What nobody knows yet has made no row, by whatever definition.
+          definitions: Object.fromEntries(
+            unitOf(record).map((own) => [own.name, definitionOf(served.get(own.name) ?? own)])
+          )
         }
       })
       const heldMs = await finish(context, intended)

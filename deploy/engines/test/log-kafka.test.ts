@@ -213,7 +213,7 @@ if (missing !== undefined) {
   void test('a consumer that stands still without a word is replaced, and nothing is read twice', async (t) => {
     const { proxied } = broker
     if (proxied === undefined) throw new Error('there is no listener to go through')
-    const proxy = await startFreezer(proxied)
+    const proxy = await startProxy(proxied)
     t.teardown(() => proxy.close())
     const topicPrefix = `${randomUUID()}.`
     const writer = openLog(t, { topicPrefix })
@@ -484,6 +484,19 @@ if (missing !== undefined) {
     )
   })
 
+  void test('topics that a broker refuses to list, as while one waits for its leader, are asked for again', async (t) => {
+    const { proxied } = broker
+    if (proxied === undefined) throw new Error('there is no listener to go through')
+    const proxy = await startProxy(proxied)
+    t.teardown(() => proxy.close())
+    const log = openLog(t, { topicPrefix: `${randomUUID()}.`, brokers: [`127.0.0.1:${proxied.through}`] })
+    // The first question for metadata finds the brokers, the second one lists their topics.
+    proxy.cutAtMetadata(2)
+    await log.ensureTopics(['thing'])
+    t.ok(proxy.metadataAsked() > 2, 'it was refused once, and asked again')
+    t.equal((await log.extents('thing')).length, 1)
+  })
+
   void test('a broker that cannot be reached is told with its address', async (t) => {
     const away = openLog(t, { brokers: ['127.0.0.1:1'] })
     const refusal = await away.append('thing', messages(1)).catch((error: unknown) => error)
@@ -492,9 +505,15 @@ if (missing !== undefined) {
   })
 }
 
-/** Stands between clients and a broker; connections that were asked for records can be made to hang for ever. */
-async function startFreezer({ address, through }: { address: string; through: number }) {
+/**
+ * Stands between clients and a broker: connections that were asked for records can be made to hang for ever, and one can be cut
+ * instead of an answer about metadata.
+ */
+async function startProxy({ address, through }: { address: string; through: number }) {
   const FETCH = 1
+  const METADATA = 3
+  let metadataAsked = 0
+  let cutAt = 0
   const fetching = new Set<() => void>()
   const sockets = new Set<Socket>()
   const [host, port] = address.split(':')
@@ -506,7 +525,15 @@ async function startFreezer({ address, through }: { address: string; through: nu
     }
     client.on('data', (request) => {
       if (isFrozen) return
-      if (request.length >= 6 && request.readInt16BE(4) === FETCH) fetching.add(freeze)
+      const asked = request.length >= 6 ? request.readInt16BE(4) : undefined
+      if (asked === FETCH) fetching.add(freeze)
+      if (asked === METADATA) {
+        metadataAsked += 1
+        if (metadataAsked === cutAt) {
+          client.destroy()
+          return
+        }
+      }
       upstream.write(request)
     })
     upstream.on('data', (answer) => {
@@ -531,6 +558,10 @@ async function startFreezer({ address, through }: { address: string; through: nu
       for (const freeze of fetching) freeze()
       return fetching.size
     },
+    cutAtMetadata(nth: number) {
+      cutAt = nth
+    },
+    metadataAsked: () => metadataAsked,
     close() {
       for (const socket of sockets) socket.destroy()
       server.close()

@@ -16,7 +16,7 @@ import { assertTopicName } from './partition.js'
 
 /** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-/** A topic that was made is looked for so often, so long after another. */
+/** A topic that was made is looked for so often, so long after another; a list of topics that is refused is asked for as often. */
 const APPEAR_ASKED_MAX = 20
 const APPEAR_ASK_MS = 250
 const WAITING_APPENDS_MAX = 10_000
@@ -176,15 +176,16 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       })
     }
   }
+  const topicNames = (): Promise<Set<string>> => listedTopics(() => use((admin) => admin.listTopics()), brokers)
   /** kafkajs asks for 14 seconds again and again for the offsets of a topic that does not exist. */
   const exists = async (topic: string): Promise<boolean> => {
-    if (!known.has(topic)) for (const name of await use((admin) => admin.listTopics())) known.add(name)
+    if (!known.has(topic)) for (const name of await topicNames()) known.add(name)
     return known.has(topic)
   }
   const appear = async (wanted: readonly string[]): Promise<boolean> => {
     for (let asked = 0; asked < APPEAR_ASKED_MAX; asked += 1) {
       await delay(APPEAR_ASK_MS)
-      const present = new Set(await use((admin) => admin.listTopics()))
+      const present = await topicNames()
       if (wanted.every((topic) => present.has(topic))) return true
     }
     return false
@@ -193,7 +194,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     exists,
     async ensureTopics(topics, { partitions, replicationFactor, topicPrefix = '', configEntries = {} }) {
       for (const topic of topics) assertTopicName(topicPrefix + topic)
-      const present = new Set(await use((admin) => admin.listTopics()))
+      const present = await topicNames()
       const missing = [...new Set(topics)].map((topic) => topicPrefix + topic).filter((topic) => !present.has(topic))
       if (missing.length === 0) return
       const entries = { 'retention.ms': '-1', 'max.message.bytes': String(MESSAGE_BYTES_MAX), ...configEntries }
@@ -251,6 +252,27 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
     throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
   }
   return admin
+}
+
+/**
+ * Names of all topics. kafkajs takes it for an answer that every broker refused, as they do while a partition of any topic
+ * waits for its leader, and then breaks on that answer: its TypeError says to ask again.
+ */
+async function listedTopics(list: () => Promise<string[]>, brokers: readonly string[]): Promise<Set<string>> {
+  for (let asked = 1; ; asked += 1) {
+    try {
+      return new Set(await list())
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error
+      if (asked === APPEAR_ASKED_MAX) {
+        throw new LogUnreachable(
+          `Kafka at ${brokers.join(',')} does not list its topics: it goes away again and again, or a partition has no leader`,
+          { cause: error }
+        )
+      }
+      await delay(APPEAR_ASK_MS)
+    }
+  }
 }
 
 /** Keeps a question in a set until it is settled. */

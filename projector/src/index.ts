@@ -63,6 +63,6 @@ export {
   Verification,
   VerifyReport
 } from './rebuilding/rebuild.js'
-export { unfinishedRetractions } from './rebuilding/retracted-imports.js'
+export { unfinishedRetractions } from './rebuilding/retracting.js'
 export type { Target } from './settled.js'
 export type { Parameters, Tables } from './tables.js'

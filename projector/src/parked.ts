@@ -7,7 +7,7 @@ import { RowBuilder } from './loader/row-builder.js'
 import type { SealKeys } from './loader/seal-keys.js'
 import { projections } from './projections.js'
 import { requireNoExchange } from './rebuilding/recovery.js'
-import { retractedImports } from './rebuilding/retracted-imports.js'
+import { retractedImports } from './retracted-imports.js'
 import type { Tables } from './tables.js'
 
 /*

@@ -7,7 +7,7 @@ import { noLongerThan } from './no-longer-than.js'
 import { parkedByTopic } from './parked.js'
 import { projections } from './projections.js'
 import { lagOf } from './run-projections.js'
-import { endsOfLog, type Target } from './settled.js'
+import { endsToReach, type Target } from './settled.js'
 import type { Tables } from './tables.js'
 
 /*
@@ -94,18 +94,10 @@ export async function waitForProgress(
   targets?: readonly Target[]
 ): Promise<string[]> {
   let wanted = targets
-  if (wanted === undefined) {
-    // Before the log is asked: what is loaded meanwhile must not look like more than there is.
-    const checkpoints = await Checkpoints.read(needs.tables)
-    let ends: Awaited<ReturnType<typeof endsOfLog>>
-    try {
-      ends = await endsOfLog((topic) => needs.log.extents(topic), { signal })
-    } catch (error) {
-      return [reasonOf(error)]
-    }
-    const halts = await describedHalts(needs.tables, haltsOf(ends, checkpoints))
-    if (halts.length > 0) return halts.map(({ reason }) => reason)
-    wanted = ends.filter(({ first, next }) => first < next)
+  try {
+    wanted ??= await endsToReach(needs.tables, (topic) => needs.log.extents(topic), { signal })
+  } catch (error) {
+    return [reasonOf(error)]
   }
   for (;;) {
     const behind = behindOf(wanted, await Checkpoints.read(needs.tables))

@@ -18,7 +18,7 @@ import { RebuildOperations } from './rebuilding/rebuilds.js'
 import type { KeepFree } from './rebuilding/room.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
 import { ServingDefinitions } from './serving-definitions.js'
-import { headsOf, type Target, type Watch, waitUntilSettled } from './settled.js'
+import { endsToReach, type Target, type Watch, waitUntilSettled } from './settled.js'
 import type { Tables } from './tables.js'
 
 /** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
@@ -217,7 +217,9 @@ async function settled(
 ) {
   const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
   const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
-  await waitUntilSettled(watch, targets ?? (await headsOf(watch, tables)))
+  const extents = (topic: string) => of.loader.extents(topic)
+  const wanted = targets ?? (await endsToReach(tables, extents, { signal: ending, mostMs: standstillMs }))
+  await waitUntilSettled(watch, wanted)
 }
 
 async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
@@ -267,7 +269,7 @@ function loaderOf(
     tables,
     topics: [topic],
     startReading: (share) => options.startReading({ topic: topic.name, group: `${group}-${share.index}`, share }),
-    readers: options.reloadReaders ?? 1,
+    readers: options.reloadReaders,
     sealKeys: options.sealKeys,
     metrics: projectorMetrics(new Registry(), {
       standing: async () => ({ lag: new Map(), halts: [] }),

@@ -30,22 +30,21 @@ const ENDS_MS = 2000
  * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link endsOfLog}; one that does not
  * have what is to be loaded next is refused.
  */
-export async function headsOf(watch: Watch, tables: Tables): Promise<Target[]> {
+export async function endsToReach(tables: Tables, ...asking: Parameters<typeof endsOfLog>): Promise<Target[]> {
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
   const loaded = await Checkpoints.read(tables)
-  const { loader, signal, standstillMs: mostMs } = watch
-  const extents = await endsOfLog((topic) => loader.extents(topic), { signal, mostMs })
-  const halts = await describedHalts(tables, haltsOf(extents, loaded))
+  const ends = await endsOfLog(...asking)
+  const halts = await describedHalts(tables, haltsOf(ends, loaded))
   if (halts.length > 0) throw new Error(`${halts.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
-  return extents.filter(({ first, next }) => first < next)
+  return ends.filter(({ first, next }) => first < next)
 }
 
 /**
  * Where the log of every topic begins and ends. One that cannot be asked is asked again until `signal` aborts or for `mostMs`, but
  * for two seconds at least; then it rejects with a sentence.
  */
-export async function endsOfLog(
+async function endsOfLog(
   extents: (topic: string) => Promise<readonly PartitionExtent[]>,
   { signal, mostMs = Number.POSITIVE_INFINITY }: { readonly signal: AbortSignal; readonly mostMs?: number }
 ): Promise<(PartitionExtent & { readonly topic: string })[]> {

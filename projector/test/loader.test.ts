@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   encodeEvent,
   importRetractionTopic,
@@ -9,12 +10,16 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import type { Tables } from '../src/index.js'
+import { Checkpoints } from '../src/checkpoint.js'
+import { readBeside, type Tables } from '../src/index.js'
+import { createLoader } from '../src/loader/loader.js'
+import { projectorMetrics } from '../src/metrics.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locked-passes.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
+import { sealKeys } from './people.js'
+import { AT_ONCE, emptyTables, message, openTables, projectorOn, QUIET, runToHead } from './pipeline.js'
 
 const T0 = '2026-03-14T20:00:00Z'
 const counted = (online: number, observedAt = T0) =>
@@ -290,5 +295,56 @@ test('the loader', async (t) => {
     await projector.settled()
     await projector.stop()
     t.equal((await events('event_title_count')).length, 3)
+  })
+
+  await t.test('a reading side that dies beside others is begun again with its share, and theirs go on', async (t) => {
+    const shares = [0, 1, 2].map(() => new MemoryLog(() => 1))
+    for (const partition of [0, 1, 2, 3, 4, 5]) {
+      shares[partition % 3]?.append('title-count', [counted(partition), counted(partition)], { epoch: 0, partition })
+    }
+    const begun = [0, 0, 0]
+    const died = latch()
+    const loader = createLoader({
+      tables: control,
+      topics: [titleCountTopic],
+      readers: 3,
+      startReading: async ({ index, of }) => {
+        t.equal(of, 3)
+        begun[index] = Number(begun[index]) + 1
+        const side = await readBeside(shares[index] ?? new MemoryLog(), [titleCountTopic], AT_ONCE)()
+        if (index !== 1 || begun[1] !== 1) return side
+        const killed = died.opened.then(() => Promise.reject(new Error('it was killed')))
+        return { port: side.port, ended: Promise.race([side.ended, killed]), close: async () => void side.close() }
+      },
+      sealKeys,
+      metrics: projectorMetrics(new Registry(), {
+        standing: async () => ({ lag: new Map(), halts: [] }),
+        parked: async () => new Map()
+      }),
+      logger: QUIET,
+      onStored: died.open,
+      backoff: AT_ONCE
+    })
+    const all = [0, 1, 2, 3, 4, 5].map((partition) => ({ topic: 'title-count', epoch: 0, partition }))
+    const loadedTo = async (next: number) => {
+      for (;;) {
+        const checkpoints = await Checkpoints.read(control)
+        if (all.every((each) => checkpoints.next('load:title-count', each.epoch, each.partition) === next)) return
+        await delay(5)
+      }
+    }
+    loader.start()
+    await loadedTo(2)
+    for (const { partition } of all) {
+      shares[partition % 3]?.append('title-count', [counted(partition)], { epoch: 0, partition })
+    }
+    await loadedTo(3)
+    t.equal(loader.trouble().reading, null)
+    await loader.stop()
+    t.same(begun, [1, 2, 1], 'the one that died, and no other')
+    t.same(
+      (await events('event_title_count')).map(({ partition, offset, online }) => [partition, offset, online]),
+      all.flatMap(({ partition }) => ['0', '1', '2'].map((offset) => [partition, offset, partition]))
+    )
   })
 })

@@ -7,7 +7,7 @@ import { haltSentence } from '../halts.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
 import { OWN_PASSES, type Passes } from '../passes.js'
-import { deleteRetracted, retractedImports } from '../rebuilding/retracted-imports.js'
+import { deleteRetracted, retractedImports } from '../retracted-imports.js'
 import type { Tables } from '../tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { PARKED_COLUMNS } from './row-builder.js'
@@ -31,7 +31,7 @@ export type LoaderOptions = {
   /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
   readonly startReading: (share: Share) => Promise<ReadingSide>
   /** Reading sides at once, each with its share of the partitions; one unless given. */
-  readonly readers?: number
+  readonly readers?: number | undefined
   /** The seal keys that there are of these people. */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   readonly metrics: Metrics

@@ -1,5 +1,6 @@
 import { loadCheckpoint } from '@gamenet/schemas'
 import { Checkpoints } from '../checkpoint.js'
+import { deleteRetracted, retractedImports } from '../retracted-imports.js'
 import { definitionOf } from '../serving-definitions.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
@@ -8,7 +9,6 @@ import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
-import { deleteRetracted, retractedImports } from './retracted-imports.js'
 
 /** So few events are caught up while live steps wait; more are taken before. */
 const NEAR_EVENTS = 10_000

@@ -3,12 +3,12 @@ import { pause, reasonOf } from '../backoff.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
 import { eventTableName } from '../event-table.js'
 import type { Loader } from '../loader/loader.js'
+import { deleteRetracted, retractedImports } from '../retracted-imports.js'
 import type { Tables } from '../tables.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import type { Filling } from './fill.js'
 import { killedBy } from './fresh-tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
-import { deleteRetracted, retractedImports } from './retracted-imports.js'
 
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */

@@ -1,5 +1,7 @@
 import { pause } from '../backoff.js'
 import type { Projection } from '../projection.js'
+import { deleteRetracted } from '../retracted-imports.js'
+import type { Tables } from '../tables.js'
 import { beginAlone } from './begin.js'
 import type { RebuildContext } from './context.js'
 import { dropOld, exchange } from './exchange.js'
@@ -8,12 +10,24 @@ import { planUnhindered } from './plan.js'
 import { RebuildRefused, type RebuildStatus, type Retractions } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import type { Recovery } from './recovery.js'
-import { deleteRetracted, unfinishedRetractions } from './retracted-imports.js'
 import { progressOf } from './status.js'
 import type { Turns } from './turns.js'
 import type { Asked } from './unit.js'
 
 const LOOK_MS = 100
+
+/** Imports that the log says were taken back, and that are not out of all tables yet. */
+export async function unfinishedRetractions(
+  tables: Tables
+): Promise<{ readonly importId: string; readonly topic: string }[]> {
+  const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
+  const done = new Set(
+    (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
+  )
+  return rows
+    .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
+    .filter(({ importId }) => !done.has(importId))
+}
 
 /** Imports taken back: a rebuild of all projections of the topic, begun, swapped in and made final without being asked. */
 export class Retracting implements Retractions {

@@ -1,7 +1,6 @@
 import type { Topic } from '@gamenet/schemas'
-import { eventTableName } from '../event-table.js'
-import type { Tables } from '../tables.js'
-import { readRebuilds } from './rebuild-record.js'
+import { eventTableName } from './event-table.js'
+import type { Tables } from './tables.js'
 
 /** Imports of a topic that were taken back, as the log says. */
 export async function retractedImports(tables: Tables, topic: Topic): Promise<string[]> {
@@ -10,19 +9,6 @@ export async function retractedImports(tables: Tables, topic: Topic): Promise<st
     { topic: topic.name }
   )
   return rows.map(({ importId }) => String(importId))
-}
-
-/** Imports that the log says were taken back, and that are not out of all tables yet. */
-export async function unfinishedRetractions(
-  tables: Tables
-): Promise<{ readonly importId: string; readonly topic: string }[]> {
-  const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
-  const done = new Set(
-    (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
-  )
-  return rows
-    .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
-    .filter(({ importId }) => !done.has(importId))
 }
 
 /**

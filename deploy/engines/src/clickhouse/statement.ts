@@ -80,7 +80,11 @@ export const knownOf = (settings: Settings, known: ReadonlySet<string>): Setting
 
 /** `name = value, …` of those settings that the engine's version knows. */
 export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
-  Object.entries(knownOf(settings, known))
+  assignments(knownOf(settings, known))
+
+/** `name = value, …` */
+export const assignments = (settings: Settings): string =>
+  Object.entries(settings)
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
     .join(', ')
 

@@ -227,6 +227,8 @@ async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuil
   await of.rebuilds.stepsEnded()
 }
 
+const LOG_SILENT = 'the log does not say in time how far it reaches'
+
 /** What of a projector tells its status. */
 type Seen = {
   readonly tables: Tables
@@ -253,7 +255,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       lag: lagOf(each, checkpoints)
     })),
     halts,
-    loaderTrouble: troubleOf(loader) ?? halts[0]?.reason ?? null
+    loaderTrouble: troubleOf(loader) ?? halts[0]?.reason ?? (extents.size < topics.length ? LOG_SILENT : null)
   }
 }
 

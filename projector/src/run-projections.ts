@@ -118,9 +118,10 @@ export class ProjectionRunner {
   }
 
   /**
-   * Runs work while no pass runs in any process: nothing else is written to read tables. Rejects when the runner stops before.
+   * Runs work while no pass runs in any process: nothing else is written to read tables; `check` rejects when that may not be so any
+   * more. Rejects when the runner stops before.
    */
-  between<Result>(work: () => Promise<Result>): Promise<Result> {
+  between<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
     return new Promise((resolve, reject) => {
       this.#between.push(async () => {
@@ -135,6 +136,19 @@ export class ProjectionRunner {
   async tellAll(projections: readonly string[]): Promise<void> {
     await this.#tell((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
     this.#options.onChange()
+  }
+
+  /**
+   * Takes into projections all that is loaded, also what they wait to try again: a pass that failed behind its rows left them beyond
+   * the checkpoint. For work between passes, with its `check`. Rejects when one of them fails.
+   */
+  async takeAll(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
+    for (const name of names) this.#failures.delete(name)
+    while (await this.#passTogether(check, names));
+    for (const name of names) {
+      const failure = this.#failures.get(name)
+      if (failure !== undefined) throw new Error(`projection ${name} fails: ${failure.reason}`)
+    }
   }
 
   /** Something was loaded. */
@@ -252,9 +266,9 @@ export class ProjectionRunner {
     }
   }
 
-  async #passTogether(check: () => Promise<void>): Promise<boolean> {
-    const { tables } = this.#options
-    const projections = await this.#options.serving.current()
+  async #passTogether(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
+    const { tables, serving } = this.#options
+    const projections = (await serving.current()).filter(({ name }) => names === undefined || names.has(name))
     const checkpoints = await Checkpoints.read(tables)
     const touched = new Map<string, Promise<Touched>>()
     const pending = (each: Projection) => lagOf(each, checkpoints)
@@ -281,7 +295,7 @@ export class ProjectionRunner {
       hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
     await this.#flush(staged, check)
-    const hasMoreLate = await this.#takeLate(projections, check)
+    const hasMoreLate = await this.#takeLate(await serving.current(), check)
     this.#checkpoints = checkpoints
     for (const each of projections) {
       this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))

@@ -43,6 +43,7 @@ test('rebuilds', async (t) => {
     beginOneAtOnce(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
+  await t.test('equal what serves where a pass has stored rows and then failed', (t) => verifyBehindFailure(t, engine))
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
     pauseForRoom(t, engine)
@@ -128,6 +129,46 @@ async function outliveDeaths(t: Test, engine: ClickHouse) {
   )
   await fc.assert(property, { numRuns: RUNS.deaths, endOnFailure: true })
   t.pass('whenever they died')
+}
+
+/** Rows of the pass lie beyond the checkpoints then, until it is done again. */
+async function verifyBehindFailure(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  let isFailing = false
+  const live = around(engine.projections, async (work, what) => {
+    if (isFailing && what === 'checkpoint') throw new Error('the lock was lost')
+    return await work()
+  })
+  const passes: Passes = {
+    together: (pass) => pass(async () => undefined),
+    alone: (work) => {
+      isFailing = false
+      return work(async () => undefined)
+    }
+  }
+  const projector = projectorOn({ ...engine, projections: live, rebuild: engine.rebuild }, log, { passes })
+  projector.start()
+  try {
+    appendCount(log, 0)
+    await projector.settled()
+    for (const isFromLog of [false, true]) {
+      await projector.rebuilds.start('title-count-hour', { isFromLog })
+      await untilFilled(projector)
+      isFailing = true
+      appendCount(log, isFromLog ? 2 : 1)
+      const isFailed = async () =>
+        (await projector.status()).projections.some(
+          (each) => each.projection === 'title-count-hour' && each.state === 'failing'
+        )
+      while (!(await isFailed())) await wait(5)
+      const { isEqual, tables } = await projector.rebuilds.verify('title-count-hour')
+      t.same({ isEqual, tables: isEqual ? [] : tables }, { isEqual: true, tables: [] })
+      await projector.rebuilds.cancel('title-count-hour')
+    }
+  } finally {
+    await projector.stop()
+  }
 }
 
 async function dropTheRest(t: Test, engine: ClickHouse) {

@@ -82,7 +82,8 @@ export type SealKeyOf = (person: number) => Uint8Array | undefined
  * An event of which a person's key is no more was forgotten, and is none.
  */
 export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
-  if (record.value === null) return refused('the message has no value')
+  // Of one that is parked an empty value is kept for none.
+  if (record.value === null || record.value.length === 0) return refused('the message has no value')
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)
   const opened =
@@ -159,7 +160,8 @@ function versionOf(topic: Pick<Topic, 'name' | 'version'>, type: string | undefi
   if (type === typeOf(topic)) return topic.version
   const match = /^gamenet\.([a-z-]+)\.v([1-9]\d{0,3})$/.exec(type)
   if (match === null || match[1] !== topic.name) {
-    return `ce_type is ${JSON.stringify(type)}, expected ${TYPE_PREFIX}${topic.name}.v1 to .v${topic.version}`
+    const newest = topic.version === 1 ? '' : ` to .v${topic.version}`
+    return `ce_type is ${JSON.stringify(type)}, expected ${TYPE_PREFIX}${topic.name}.v1${newest}`
   }
   const version = Number(match[2])
   if (version > topic.version) {

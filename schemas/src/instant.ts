@@ -13,7 +13,10 @@ export const INSTANTS_END_MS = Date.UTC(2106, 0, 1)
 /** An instant in its canonical text, between 1970 and 2105. */
 export const Instant = z
   .string()
-  .refine(isCanonical, 'expected an instant between 1970 and 2105 as YYYY-MM-DDTHH:MM:SS[.mmm]Z')
+  .refine(
+    isCanonical,
+    'expected an instant between 1970 and 2105 as YYYY-MM-DDTHH:MM:SS[.mmm]Z, whole seconds without .000'
+  )
   .meta({ description: 'Instant, ISO 8601 in UTC', example: '2026-03-14T20:00:00Z' })
 
 /** An instant as series of answers show it, floored to the second, UTC. */

@@ -18,7 +18,7 @@ export const SourceStatus = z.object({
   source: z.string(),
   /** 0 where it is scraped when asked alone; null in a process that does not scrape. */
   periodSeconds: z.int().nullable(),
-  /** The last run that the tables know. */
+  /** The last run that the tables know, or a later one of the process that is asked. */
   lastRun: z
     .object({ observedAt: Instant, outcome: z.string(), durationMs: z.int(), published: z.int(), reason: z.string() })
     .nullable()

@@ -12,7 +12,9 @@ import {
   importRetractionTopic,
   importRunTopic,
   instantOf,
+  millisecondsOf,
   SCRAPE_SOURCES,
+  type ScrapeRan,
   type ScrapeSource,
   Username
 } from '@gamenet/schemas'
@@ -287,7 +289,7 @@ async function progressOf({
 
 async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
   const { engines, ingest, demo } = needs
-  const [runs, progress, rebuilds, disk] = await Promise.all([
+  const [known, progress, rebuilds, disk] = await Promise.all([
     newestRuns(engines),
     progressOf(needs),
     leftOf(needs.projector),
@@ -296,18 +298,30 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
   return {
     version: VERSION,
     engines: { ...engines.names },
-    sources: SCRAPE_SOURCES.map((source) => ({
-      source,
-      periodSeconds:
-        ingest === undefined ? null : (ingest.status().find((each) => each.source === source)?.periodSeconds ?? 0),
-      lastRun: runs.get(source) ?? null
-    })),
+    sources: SCRAPE_SOURCES.map((source) => {
+      const own = ingest?.status().find((each) => each.source === source)
+      return {
+        source,
+        periodSeconds: ingest === undefined ? null : (own?.periodSeconds ?? 0),
+        lastRun: newerRun(own?.lastRun, known.get(source))
+      }
+    }),
     ...progress,
     spool: needs.spooling?.status() ?? null,
     rebuilds,
     disk,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
   }
+}
+
+type LastRun = NonNullable<Status['sources'][number]['lastRun']>
+
+/** What the process itself ran the tables may not know yet: its log may be away. */
+function newerRun(own: ScrapeRan | null | undefined, known: LastRun | undefined): LastRun | null {
+  const ms = (run: { readonly observedAt: string }) => millisecondsOf(run.observedAt)
+  if (own === undefined || own === null || (known !== undefined && ms(known) >= ms(own))) return known ?? null
+  const { source: _source, reason = '', ...run } = own
+  return { ...run, reason }
 }
 
 const Run = z.object({
@@ -320,9 +334,7 @@ const Run = z.object({
 })
 
 /** The last run of every source that the tables know, whoever ran it. */
-async function newestRuns({
-  clickhouse
-}: Engines): Promise<Map<string, NonNullable<Status['sources'][number]['lastRun']>>> {
+async function newestRuns({ clickhouse }: Engines): Promise<Map<string, LastRun>> {
   const rows = await clickhouse.control.rows(`
     SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
            s.duration_ms AS durationMs, s.published AS published, s.reason AS reason

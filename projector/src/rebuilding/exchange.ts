@@ -101,7 +101,7 @@ async function withoutSteps<Result>(
 export async function atRest<Result>(
   { runner, loader }: RebuildContext,
   record: RebuildRecord,
-  work: () => Promise<Result>
+  work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<Result> {
   const betweenPasses = () => runner.between(work)
   return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.between(betweenPasses)

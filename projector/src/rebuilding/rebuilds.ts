@@ -26,6 +26,7 @@ import { Retracting } from './retracting.js'
 import { statusOf } from './status.js'
 import { Steps } from './steps.js'
 import { Turns } from './turns.js'
+import { withSources } from './unit.js'
 import { compareTables } from './verify.js'
 
 /** For whoever has no answers to hold. */
@@ -157,16 +158,22 @@ export class RebuildOperations implements Rebuilds {
     return await this.#turns.take(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'verified')
-      const { tables, signal } = this.#context
+      const { tables, projections, runner, signal } = this.#context
       const topic = reloadedTopic(record)
       const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
       if (record.until === null) await approach(this.#context, record)
       try {
         // Old and new at the same place; what comes afterwards goes into neither.
-        const loaded = await atRest(this.#context, record, async () => {
-          if (record.until === null) await catchUpOnce(this.#context, record)
+        const loaded = await atRest(this.#context, record, async (check) => {
+          if (record.until === null) {
+            const reads = withSources(projections, new Set(record.unit))
+            await runner.takeAll(new Set(reads.map(({ name }) => name)), check)
+            await catchUpOnce(this.#context, record)
+          }
           await cloneTables(tables, copies)
-          return await Checkpoints.read(tables)
+          const checkpoints = await Checkpoints.read(tables)
+          await check()
+          return checkpoints
         })
         const compared = unitOf(record).flatMap((projection) =>
           tablesOf(projection).map((table) => ({ table, from: projection.from, isVoid: projection.voids?.[table] }))

@@ -140,15 +140,11 @@ export class ProjectionRunner {
 
   /**
    * Takes into projections all that is loaded, also what they wait to try again: a pass that failed behind its rows left them beyond
-   * the checkpoint. For work between passes, with its `check`. Rejects when one of them fails.
+   * the checkpoint. One that fails again stays where it is. For work between passes, with its `check`.
    */
   async takeAll(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     for (const name of names) this.#failures.delete(name)
     while (await this.#passTogether(check, names));
-    for (const name of names) {
-      const failure = this.#failures.get(name)
-      if (failure !== undefined) throw new Error(`projection ${name} fails: ${failure.reason}`)
-    }
   }
 
   /** Something was loaded. */

@@ -87,7 +87,7 @@ test('the loader', async (t) => {
     const { headers } = counted(0)
     const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
       [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
-      [{ key: 'b', headers, value: '' }, /^the message is not JSON/],
+      [{ key: 'b', headers, value: '' }, /^the message has no value/],
       [
         { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
         /newer than this program/

@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { ClickHouseError, openChdb } from '../src/index.js'
+import { openChdb } from '../src/index.js'
 import { clickhouseContract } from './clickhouse-contract.js'
 
 let lastDirectory = 0
@@ -25,20 +25,6 @@ test('what was stored is there after closing and opening again', async (t) => {
   const second = await openChdb({ path })
   t.teardown(() => second.close())
   t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
-})
-
-test('of a large body no file is left, whether it was stored or not, nor one that a crash left', async (t) => {
-  const path = join(t.testdir({ clickhouse: { tmp: { tmp_body_1: 'of one that was killed' } } }), 'clickhouse')
-  const clickhouse = await openChdb({ path })
-  t.teardown(() => clickhouse.close())
-  t.same(readdirSync(join(path, 'tmp')), [])
-  await clickhouse.projections.execute('CREATE TABLE kept (a UInt64) ENGINE = MergeTree ORDER BY a')
-  const body = new TextEncoder().encode('[7777777777]\n'.repeat(100_000))
-  await clickhouse.loader.insert('kept', ['a'], body)
-  body.set(new TextEncoder().encode('['), body.length - 3)
-  await t.rejects(clickhouse.loader.insert('kept', ['a'], body), ClickHouseError)
-  t.same(await clickhouse.readers.rows('SELECT count() AS n FROM kept'), [{ n: '100000' }])
-  t.same(readdirSync(join(path, 'tmp')), [])
 })
 
 test('a directory that another process holds is refused in one sentence', async (t) => {

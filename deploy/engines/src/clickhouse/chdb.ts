@@ -1,22 +1,14 @@
 import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
-import { rm, writeFile } from 'node:fs/promises'
 import { totalmem } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, KILLABLE, laneOf, running, type Statement, type Target } from './lane.js'
+import { type Connection, engineError, KILLABLE, laneOf, running, type Statement } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
-import {
-  ALL_SETTING_NAMES,
-  assignments,
-  command,
-  LANE_LIMITS,
-  type LaneLimits,
-  READERS_QUEUE_MAX
-} from './statement.js'
+import { ALL_SETTING_NAMES, LANE_LIMITS, type LaneLimits, READERS_QUEUE_MAX } from './statement.js'
 
 export type ChdbOptions = {
   /** The engine's data directory; made when absent. One process and one directory at a time. */
@@ -58,7 +50,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const open = (): Connection => {
     const session = openSession(options.path, options.memoryBytes ?? usualMemoryBytes())
     sessions.push(session)
-    return connectionOf(session, temporaryOf(options.path))
+    return connectionOf(session)
   }
   try {
     const slots = {} as Record<LaneName, LaneSlots>
@@ -188,17 +180,7 @@ const connectionArgs = (memoryBytes: number): string[] => [
   `--max_query_size=${64 * MIB}`
 ]
 
-/**
- * A larger body goes by way of a file, which halves the processor time of an insert: of bytes that stand behind a statement the engine
- * takes 9 ns for each before it reads them. A smaller one is stored before the file were made.
- */
-const BODY_BYTES_MAX = 256 * 1024
-let lastFile = 0
-
-/** The engine's own directory of temporary files, of which it removes at its start what a crash has left there. */
-const temporaryOf = (path: string): string => join(resolve(path), 'tmp')
-
-const connectionOf = (session: CleanSession, temporary: string): Connection => ({
+const connectionOf = (session: CleanSession): Connection => ({
   run: async (statement) => {
     try {
       return (await session.query(bound(statement), 'JSONEachRow')).bytes()
@@ -208,27 +190,12 @@ const connectionOf = (session: CleanSession, temporary: string): Connection => (
   },
   put: async (target, body) => {
     try {
-      if (body.length > BODY_BYTES_MAX) await putFile(session, temporary, target, body)
-      else await session.insert({ ...target, format: 'JSONCompactEachRow', values: body })
+      await session.insert({ ...target, format: 'JSONCompactEachRow', values: body })
     } catch (cause) {
       throw engineError(messageOf(cause), `INSERT INTO ${target.table}`, cause)
     }
   }
 })
-
-const putFile = async (session: CleanSession, temporary: string, target: Target, body: Uint8Array): Promise<void> => {
-  const { table, columns, settings } = target
-  lastFile += 1
-  // The engine knows its temporary files by how their names begin.
-  const file = join(temporary, `tmp_body_${lastFile}`)
-  const rows = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM file(${stringLiteral(file)}, JSONCompactEachRow)`
-  try {
-    await writeFile(file, body, { mode: 0o600 })
-    await session.query(command(rows, assignments(settings)), 'JSONEachRow')
-  } finally {
-    await rm(file, { force: true })
-  }
-}
 
 /**
  * The statement with its parameters in front. `SET param_…` binds them for this connection alone and runs beside other

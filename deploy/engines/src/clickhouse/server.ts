@@ -10,11 +10,11 @@ import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
-  assignments,
   insertHead,
   LANE_LIMITS,
   type LaneLimits,
-  READERS_QUEUE_MAX
+  READERS_QUEUE_MAX,
+  settingsText
 } from './statement.js'
 import { streamedException } from './streamed-exception.js'
 
@@ -162,6 +162,9 @@ const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSigna
     await answerOf(client.exec({ query: head, values, query_id: newTag(), abort_signal: abandon }), head, abandon)
   }
 })
+
+const assignments = (settings: Readonly<Record<string, string | number>>): string =>
+  settingsText(settings, new Set(Object.keys(settings)))
 
 /**
  * The whole body. An exception after the first byte comes inside the body, behind rows that look well, so the body is

@@ -80,11 +80,7 @@ export const knownOf = (settings: Settings, known: ReadonlySet<string>): Setting
 
 /** `name = value, …` of those settings that the engine's version knows. */
 export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
-  assignments(knownOf(settings, known))
-
-/** `name = value, …` */
-export const assignments = (settings: Settings): string =>
-  Object.entries(settings)
+  Object.entries(knownOf(settings, known))
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
     .join(', ')
 

@@ -58,7 +58,7 @@ type Needs = {
   readonly people: People
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
-  /** Called when the tables were changed by other than projections. */
+  /** Learns what has changed in the tables, for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
   readonly applied: readonly string[]
@@ -231,7 +231,7 @@ async function headsOf({ engines }: Needs, names: readonly string[]): Promise<Ta
 
 /** A projector knows what stands still and why; any other process asks the tables. */
 async function settled(
-  { engines, projector, signal: stopping }: Needs,
+  { engines, projector, onChange, signal: stopping }: Needs,
   timeoutMs: number,
   targets?: readonly Target[]
 ): Promise<SettledReport> {
@@ -246,6 +246,8 @@ async function settled(
             () => [],
             (error: unknown) => [error instanceof Error ? error.message : String(error)]
           )
+  // What this process answers is to know of it too; where it cannot ask, it asks again by itself.
+  if (behind.length === 0) await onChange().catch(() => undefined)
   return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
 }
 

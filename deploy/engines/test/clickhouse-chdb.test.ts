@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Session } from 'chdb'
 import { test } from 'tap'
-import { openChdb } from '../src/index.js'
+import { CleanSession } from '../src/clickhouse/clean-session.js'
+import { memoryFile } from '../src/clickhouse/memory-file.js'
+import { ClickHouseError, openChdb } from '../src/index.js'
 import { clickhouseContract } from './clickhouse-contract.js'
 
 let lastDirectory = 0
@@ -25,6 +29,64 @@ test('what was stored is there after closing and opening again', async (t) => {
   const second = await openChdb({ path })
   t.teardown(() => second.close())
   t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
+})
+
+const withMemoryFiles = {
+  skip: existsSync('/dev/shm') && existsSync('/proc/self/fd') ? false : 'no files in memory here'
+}
+
+test('of a large body nothing is kept, whether it was stored or not', withMemoryFiles, async (t) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.projections.execute('CREATE TABLE kept (a UInt64) ENGINE = MergeTree ORDER BY a')
+  const body = new TextEncoder().encode('[7777777777]\n'.repeat(100_000))
+  const filesRead = async () => {
+    const sql = `SELECT sum(e.value) AS files FROM system.events AS e WHERE e.event = 'EngineFileLikeReadFiles'`
+    return Number((await clickhouse.readers.rows(sql))[0]?.files)
+  }
+  const before = await filesRead()
+  await clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode('[7]\n'))
+  t.equal(await filesRead(), before, 'a small one goes without a file')
+  await clickhouse.loader.insert('kept', ['a'], body)
+  t.equal(await filesRead(), before + 1, 'this one is read as a file')
+  body.set(new TextEncoder().encode('['), body.length - 3)
+  await t.rejects(clickhouse.loader.insert('kept', ['a'], body), ClickHouseError)
+  t.same(await clickhouse.readers.rows('SELECT count() AS n FROM kept'), [{ n: '100001' }])
+  const opened = await Promise.all(
+    readdirSync('/proc/self/fd').map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => 'closed meanwhile'))
+  )
+  t.same(opened.filter((path) => path.startsWith('/dev/shm/gamenet-')).length, 0)
+})
+
+test('a connection that could not be cleaned once is cleaned when it is asked again', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  let isFailing = true
+  const session = new CleanSession(path, ['--async_load_databases=0'], (directory, connectionArgs) => {
+    const real = new Session(directory, { connectionArgs })
+    const query = real.queryAsync.bind(real)
+    real.queryAsync = (sql, options) =>
+      isFailing && sql === `SELECT 'clean'` ? query('SELECT no_memory', options) : query(sql, options)
+    return real
+  })
+  t.teardown(() => session.close())
+  const ask = async () => (await session.query('SELECT 7', 'TabSeparated')).text()
+  await t.rejects(session.query('SELECT nothing_such', 'TabSeparated'), /nothing_such/)
+  await t.rejects(ask(), /no_memory/, 'it does not answer with what may stand in front')
+  isFailing = false
+  await session.settled()
+  await ask().catch(() => undefined)
+  t.equal(await ask(), '7\n')
+})
+
+test('a file in memory has a path in this process, and no name that another could open', withMemoryFiles, async (t) => {
+  const folder = t.testdir()
+  const bytes = new TextEncoder().encode('some bytes')
+  const file = await memoryFile(bytes, folder)
+  if (file === undefined) throw new Error('no file in memory')
+  t.same(readdirSync(folder), [])
+  t.same(new Uint8Array(readFileSync(file.path)), bytes)
+  await file.close()
+  t.equal(await memoryFile(bytes, join(folder, 'missing')), undefined, 'none where there is no place')
 })
 
 test('a directory that another process holds is refused in one sentence', async (t) => {

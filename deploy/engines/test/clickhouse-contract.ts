@@ -207,6 +207,33 @@ const writes = (name: string, open: Open): void => {
     ])
   })
 
+  test(`${name}: a large body is stored as its rows are by themselves`, async (t) => {
+    const clickhouse = await open(t)
+    const text = fc.string({ unit: 'binary', maxLength: 40 })
+    const instant = fc.date({
+      min: new Date('1970-01-02T00:00:00Z'),
+      max: new Date('2100-01-01T00:00:00Z'),
+      noInvalidDate: true
+    })
+    const row = fc.tuple(fc.nat(), text, instant)
+    const property = fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 20 }), async (rows) => {
+      const [alone, together] = [await create(clickhouse), await create(clickhouse)]
+      const written = rows.map(([n, s, ts]) => [n, s, ts.toISOString().slice(0, -1)])
+      for (const each of written) await clickhouse.loader.insert(alone, columns, lines([each]))
+      const body = lines([...written, ...rowsOf(20_000).map(([n, ...rest]) => [2 ** 31 + Number(n), ...rest])])
+      t.ok(body.length > 512 * 1024, 'one that is large')
+      await clickhouse.loader.insert(together, columns, body)
+      const stored = ({ table }: { table: string }) =>
+        clickhouse.readers.rows(
+          'SELECT hex(c.s) AS s, c.* EXCEPT s FROM {table: Identifier} AS c WHERE c.n < 2147483648 ORDER BY c.n, s, c.ts',
+          { table }
+        )
+      t.same(await stored({ table: together }), await stored({ table: alone }))
+      t.equal(await countOf(clickhouse, together), rows.length + 20_000)
+    })
+    await fc.assert(property, { numRuns: 10 })
+  })
+
   test(`${name}: a body with one bad row stores nothing, wherever the row stands`, async (t) => {
     const clickhouse = await open(t)
     const table = await create(clickhouse)

@@ -5,10 +5,18 @@ import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, KILLABLE, laneOf, running, type Statement } from './lane.js'
+import { type Connection, engineError, KILLABLE, laneOf, running, type Statement, type Target } from './lane.js'
+import { type MemoryFile, memoryFile } from './memory-file.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
-import { ALL_SETTING_NAMES, LANE_LIMITS, type LaneLimits, READERS_QUEUE_MAX } from './statement.js'
+import {
+  ALL_SETTING_NAMES,
+  assignments,
+  command,
+  LANE_LIMITS,
+  type LaneLimits,
+  READERS_QUEUE_MAX
+} from './statement.js'
 
 export type ChdbOptions = {
   /** The engine's data directory; made when absent. One process and one directory at a time. */
@@ -180,6 +188,12 @@ const connectionArgs = (memoryBytes: number): string[] => [
   `--max_query_size=${64 * MIB}`
 ]
 
+/**
+ * A larger body goes by way of a file in memory, which halves the processor time of an insert: of bytes that stand behind a statement
+ * the engine takes 9 ns for each before it reads them. A smaller one is stored before the file were made.
+ */
+const BODY_BYTES_MAX = 256 * 1024
+
 const connectionOf = (session: CleanSession): Connection => ({
   run: async (statement) => {
     try {
@@ -190,12 +204,27 @@ const connectionOf = (session: CleanSession): Connection => ({
   },
   put: async (target, body) => {
     try {
-      await session.insert({ ...target, format: 'JSONCompactEachRow', values: body })
+      const file = body.length > BODY_BYTES_MAX ? await memoryFile(body) : undefined
+      if (file === undefined) await session.insert({ ...target, format: 'JSONCompactEachRow', values: body })
+      else await putFile(session, target, file)
     } catch (cause) {
       throw engineError(messageOf(cause), `INSERT INTO ${target.table}`, cause)
     }
   }
 })
+
+const putFile = async (
+  session: CleanSession,
+  { table, columns, settings }: Target,
+  file: MemoryFile
+): Promise<void> => {
+  const rows = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM file(${stringLiteral(file.path)}, JSONCompactEachRow)`
+  try {
+    await session.query(command(rows, assignments(settings)), 'JSONEachRow')
+  } finally {
+    await file.close()
+  }
+}
 
 /**
  * The statement with its parameters in front. `SET param_…` binds them for this connection alone and runs beside other

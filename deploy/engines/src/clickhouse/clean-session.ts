@@ -3,6 +3,8 @@ import { ClickHouseError } from './clickhouse.js'
 
 const CLEANINGS_MAX = 3
 
+const openSession = (path: string, connectionArgs: readonly string[]): Session => new Session(path, { connectionArgs })
+
 /**
  * A connection of chDB that does not mix up answers. What a statement had written when it failed (a timeout, a kill, an
  * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next statement's answer; until
@@ -13,8 +15,8 @@ export class CleanSession {
   readonly #session: Session
   #cleaning: Promise<void> | undefined
 
-  constructor(path: string, connectionArgs: readonly string[]) {
-    this.#session = new Session(path, { connectionArgs })
+  constructor(path: string, connectionArgs: readonly string[], open = openSession) {
+    this.#session = open(path, connectionArgs)
   }
 
   /** One statement at a time; rejects with the package's errors. */
@@ -28,7 +30,7 @@ export class CleanSession {
 
   /** The chunks of an answer; a stream that is left early is cancelled. */
   async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
-    await this.#cleaning
+    await this.#cleaned()
     let isWhole = false
     try {
       for await (const chunk of this.#session.queryStream(sql, { format })) yield chunk.raw()
@@ -49,11 +51,22 @@ export class CleanSession {
   }
 
   async #guarded<Answer>(work: (session: Session) => Promise<Answer>): Promise<Answer> {
-    await this.#cleaning
+    await this.#cleaned()
     try {
       return await work(this.#session)
     } catch (error) {
       this.#startCleaning()
+      throw error
+    }
+  }
+
+  /** Rejects when it could not be cleaned, of memory that was short for a moment for example; the next caller tries that again. */
+  async #cleaned(): Promise<void> {
+    const cleaning = this.#cleaning
+    try {
+      await cleaning
+    } catch (error) {
+      if (this.#cleaning === cleaning) this.#startCleaning()
       throw error
     }
   }

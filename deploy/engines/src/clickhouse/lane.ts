@@ -7,6 +7,7 @@ import { type Running, type Slots, settled } from './slots.js'
 import {
   ANSWER_SETTINGS,
   BODY_SETTINGS,
+  bodyLimits,
   checkNames,
   command,
   jsonArray,
@@ -84,7 +85,8 @@ export const laneOf = (needs: {
     insert: async (table, columns, body) => {
       checkNames(table, columns)
       if (body.length === 0) return
-      const settings = knownOf({ ...limits, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
+      const ofBody = limitSettings(bodyLimits(needs.limits))
+      const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
       await slots.run((connection) => running(connection.put({ table, columns, settings }, body)))
     }
   }

@@ -10,11 +10,12 @@ import { parameterText, stringLiteral } from './parameters.js'
 import { settled, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
+  assignments,
+  bodyLimits,
   insertHead,
   LANE_LIMITS,
   type LaneLimits,
-  READERS_QUEUE_MAX,
-  settingsText
+  READERS_QUEUE_MAX
 } from './statement.js'
 import { streamedException } from './streamed-exception.js'
 
@@ -59,12 +60,14 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   const underWay = new Set<string>()
   for (const name of LANE_NAMES) {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]
-    const client = clientOf(options, options.requestTimeoutMs ?? limits.seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
-    clients.push(client)
+    const clientFor = ({ seconds }: LaneLimits): Client =>
+      clientOf(options, options.requestTimeoutMs ?? seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
+    const ways = { statements: clientFor(limits), bodies: clientFor(bodyLimits(limits)) }
+    clients.push(ways.statements, ways.bodies)
     const size = name === 'readers' ? (options.readers ?? 8) : name === 'control' ? 2 : 1
     slots[name] = slotsOf(
       name,
-      Array.from({ length: size }, () => connectionOf(client, underWay, abandon.signal)),
+      Array.from({ length: size }, () => connectionOf(ways, underWay, abandon.signal)),
       {
         queueMax: name === 'readers' ? (options.queueMax ?? READERS_QUEUE_MAX) : SERIAL_QUEUE_MAX,
         retryAfterSeconds: BUSY_RETRY_SECONDS
@@ -144,14 +147,17 @@ const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<voi
   await Promise.all(tags.map((tag) => killUntilGone(control, tag)))
 }
 
-const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSignal): Connection => ({
+/** Clients of one lane, which differ in how long they wait for an answer. */
+type Ways = { readonly statements: Client; readonly bodies: Client }
+
+const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {
     for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
     const abort_signal = signal === undefined ? abandon : AbortSignal.any([abandon, signal])
     const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
     underWay.add(tag)
     try {
-      return await answerOf(client.exec(query), text, abort_signal)
+      return await answerOf(ways.statements.exec(query), text, abort_signal)
     } finally {
       underWay.delete(tag)
     }
@@ -159,12 +165,10 @@ const connectionOf = (client: Client, underWay: Set<string>, abandon: AbortSigna
   put: async (target, body) => {
     const head = insertHead(target.table, target.columns, assignments(target.settings))
     const values = Readable.from([body], { objectMode: false })
-    await answerOf(client.exec({ query: head, values, query_id: newTag(), abort_signal: abandon }), head, abandon)
+    const query = { query: head, values, query_id: newTag(), abort_signal: abandon }
+    await answerOf(ways.bodies.exec(query), head, abandon)
   }
 })
-
-const assignments = (settings: Readonly<Record<string, string | number>>): string =>
-  settingsText(settings, new Set(Object.keys(settings)))
 
 /**
  * The whole body. An exception after the first byte comes inside the body, behind rows that look well, so the body is

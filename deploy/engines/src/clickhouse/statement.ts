@@ -25,6 +25,18 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
 
+/**
+ * A body of rows is a bounded batch, stored within seconds. One that is not is better sent again than waited for as long as a lane's
+ * longest statement may take: whoever sends it holds locks.
+ */
+const BODY_SECONDS_MAX = 120
+
+/** The limits of an insert of rows that come with the statement. */
+export const bodyLimits = (limits: LaneLimits): LaneLimits => ({
+  ...limits,
+  seconds: Math.min(limits.seconds, BODY_SECONDS_MAX)
+})
+
 export type Settings = Readonly<Record<string, string | number>>
 
 /** What every statement of a lane is limited to. */
@@ -80,7 +92,11 @@ export const knownOf = (settings: Settings, known: ReadonlySet<string>): Setting
 
 /** `name = value, …` of those settings that the engine's version knows. */
 export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
-  Object.entries(knownOf(settings, known))
+  assignments(knownOf(settings, known))
+
+/** `name = value, …` */
+export const assignments = (settings: Settings): string =>
+  Object.entries(settings)
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
     .join(', ')
 

@@ -170,7 +170,9 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
     t.same(await answersOf(urlOf(service)), first)
   })
   await t.test('what cannot be done is told in a sentence and an exit code', (t) => refuses({ ...commands, t }))
-  await t.test('it goes on whatever becomes of the command', (t) => outlivesItsCommand({ ...commands, t }))
+  await t.test('it goes on whatever becomes of the command', (t) =>
+    outlivesItsCommand({ ...commands, t }, service.operatorUrl)
+  )
   await t.test('it is held over a restart, and goes on or is ended when asked', async (t) => {
     await hold({ ...commands, t })
     t.equal(await service.stop(), 0)
@@ -275,7 +277,7 @@ async function refuses({ t, environment }: Commands): Promise<void> {
   t.match(await told(t, environment, RebuildStatus, ['cancel', 'title-count']), { state: 'cancelled' })
 }
 
-async function outlivesItsCommand({ t, environment }: Commands): Promise<void> {
+async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: string): Promise<void> {
   const child = spawnGamenet(environment, ['rebuild', 'start', 'leaderboard-history', '--follow'])
   if (child.stderr === null) throw new Error('the command was to have a standard error')
   const [said] = await once(child.stderr.setEncoding('utf8'), 'data')
@@ -292,11 +294,18 @@ async function outlivesItsCommand({ t, environment }: Commands): Promise<void> {
     status.rebuilds.find(({ id }) => id === filled.id),
     { projection: 'leaderboard-history', state: 'filled' }
   )
+  const metrics = async () => await (await fetch(`${operatorUrl}/metrics`)).text()
+  t.match(await metrics(), /^gamenet_rebuilds\{state="filled"\} 1$/m)
   t.match(
     (await gamenet(environment, ['status'])).stdout,
     /REBUILD +PROJECTION .*\n\d+ +leaderboard-history +filled +100 %/
   )
   await told(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
+  t.match(await metrics(), /^gamenet_rebuilds\{state="filled"\} 0$/m)
+  t.match(
+    (await gamenet(environment, ['rebuild', 'status'])).stdout,
+    new RegExp(`^${filled.id} .* cancelled +\\d{4}-`, 'm')
+  )
 }
 
 async function untilFilled(t: Test, environment: Environment, projection: string): Promise<RebuildStatus> {

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 
 /** How long to wait between tries: twice as long each time, from `firstMs` to at most `mostMs`. */
@@ -11,8 +12,9 @@ export function backoffMs(backoff: Backoff, failures: number): number {
   return Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures - 1, 30))
 }
 
-/** Waits, but no longer than until `signal` aborts; never rejects. */
+/** Waits, but no longer than until `signal` aborts; never rejects. Many may wait by one signal: while tables are away, every topic does. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  setMaxListeners(0, signal)
   await delay(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })

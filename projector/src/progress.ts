@@ -1,4 +1,4 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, Refusal, topics } from '@gamenet/schemas'
 import { pause, reasonOf } from './backoff.js'
 import { Checkpoints } from './checkpoint.js'
 import { describedHalts, type Halt, haltsOf } from './halts.js'
@@ -97,7 +97,8 @@ export async function waitForProgress(
   try {
     wanted ??= await endsToReach(needs.tables, (topic) => needs.log.extents(topic), { signal })
   } catch (error) {
-    return [reasonOf(error)]
+    if (error instanceof Refusal) throw error
+    return [reasonOf(error).replace(/\.$/, '')]
   }
   for (;;) {
     const behind = behindOf(wanted, await Checkpoints.read(needs.tables))

@@ -14,6 +14,7 @@ import { answeredExtents, topicProgress } from './progress.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
 import type { AroundExchange, Rebuilds, Retractions } from './rebuilding/rebuild.js'
+import { registerRebuildGauge } from './rebuilding/rebuild-gauge.js'
 import { RebuildOperations } from './rebuilding/rebuilds.js'
 import type { KeepFree } from './rebuilding/room.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
@@ -139,6 +140,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     standing: () => standingOf(loader, () => runner.checkpoints),
     parked: countParked
   })
+  registerRebuildGauge(options.registry, tables.projections, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
   const guarded = isShared ? guardedPasses(passes, () => rebuilds.recovery.requireWhole()) : passes
@@ -227,7 +229,7 @@ async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuil
   await of.rebuilds.stepsEnded()
 }
 
-const LOG_SILENT = 'the log does not say in time how far it reaches'
+const LOG_SILENT = 'the log does not say how far it reaches'
 
 /** What of a projector tells its status. */
 type Seen = {

@@ -139,12 +139,15 @@ export class ProjectionRunner {
   }
 
   /**
-   * Takes into projections all that is loaded, also what they wait to try again: a pass that failed behind its rows left them beyond
-   * the checkpoint. One that fails again stays where it is. For work between passes, with its `check`.
+   * Takes the next step of projections, also of those that wait to try again: a pass that failed behind its rows left them beyond the
+   * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no exchange is cut off.
    */
-  async takeAll(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
-    for (const name of names) this.#failures.delete(name)
-    while (await this.#passTogether(check, names));
+  async takeOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
+    for (const [name, failure] of this.#failures) {
+      if (names.has(name)) this.#failures.set(name, { ...failure, retryAt: Number.NEGATIVE_INFINITY })
+    }
+    this.#lateLookedAt = Number.NEGATIVE_INFINITY
+    await this.#passTogether(check, names)
   }
 
   /** Something was loaded. */

@@ -44,6 +44,9 @@ test('rebuilds', async (t) => {
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('equal what serves where a pass has stored rows and then failed', (t) => verifyBehindFailure(t, engine))
+  await t.test('are compared with nothing while an exchange of another process is cut off', (t) =>
+    verifyBesideCutOff(t, engine)
+  )
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
   await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
     pauseForRoom(t, engine)
@@ -168,6 +171,89 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
     }
   } finally {
     await projector.stop()
+  }
+}
+
+/**
+ * A process dies with one of three tables exchanged, while another waits to verify: what this one had not projected yet goes neither into
+ * the tables that are to be put away nor past the checkpoint.
+ */
+async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
+  await emptyTables(engine.control)
+  const log = new MemoryLog(() => 5)
+  const passes = lockedPasses()
+  const isAsked = latch()
+  let [isExchanging, isDead, isHeld] = [false, false, false]
+  const notNow = async <Result>(work: () => Promise<Result>, what: string) => {
+    if (isHeld && what.startsWith('INSERT INTO title_count')) throw new Error('it cannot be stored now')
+    return await work()
+  }
+  const mortal = async <Result>(work: () => Promise<Result>) => {
+    if (isDead) throw new Error('the process died')
+    return await work()
+  }
+  const rebuild = around(
+    {
+      ...engine.rebuild,
+      execute: async (sql, parameters) => {
+        if (!isExchanging || !sql.startsWith('EXCHANGE')) return await engine.rebuild.execute(sql, parameters)
+        await engine.rebuild.execute(sql.slice(0, sql.indexOf(',')))
+        ;[isDead, isHeld] = [true, false]
+        throw new Error('the process died')
+      }
+    },
+    mortal
+  )
+  const live = around(engine.projections, notNow)
+  let verified: Promise<unknown> = Promise.resolve()
+  const owner = projectorOn({ ...engine, projections: around(live, mortal), rebuild }, log, {
+    isShared: true,
+    passes,
+    aroundExchange: async (_projections, exchange) => {
+      if (isExchanging) {
+        verified = other.rebuilds.verify('title-count')
+        await isAsked.opened
+      }
+      await exchange()
+      return 0
+    }
+  })
+  const other = projectorOn({ ...engine, projections: live }, log, {
+    isShared: true,
+    passes: {
+      // So that its next step is the verify, and no pass that waits for the lock.
+      together: (pass) => (isExchanging && !isDead ? Promise.reject(new Error('not now')) : passes.together(pass)),
+      alone: (work) => {
+        if (isExchanging) isAsked.open()
+        return passes.alone(work)
+      }
+    }
+  })
+  owner.start()
+  other.start()
+  try {
+    appendCount(log, 0)
+    await Promise.all([owner.settled(), other.settled()])
+    for (const next of ['swap', 'fill'] as const) {
+      await owner.rebuilds.start('title-count')
+      await untilFilled(owner)
+      if (next === 'fill') break
+      await owner.rebuilds.verify('title-count')
+      await owner.rebuilds.swap('title-count')
+    }
+    isHeld = true
+    appendCount(log, 1)
+    const isLoaded = async () => (await other.status()).projections.some(({ lag }) => lag > 0)
+    while (!(await isLoaded())) await wait(5)
+    isExchanging = true
+    await t.rejects(owner.rebuilds.rollback('title-count'), /died/)
+    await t.rejects(verified, { message: 'An exchange of tables was cut off; it is ended first.' })
+    await owner.stop()
+    await other.settled()
+    compare(await readModel(engine.control), foldOf(log), false)
+    t.equal((await other.rebuilds.verify('title-count')).isEqual, true)
+  } finally {
+    await Promise.all([owner.stop(), other.stop()])
   }
 }
 

@@ -45,7 +45,7 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
       `${rebuild.id}`,
       rebuild.projection,
       stateOf(rebuild),
-      `${percentOf(rebuild.progress)} %`,
+      rebuild.state === 'cancelled' ? '' : `${percentOf(rebuild.progress)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
       rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null ? '' : duration(rebuild.progress.etaSeconds),
       rebuild.startedAt,

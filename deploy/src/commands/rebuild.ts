@@ -5,7 +5,7 @@ import type { Operations } from '../operator/operations.js'
 import { withData } from './reach.js'
 import { followRebuild } from './rebuild-progress.js'
 import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify } from './rebuild-text.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, print, type Terminal, unsilently } from './terminal.js'
 
 type Options = { json?: boolean; follow?: boolean }
 type StartOptions = Options & { until?: string; fromLog?: boolean }
@@ -23,8 +23,8 @@ function addLooking(rebuild: Command, terminal: Terminal): void {
   onProjection(rebuild, 'plan', 'what would be read and written, how long it takes, whether it can be started')
     .option('--from-log', 'with the event tables loaded anew from the log first')
     .action(async (projection: string, { json, fromLog }: StartOptions) => {
-      const asked = fromLog === true ? { isFromLog: true } : {}
-      const plan = await withData(terminal, ({ rebuilds }) => rebuilds.plan(projection, asked))
+      const reload = fromLog === true ? { isFromLog: true } : {}
+      const plan = await asked(terminal, ({ rebuilds }) => rebuilds.plan(projection, reload))
       print(terminal, json, plan, linesOfPlan(plan))
       if (plan.obstacles.length > 0) terminal.exitCode = 1
     })
@@ -40,7 +40,7 @@ function addLooking(rebuild: Command, terminal: Terminal): void {
     })
   onProjection(rebuild, 'verify', 'compare old and new row by row; exit code 1 when they differ').action(
     async (projection: string, options: Options) => {
-      const report = await withData(terminal, ({ rebuilds }) => rebuilds.verify(projection))
+      const report = await asked(terminal, ({ rebuilds }) => rebuilds.verify(projection))
       print(terminal, options.json, report, linesOfVerify(report))
       if (!report.isEqual) terminal.exitCode = 1
     }
@@ -90,7 +90,7 @@ function addSwapping(rebuild: Command, terminal: Terminal): void {
     .option('--accept-differences', 'although verify has found differences')
     .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
       const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
-      const report = await withData(terminal, ({ rebuilds }) => rebuilds.swap(projection, accepted))
+      const report = await asked(terminal, ({ rebuilds }) => rebuilds.swap(projection, accepted))
       print(terminal, options.json, report, [
         swappedLine(`The new tables of ${projection} serve`, report),
         `The old ones are kept: \`gamenet rebuild rollback ${projection}\` takes the swap back, \`drop\` frees their disk.`
@@ -98,7 +98,7 @@ function addSwapping(rebuild: Command, terminal: Terminal): void {
     })
   onProjection(rebuild, 'rollback', 'let the old tables, caught up, serve again').action(
     async (projection: string, options: Options) => {
-      const report = await withData(terminal, ({ rebuilds }) => rebuilds.rollback(projection))
+      const report = await asked(terminal, ({ rebuilds }) => rebuilds.rollback(projection))
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
@@ -126,8 +126,13 @@ async function tell(
   options: Options,
   act: (operations: Operations) => Promise<RebuildStatus>
 ): Promise<void> {
-  const status = await withData(terminal, act)
+  const status = await asked(terminal, act)
   print(terminal, options.json, status, linesOfStatus(status))
+}
+
+/** Asks what may take its time. */
+function asked<Answer>(terminal: Terminal, ask: (operations: Operations) => Promise<Answer>): Promise<Answer> {
+  return withData(terminal, (operations) => unsilently(terminal, ask(operations)))
 }
 
 const IN_SERVICE = 'It goes on in the service, whatever becomes of this command.\n'
@@ -144,7 +149,7 @@ async function fill(
   const isShown = options.json !== true
   const wantsToFollow = options.follow ?? (isShown && terminal.errors.isTTY === true)
   const { status, isFollowed } = await withData(terminal, async (operations, isRunning) => {
-    const begun = await begin(operations)
+    const begun = await unsilently(terminal, begin(operations))
     if (isRunning && !wantsToFollow) return { status: begun, isFollowed: false }
     if (isShown) terminal.errors.write(isRunning ? IN_SERVICE : HERE)
     const followed = await followRebuild(terminal, isShown, () => operations.rebuilds.list(), begun)

@@ -12,9 +12,8 @@ const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
 const HELD =
   'PostgreSQL cannot be reached, without which nobody could wait for this step: it has to wait until PostgreSQL is back.'
-const BUSY = 'A rebuild is begun, or event tables change places, in another process; this step has to wait for it.'
-const HELD_UP =
-  'Tables are exchanged or compared in another process; what was to be stored waits for it, and is made again.'
+const BUSY = 'A rebuild is begun, or event tables change places; this step has to wait for it.'
+const HELD_UP = 'Tables are exchanged or compared; what was to be stored waits for it, and is made again.'
 const EXCHANGED = 'Tables were exchanged while PostgreSQL could not be reached; the step is made again.'
 
 /** What goes on without PostgreSQL, and what waits until it is back: nobody asks for a rebuild to be fresh. */

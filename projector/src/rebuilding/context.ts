@@ -22,7 +22,7 @@ export type RebuildContext = {
   /** Those of this program; a rebuild fills by them. */
   readonly projections: readonly Projection[]
   readonly serving: ServingDefinitions
-  readonly runner: Pick<ProjectionRunner, 'between' | 'takeAll' | 'tellAll' | 'wake'>
+  readonly runner: Pick<ProjectionRunner, 'between' | 'takeOnce' | 'tellAll' | 'wake'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'between'>
   /**

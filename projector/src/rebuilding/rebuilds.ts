@@ -166,8 +166,9 @@ export class RebuildOperations implements Rebuilds {
         // Old and new at the same place; what comes afterwards goes into neither.
         const loaded = await atRest(this.#context, record, async (check) => {
           if (record.until === null) {
+            await this.recovery.requireWhole()
             const reads = withSources(projections, new Set(record.unit))
-            await runner.takeAll(new Set(reads.map(({ name }) => name)), check)
+            await runner.takeOnce(new Set(reads.map(({ name }) => name)), check)
             await catchUpOnce(this.#context, record)
           }
           await cloneTables(tables, copies)

@@ -13,6 +13,8 @@ import type { RebuildRecord } from './rebuild-record.js'
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */
 const STANDSTILL_MS = 30_000
+/** So long without a step it is one without a reason too: who reads tries again for ever, and says nothing of a log that went away. */
+const SILENCE_MS = 120_000
 
 /** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
 export function reloadedTopic(record: RebuildRecord): Topic | undefined {
@@ -68,8 +70,12 @@ export async function reload(
       before = now
       const { reading, storing } = loader.trouble()
       const reason = storing?.reason ?? reading
-      if (reason !== null && performance.now() - movedAt > STANDSTILL_MS) {
+      const restedMs = performance.now() - movedAt
+      if (reason !== null && restedMs > STANDSTILL_MS) {
         throw new Error(`${topic.name} cannot be loaded from the log: ${reason}`)
+      }
+      if (restedMs > SILENCE_MS) {
+        throw new Error(`${topic.name} cannot be loaded from the log: nothing was read for ${SILENCE_MS / 1000} s`)
       }
     }
   } finally {

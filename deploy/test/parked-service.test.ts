@@ -102,6 +102,12 @@ async function provesRetry(
     const [code, line] =
       topic === 'title-count' ? [1, /^2 can be read now .*, 2 cannot and stay\.$/m] : [0, /^1 can be read/]
     t.match(retried, { code, stdout: line })
+    if (code === 0) {
+      t.match(await gamenet(asked, ['parked', 'retry', '--topic', topic, '--all']), {
+        code: 0,
+        stdout: 'Nothing of these is parked.\n'
+      })
+    }
     if (code === 1) t.match(retried.stdout, /version 9 of title-count is newer than this program, which reads up to 1/)
   }
   t.strictSame(await answersOf(service), expected)

@@ -146,6 +146,7 @@ function linesOfContent(content: ParkedContent): string[] {
 }
 
 function linesOfRetry({ retried, passedOver, refused, refusals, behind }: RetryReport): string[] {
+  if (retried + passedOver + refused + behind.length === 0) return ['Nothing of these is parked.']
   const more = refused - refusals.length
   return [
     `${retried} can be read now and are in their places, ${refused} cannot and stay.`,

@@ -13,27 +13,36 @@ export async function runUntilStopped(
   options: { json?: boolean },
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
-  const stopped = signalled()
+  const stopped = signalled().then(() => overdueAfter(STOP_MS, terminal))
   const config = terminal.config()
   const { openService } = await import('../service/service.js')
-  const service = await openService(config, role, terminal.threadPoolSize)
+  const service = await openService(config, role, terminal.threadPoolSize).catch((error: unknown) => {
+    exitSoon(role)
+    throw error
+  })
   const { close: _, operations: __, ...facts } = service
   print(terminal, options.json, facts, linesOf(service))
-  await stopped
-  const overdue = setTimeout(() => {
-    terminal.errors.write(
-      `The service did not stop within ${STOP_MS} ms; it is killed. Nothing acknowledged is lost.\n`
-    )
-    // An exit would wait for the engines' threads as well.
-    process.kill(process.pid, 'SIGKILL')
-  }, STOP_MS)
+  const overdue = await stopped
   try {
     await service.close()
   } finally {
     overdue.unref()
-    // An exit would end a statement of an engine in this process in its midst; there what lingers is overdue in the end.
-    if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
+    exitSoon(role)
   }
+}
+
+/** From the signal on, so that a start that hangs is ended too. */
+function overdueAfter(ms: number, terminal: Terminal): NodeJS.Timeout {
+  return setTimeout(() => {
+    terminal.errors.write(`The service did not stop within ${ms} ms; it is killed. Nothing acknowledged is lost.\n`)
+    // An exit would wait for the engines' threads as well.
+    process.kill(process.pid, 'SIGKILL')
+  }, ms)
+}
+
+/** An exit would end a statement of an engine in this process in its midst; there what lingers is overdue in the end. */
+function exitSoon(role: Role): void {
+  if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
 function signalled(): Promise<void> {

@@ -29,6 +29,25 @@ export function print(
   terminal.output.write(asJson === true ? `${JSON.stringify(report)}\n` : lines.map((line) => `${line}\n`).join(''))
 }
 
+const SILENCE_MS_MAX = 10_000
+
+/** Says on standard error, every now and then, that work still goes on: silence would be taken for a hang. */
+export async function unsilently<Result>(
+  { errors }: Pick<Terminal, 'errors'>,
+  work: Promise<Result>,
+  silenceMsMax = SILENCE_MS_MAX
+): Promise<Result> {
+  const begun = performance.now()
+  const told = setInterval(() => {
+    errors.write(`Not done yet after ${Math.round((performance.now() - begun) / 1000)} s; it goes on.\n`)
+  }, silenceMsMax)
+  try {
+    return await work
+  } finally {
+    clearInterval(told)
+  }
+}
+
 /** Columns padded to the widest cell of each. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -162,7 +162,9 @@ async function reach<Answer>(operatorUrl: string, ask: () => Promise<Answer>): P
         `The service at ${operatorUrl} ended before it had answered (${code}): what it was asked may have been done or not. Start it again, and look by gamenet status.`
       )
     }
-    throw new FailureError(`The service's operator port at ${operatorUrl} cannot be reached (${code}).`)
+    throw new FailureError(
+      `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or have just ended: ask again in a moment, or give another OPERATOR_URL.`
+    )
   }
 }
 

@@ -44,6 +44,7 @@ import { finishRetractions, importRuns, type Retracting, retractImport } from '.
 import { parkedOperations } from './parked-operations.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import type { SpoolingLog } from './spooling-log.js'
+import { abortedAfter } from './time-limit.js'
 import { VERSION } from './version.js'
 
 type Needs = {
@@ -236,7 +237,7 @@ async function settled(
   targets?: readonly Target[]
 ): Promise<SettledReport> {
   const begun = performance.now()
-  const signal = AbortSignal.any([stopping, AbortSignal.timeout(Math.max(1, timeoutMs))])
+  const signal = abortedAfter(timeoutMs, stopping)
   const behind =
     projector === undefined
       ? await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)

@@ -14,6 +14,7 @@ import {
 } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { abortedAfter } from './time-limit.js'
 
 /**
  * What upstream showed at an instant and will not show again. Boards are not among them: a board is compared with what
@@ -109,10 +110,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
   const appendInTurn = async (topic: string, messages: readonly LogMessage[]): Promise<void> => {
     if (spool.state().parcels === 0) {
       try {
-        return await unlessCut(
-          log.append(topic, messages),
-          AbortSignal.any([cut.signal, AbortSignal.timeout(PATIENCE_MS)])
-        )
+        return await unlessCut(log.append(topic, messages), abortedAfter(PATIENCE_MS, cut.signal))
       } catch (error) {
         if (!(error instanceof LogUnreachable)) throw error
         reason = error.message

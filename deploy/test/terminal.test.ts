@@ -1,0 +1,20 @@
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { test } from 'tap'
+import { unsilently } from '../src/commands/terminal.js'
+
+test('what takes long says again and again that it goes on, and gives its answer or its error', async (t) => {
+  for (const fails of [false, true]) {
+    const errors = new PassThrough().setEncoding('utf8')
+    const toldTwice = async () => {
+      const [first] = await once(errors, 'data')
+      const [second] = await once(errors, 'data')
+      if (fails) throw new Error('it failed')
+      return `${first}${second}`
+    }
+    const done = unsilently({ errors: errors as unknown as WriteStream }, toldTwice(), 1)
+    if (fails) await t.rejects(done, { message: 'it failed' })
+    else t.match(await done, /^(Not done yet after \d+ s; it goes on\.\n){2,}$/)
+  }
+})

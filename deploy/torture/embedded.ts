@@ -8,6 +8,7 @@ import type { Operations } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import type { Running } from '../test/service/gamenet.js'
 import { differences } from './compare.js'
+import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
 import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
 import type { Outcome, Surroundings } from './torture.js'
@@ -65,13 +66,14 @@ export async function tortureEmbedded({
       if (areAllRebuilt) await load.rebuiltAll()
       await load.drain()
       upstream.freeze()
-      await bringToAnEnd(last)
+      await inTime('the last scrape of everything', bringToAnEnd(last))
       await stopWell(last)
     } finally {
       needs.written(last.stderr())
       await last.kill()
     }
-    return { differences: [...load.wrong, ...(await comparedWhenStopped(data, facts))], startsMs }
+    const compared = await inTime('comparing', comparedWhenStopped(data, facts))
+    return { differences: [...load.wrong, ...compared], startsMs }
   } finally {
     await load.stop()
   }

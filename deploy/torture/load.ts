@@ -44,6 +44,7 @@ const READER_REST_MS = 20
 const AGAIN_MS = 50
 const DRAIN_MS = 300_000
 const WRONG_MAX = 20
+const REFUSAL_CHARACTERS = 300
 
 export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const users = await Promise.all(needs.auth.people.slice(0, USERS).map((person) => signIn(needs.auth, person)))
@@ -51,15 +52,25 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const told = new Told()
   let isDraining = false
   let isOver = false
+  /** Who has not come to an end, and how the last try went. */
+  const atWork = new Map<string, string>()
   /** Does `work` until it is drained: once more behind that. What is refused or cut off is tried again. */
-  const loop = async (restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
+  const loop = async (who: string, restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
+    atWork.set(who, 'was never answered')
     for (let round = 0; !isOver; round += 1) {
       const isLast = isDraining
-      const isDone = await work(round).catch(() => false)
-      if (isDone) told.acknowledge()
-      if (isDone && isLast) return
+      const isDone = await work(round).catch((error: unknown) => {
+        atWork.set(who, `was last told ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
+        return false
+      })
+      if (isDone) {
+        told.acknowledge()
+        atWork.set(who, 'was last acknowledged')
+      }
+      if (isDone && isLast) break
       await wait(isDone ? restMs : AGAIN_MS)
     }
+    atWork.delete(who)
   }
   const { edit, rate } = userWork(needs.facts, caller, users, told)
   const { importNext, scrape } = operatorWork(needs, told)
@@ -67,12 +78,15 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const readers = readersOf(needs.facts, say)
   const rebuilds = rebuilder(needs.projectorUrls.map(operatorClient), needs.facts, say)
   const working = Promise.all([
-    ...users.map((me) => loop(USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))),
-    loop(OPERATOR_REST_MS, importNext),
-    loop(OPERATOR_REST_MS, scrape),
-    loop(OPERATOR_REST_MS, rebuilds.next),
-    ...needs.apiUrls.map((url) => loop(READER_REST_MS, readers.reader(url)))
+    ...users.map((me) =>
+      loop(me.person.username, USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
+    ),
+    loop('import', OPERATOR_REST_MS, importNext),
+    loop('scrape', OPERATOR_REST_MS, scrape),
+    loop('rebuild', OPERATOR_REST_MS, rebuilds.next),
+    ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS, readers.reader(url)))
   ])
+  const stillAtWork = (): string => [...atWork].map(([who, how]) => `${who} ${how}`).join('; ')
   const stop = async (): Promise<void> => {
     if (isOver) return
     isOver = true
@@ -96,7 +110,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
       isDraining = true
       const late = wait(DRAIN_MS, 'late', { ref: false })
       if ((await Promise.race([working, late])) === 'late')
-        throw new Error(`Not everything that was asked for was acknowledged within ${DRAIN_MS} ms.`)
+        throw new Error(`Not acknowledged within ${DRAIN_MS} ms: ${stillAtWork()}.`)
     },
     stop
   }

@@ -20,7 +20,8 @@ export type Blow = {
 }
 
 const AGAIN_MS = 500
-const UP_MS_MAX = 600_000
+const UP_MS_MAX = 240_000
+const LAST_CHARACTERS = 1000
 /** On a machine that others load too. */
 const STOP_MS_MAX = 60_000
 
@@ -68,6 +69,11 @@ export class Role implements Actor {
   isAlive(): boolean {
     const { exitCode, signalCode } = this.#life?.process ?? { exitCode: 0, signalCode: null }
     return exitCode === null && signalCode === null
+  }
+
+  /** The end of what it has written, for whoever looks for what went wrong. */
+  lastWords(): string {
+    return `${this.name}${this.isAlive() ? '' : ' (ended)'}: ${this.#life?.stderr().slice(-LAST_CHARACTERS)}`
   }
 
   async strike({ downMs, askedMs }: Blow): Promise<void> {

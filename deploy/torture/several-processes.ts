@@ -10,6 +10,7 @@ import type { Environment } from '../test/service/gamenet.js'
 import { differences } from './compare.js'
 import { bringToAnEnd, SCRAPED_OFTEN } from './embedded.js'
 import { type RealEngines, startRealEngines } from './engine-actors.js'
+import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
 import { type Actor, type Blow, Role } from './role.js'
 import type { Outcome, Surroundings } from './torture.js'
@@ -30,7 +31,7 @@ const ASKED_MS_MAX = 250
 /** Roles in processes of their own, on real engines, all of which are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, areAllRebuilt, auth, upstream, note } = surroundings
-  const engines = await startRealEngines(join(directory, 'engines'))
+  const engines = await startRealEngines(join(directory, 'engines'), note)
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
   const faults: string[] = []
@@ -66,7 +67,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)]
   })
   try {
-    await Promise.all(roles.map((each) => each.start()))
+    await inTime('a first start', Promise.all(roles.map((each) => each.start())))
     note('everything is up')
     await strikeAll(surroundings, [...roles, ...engines.actors])
     await Promise.all(roles.map((each) => each.isUp()))
@@ -78,16 +79,35 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await Promise.all(ingests.map((ingest) => ingest.stop()))
     await freeLeases(engines)
     await ingests[0]?.start()
-    await bringToAnEnd({ operatorUrl })
+    await inTime('the last scrape of everything', bringSomehowToAnEnd(engines, operatorUrl))
     note('everything is told')
     await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
-    await load.stop()
+    await inTime('the end of whoever asks', load.stop())
     note('everything has stopped')
-    return { differences: [...load.wrong, ...faults, ...(await comparedWhenStopped(engines, facts))], startsMs: [] }
+    const compared = await inTime('comparing', comparedWhenStopped(engines, facts))
+    return { differences: [...load.wrong, ...faults, ...compared], startsMs: [] }
+  } catch (error) {
+    for (const each of roles) note(each.lastWords())
+    throw error
   } finally {
-    await load.stop()
+    // Before whoever asks is ended: an answer that does not come is cut off by this.
     await Promise.all(roles.map((each) => each.kill()))
+    await load.stop()
     await engines.stop()
+  }
+}
+
+/** A front that stood still may be ended in the midst of it; nothing else may fail. */
+async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): Promise<void> {
+  for (;;) {
+    const before = engines.timesStuck()
+    try {
+      await bringToAnEnd({ operatorUrl })
+      return
+    } catch (error) {
+      if (engines.timesStuck() === before) throw error
+      await wait(REST_MS_MAX)
+    }
   }
 }
 
@@ -101,6 +121,7 @@ async function freeLeases({ postgres }: RealEngines): Promise<void> {
 /** One after another is killed or stands still, while those before are on their way up. */
 async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
   const rising = new Set<Promise<void>>()
+  const failed: unknown[] = []
   const { seed } = facts
   for (const until = facts.counts.kills + kills; facts.counts.kills < until; ) {
     const number = facts.counts.kills + facts.counts.pauses
@@ -114,15 +135,14 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
       facts.add({ fact: 'struck', kind, who: actor.name.replace(/ \d$/, ''), when })
       note(`${kind} ${number}: ${actor.name}, ${JSON.stringify(blow)}`)
       const up = freeze?.() ?? actor.strike('frozenMs' in blow ? { downMs: blow.frozenMs } : blow)
-      const told = up.finally(() => rising.delete(told))
-      // It is waited for below.
-      told.catch(() => undefined)
+      const told = up.catch((error: unknown) => void failed.push(error)).finally(() => rising.delete(told))
       rising.add(told)
     }
     await wait(chance(seed, number, 204) * REST_MS_MAX)
-    while (rising.size >= DOWN_MAX) await Promise.race(rising)
+    while (rising.size >= DOWN_MAX) await inTime(`coming up after blow ${number}`, Promise.race(rising))
   }
-  await Promise.all(rising)
+  await inTime('coming up after the last blow', Promise.all(rising))
+  if (failed.length > 0) throw failed[0]
 }
 
 function blowOf(seed: number, number: number): Blow | { readonly frozenMs: number } {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { type Engines, torture } from '../../torture/torture.js'
 
+const LINES_MAX = 30
+
 /**
  * What `npm run torture` does, for as many kills as the time of a test run allows. Every run chooses its own seed; what fails
  * tells it, and keeps what it left behind.
@@ -28,7 +30,9 @@ export async function provesNothingLost(
   } catch (error) {
     const more = areAllRebuilt ? ' --rebuild-all' : ''
     const again = `npm run torture -- --engines ${engines} --kills ${kills}${more} --seed ${seed}`
-    t.comment([`Kept in ${directory}. The same again: ${again}`, ...trace].join('\n'))
-    throw error
+    const told = error instanceof Error ? error.message : String(error)
+    throw new Error([told, `Kept in ${directory}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'), {
+      cause: error
+    })
   }
 }

@@ -17,7 +17,8 @@ if (values.path === undefined) {
 const front = await openFront({ path: values.path, port: Number(values.port), breaksOff: values['break-off'] })
 process.stdout.write(`${front.url}\n`)
 const stop = (): void => {
-  setTimeout(() => process.exit(1), CLOSE_WAIT_MS).unref()
+  // An exit would wait for a statement that never ends.
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), CLOSE_WAIT_MS).unref()
   void front.close().then(() => process.exit(0))
 }
 process.once('SIGTERM', stop)

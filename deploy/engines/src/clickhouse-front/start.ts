@@ -17,6 +17,7 @@ export type FrontProcess = {
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
 /** One thread for each of its connections and some for files. */
 const THREADS = 32
+const START_MS = 120_000
 
 /** Starts the front on a directory; a given port lets it come back where it was. */
 export const startClickHouseFront = async (options: {
@@ -24,16 +25,11 @@ export const startClickHouseFront = async (options: {
   readonly port?: number
   readonly breaksOff?: boolean
 }): Promise<FrontProcess> => {
-  const child = spawn('env', [
-    `UV_THREADPOOL_SIZE=${THREADS}`,
-    process.execPath,
-    MAIN,
-    '--path',
-    options.path,
-    '--port',
-    String(options.port ?? 0),
-    ...(options.breaksOff === true ? ['--break-off'] : [])
-  ])
+  const args = ['--path', options.path, '--port', String(options.port ?? 0)]
+  if (options.breaksOff === true) args.push('--break-off')
+  // Without a test runner's own options: threads that those begin have no place beside the engine.
+  const environment = ['-u', 'NODE_OPTIONS', `UV_THREADPOOL_SIZE=${THREADS}`]
+  const child = spawn('env', [...environment, process.execPath, MAIN, ...args])
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     errors = (errors + text).slice(-4000)
@@ -44,7 +40,9 @@ export const startClickHouseFront = async (options: {
     child.kill(signal)
     await exited
   }
+  const late = setTimeout(() => child.kill('SIGKILL'), START_MS)
   const url = await firstLine(child)
+  clearTimeout(late)
   if (url === undefined) throw new Error(`The ClickHouse front did not start: ${errors}`)
   return { url, stop: () => end('SIGTERM'), kill: () => end('SIGKILL'), signal: (signal) => void child.kill(signal) }
 }

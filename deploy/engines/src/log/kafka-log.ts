@@ -19,6 +19,8 @@ const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 /** A topic that was made is looked for so often, so long after another; a list of topics that is refused is asked for as often. */
 const APPEAR_ASKED_MAX = 20
 const APPEAR_ASK_MS = 250
+/** A broker that is connected and mute takes its time for each answer. */
+const LISTED_MS_MAX = 20_000
 const WAITING_APPENDS_MAX = 10_000
 /** How much is sent at once, before compression; a single append may be larger. */
 const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
@@ -259,14 +261,15 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
  * waits for its leader, and then breaks on that answer: its TypeError says to ask again.
  */
 async function listedTopics(list: () => Promise<string[]>, brokers: readonly string[]): Promise<Set<string>> {
+  const begun = performance.now()
   for (let asked = 1; ; asked += 1) {
     try {
       return new Set(await list())
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
-      if (asked === APPEAR_ASKED_MAX) {
+      if (asked === APPEAR_ASKED_MAX || performance.now() - begun > LISTED_MS_MAX) {
         throw new LogUnreachable(
-          `Kafka at ${brokers.join(',')} does not list its topics: it goes away again and again, or a partition has no leader`,
+          `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, goes away again and again, or a partition has no leader`,
           { cause: error }
         )
       }

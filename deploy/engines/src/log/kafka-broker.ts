@@ -58,7 +58,13 @@ export async function kafkaBrokerMissing(): Promise<string | undefined> {
  * a machine fetches its jars, 54 MB.
  */
 export async function startKafkaBroker(
-  options: { readonly directory?: string; readonly secured?: boolean; readonly proxied?: boolean } = {}
+  options: {
+    readonly directory?: string
+    readonly secured?: boolean
+    readonly proxied?: boolean
+    /** Every 2 s it gives no sign of life in time, so that its partitions have no leader for half a second. */
+    readonly fenced?: boolean
+  } = {}
 ): Promise<KafkaBroker> {
   const jars = await kafkaJars()
   const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gamenet-kafka-')))
@@ -67,7 +73,8 @@ export async function startKafkaBroker(
   const proxied =
     options.proxied === true ? { address: `127.0.0.1:${await freePort()}`, through: await freePort() } : undefined
   const classPath = join(jars, '*')
-  const port = (await portOf(config)) ?? (await format({ directory, config, classPath, secured, proxied }))
+  const isFenced = options.fenced === true
+  const port = (await portOf(config)) ?? (await format({ directory, config, classPath, secured, proxied, isFenced }))
   let child = await startServer(classPath, config)
   const killAtExit = (): void => {
     child.kill('SIGKILL')
@@ -124,13 +131,14 @@ type Unformatted = Pick<KafkaBroker, 'secured' | 'proxied'> & {
   readonly directory: string
   readonly config: string
   readonly classPath: string
+  readonly isFenced: boolean
 }
 
 /** Makes the directory of a broker; the port that it will listen at. */
-async function format({ directory, config, classPath, secured, proxied }: Unformatted): Promise<number> {
+async function format({ directory, config, classPath, secured, proxied, isFenced }: Unformatted): Promise<number> {
   const [port, controllerPort] = await Promise.all([freePort(), freePort()])
   await mkdir(directory, { recursive: true })
-  await writeFile(config, properties({ directory, port, controllerPort, secured, proxied }))
+  await writeFile(config, properties({ directory, port, controllerPort, secured, proxied, isFenced }))
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
   const scram = secured === undefined ? [] : ['--add-scram', `SCRAM-SHA-512=[name=${USERNAME},password=${PASSWORD}]`]
   // One id of 64 begins with -, which on its own would be taken for an option.
@@ -182,9 +190,14 @@ type Listeners = Pick<KafkaBroker, 'secured' | 'proxied'> & {
   readonly directory: string
   readonly port: number
   readonly controllerPort: number
+  readonly isFenced: boolean
 }
 
-function properties({ directory, port, controllerPort, secured, proxied }: Listeners): string {
+const FENCED = `broker.session.timeout.ms=1500
+broker.heartbeat.interval.ms=2000
+`
+
+function properties({ directory, port, controllerPort, secured, proxied, isFenced }: Listeners): string {
   const listeners = [`PLAINTEXT://127.0.0.1:${port}`]
   const advertised = [...listeners]
   if (secured !== undefined) {
@@ -212,7 +225,7 @@ group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 log.retention.check.interval.ms=1000
 log.segment.delete.delay.ms=0
-${secured === undefined ? '' : securedProperties(directory)}`
+${isFenced ? FENCED : ''}${secured === undefined ? '' : securedProperties(directory)}`
 }
 
 function securedProperties(directory: string): string {

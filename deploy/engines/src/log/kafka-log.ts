@@ -16,11 +16,12 @@ import { assertTopicName } from './partition.js'
 
 /** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-/** A topic that was made is looked for so often, so long after another; a list of topics that is refused is asked for as often. */
+/** A topic that was made is looked for so often. */
 const APPEAR_ASKED_MAX = 20
-const APPEAR_ASK_MS = 250
-/** A broker that is connected and mute takes its time for each answer. */
-const LISTED_MS_MAX = 20_000
+/** So long after a question that failed it is asked again. */
+const ASK_AGAIN_MS = 250
+/** So long a question is asked again that fails at once. One that kafkajs itself repeats has taken longer when it fails. */
+const PATIENCE_MS = 10_000
 const WAITING_APPENDS_MAX = 10_000
 /** How much is sent at once, before compression; a single append may be larger. */
 const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
@@ -160,7 +161,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
   let connected: { readonly admin: Promise<Admin>; readonly asking: Set<Promise<unknown>> } | undefined
   let isClosed = false
   const known = new Set<string>()
-  const use = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
+  const useOnce = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
     if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
     connected ??= { admin: connectedAdmin(kafka, brokers), asking: new Set() }
     const used = connected
@@ -178,7 +179,12 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       })
     }
   }
-  const topicNames = (): Promise<Set<string>> => listedTopics(() => use((admin) => admin.listTopics()), brokers)
+  const use = <T>(ask: (admin: Admin) => Promise<T>): Promise<T> =>
+    patiently(
+      () => useOnce(ask),
+      () => isClosed
+    )
+  const topicNames = async (): Promise<Set<string>> => new Set(await use((admin) => listTopics(admin, brokers)))
   /** kafkajs asks for 14 seconds again and again for the offsets of a topic that does not exist. */
   const exists = async (topic: string): Promise<boolean> => {
     if (!known.has(topic)) for (const name of await topicNames()) known.add(name)
@@ -186,7 +192,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
   }
   const appear = async (wanted: readonly string[]): Promise<boolean> => {
     for (let asked = 0; asked < APPEAR_ASKED_MAX; asked += 1) {
-      await delay(APPEAR_ASK_MS)
+      await delay(ASK_AGAIN_MS)
       const present = await topicNames()
       if (wanted.every((topic) => present.has(topic))) return true
     }
@@ -257,24 +263,34 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
 }
 
 /**
- * Names of all topics. kafkajs takes it for an answer that every broker refused, as they do while a partition of any topic
- * waits for its leader, and then breaks on that answer: its TypeError says to ask again.
+ * Asks again what failed at once for a reason that passes, such as the election of a leader: kafkajs gives up some questions at the
+ * first failure.
  */
-async function listedTopics(list: () => Promise<string[]>, brokers: readonly string[]): Promise<Set<string>> {
+async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean): Promise<T> {
   const begun = performance.now()
-  for (let asked = 1; ; asked += 1) {
+  for (;;) {
     try {
-      return new Set(await list())
+      return await ask()
     } catch (error) {
-      if (!(error instanceof TypeError)) throw error
-      if (asked === APPEAR_ASKED_MAX || performance.now() - begun > LISTED_MS_MAX) {
-        throw new LogUnreachable(
-          `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, goes away again and again, or a partition has no leader`,
-          { cause: error }
-        )
-      }
-      await delay(APPEAR_ASK_MS)
+      if (!isUnreachable(error) || isOver() || performance.now() - begun > PATIENCE_MS) throw error
+      await delay(ASK_AGAIN_MS)
     }
+  }
+}
+
+/**
+ * Names of all topics. kafkajs takes it for an answer that every broker refused, as they do while a partition of any topic
+ * waits for its leader, and then breaks on that answer with a TypeError.
+ */
+async function listTopics(admin: Admin, brokers: readonly string[]): Promise<string[]> {
+  try {
+    return await admin.listTopics()
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new LogUnreachable(
+      `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, goes away again and again, or a partition has no leader`,
+      { cause: error }
+    )
   }
 }
 
@@ -315,16 +331,24 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
   const connected = async (): Promise<Producer> => {
     if (isAtRest) throw new LogUnreachable('the log was closed before Kafka answered')
     if (producer !== undefined) return producer
-    const fresh = kafka.producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-      metadataMaxAge: metadataMs(options),
-      createPartitioner: kafkajs().Partitioners.DefaultPartitioner
-    })
+    const fresh = newProducer(kafka, options)
     producer = fresh
-    await fresh.connect()
-    return fresh
+    try {
+      await fresh.connect()
+      return fresh
+    } catch (error) {
+      if (producer === fresh) discard()
+      throw error
+    }
+  }
+  /** A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one. */
+  const discard = (): void => {
+    const failed = producer
+    producer = undefined
+    if (failed === undefined) return
+    disconnect(failed, [sent]).catch(() => {
+      // Its connection is gone with it.
+    })
   }
   /** Those of the group whose topic exists; the others are told so, and hold nobody up. */
   const sendable = async (group: readonly WaitingAppend[]): Promise<WaitingAppend[]> => {
@@ -336,7 +360,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
     return kept
   }
   const send = async (group: readonly WaitingAppend[]): Promise<void> => {
-    const sender = await connected()
+    const sender = await patiently(connected, () => isAtRest)
     await sender.sendBatch({
       acks: -1,
       compression: kafkajs().CompressionTypes.GZIP,
@@ -353,13 +377,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
         await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, sent)
         for (const append of present) append.resolve()
       } catch (error) {
-        // A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one.
-        const failed = producer
-        producer = undefined
-        if (failed !== undefined)
-          disconnect(failed, [sent]).catch(() => {
-            // Its connection is gone with it.
-          })
+        discard()
         for (const append of group) append.reject(appendFailure(error, append.topic, brokers))
       }
     }
@@ -395,6 +413,16 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
         await answeredWithin(CLOSE_MS, 'Kafka', disconnect(producer, [sent])).catch(() => undefined)
     }
   }
+}
+
+function newProducer(kafka: Kafka, options: KafkaLogOptions): Producer {
+  return kafka.producer({
+    idempotent: true,
+    maxInFlightRequests: 1,
+    allowAutoTopicCreation: false,
+    metadataMaxAge: metadataMs(options),
+    createPartitioner: kafkajs().Partitioners.DefaultPartitioner
+  })
 }
 
 /** Appends from the front that fit into one request; at least one. */

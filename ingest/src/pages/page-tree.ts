@@ -41,6 +41,16 @@ export function hasCommentedOut(element: PageElement, tag: RegExp): boolean {
   )
 }
 
+/** Whether the value of an attribute inside an element holds one of these tags: what a quote too many swallowed, rows and all. */
+export function hasSwallowed(element: PageElement, tag: RegExp): boolean {
+  return element.children.some((node) => isElement(node) && (hasTagAsValue(node, tag) || hasSwallowed(node, tag)))
+}
+
+function hasTagAsValue({ attribs }: PageElement, tag: RegExp): boolean {
+  for (const name in attribs) if (tag.test(attribs[name] ?? '')) return true
+  return false
+}
+
 /** Where an element begins and, when its end tag stands on the page, ends; undefined without a place in the source. */
 export function extentOf(element: PageElement): { readonly start: number; readonly end?: number } | undefined {
   const location = element.sourceCodeLocation

@@ -1,4 +1,4 @@
-import { childElements, extentOf, hasCommentedOut, type PageElement } from './page-tree.js'
+import { childElements, extentOf, hasCommentedOut, hasSwallowed, type PageElement } from './page-tree.js'
 import { brokenTagIn, type PageSource } from './parsed-page.js'
 
 /** Rows of cells, each row as many; or why the table cannot be trusted. */
@@ -9,6 +9,7 @@ export type StripedRows =
 /** The most that one event can hold of matches; the longest boards have some thousands of entries. */
 const ROWS_MAX = 100_000
 const ROW_TAG = /<t[rdh][\s/>]/i
+const ROW_OR_END_TAG = /<\/?t[rdh][\s/>]/i
 
 /**
  * All rows of a table of matches or of a board, headings left out. One row that is not whole fails the table, for on
@@ -44,7 +45,9 @@ export function stripedRows(table: PageElement, source: PageSource, name: string
 export function markupFault(table: PageElement, source: PageSource, name: string): string | undefined {
   const extent = extentOf(table)
   if (extent?.end === undefined) return `${name} is not closed: the page is cut off or broken`
-  if (brokenTagIn(source, extent.start, extent.end)) return `${name} has a broken tag`
+  if (brokenTagIn(source, extent.start, extent.end) || hasSwallowed(table, ROW_OR_END_TAG)) {
+    return `${name} has a broken tag`
+  }
   if (source.spilling.has(table)) return `${name} has something between its cells: its markup is broken`
   if (hasCommentedOut(table, ROW_TAG)) return `${name} has a row inside a comment`
   return undefined

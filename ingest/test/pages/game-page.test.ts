@@ -143,6 +143,10 @@ test('a board whose rows cannot all be read is no board, and takes nothing else 
     [/row 2 .* has 4 cells, expected 3/, `${good}<tr><td>2</td><td>bob</td><td colspan=2>4</td></tr>`],
     [/has a row inside a comment/, `${good}<!-- ${row(2, 'bob', '4')} -->${row(3, 'cid', '3')}`],
     [/has a broken tag/, `${good}<tr class="a"b"><td>2</td><td>bob</td><td>4</td></tr>`],
+    [
+      /has a broken tag/,
+      `<tr><td>1</td><td class='x>ann</td><td>5</td></tr><tr><td>2</td><td>bob<'/td><td>4</td></tr>`
+    ],
     [/has something between its cells/, `${good}<tr>2<td>bob</td><td>4</td></tr>`],
     [/has a broken tag/, '<tr><td>1</td><td>ann</td><td>5</tdd></tr>'],
     [/has something between its cells/, `${good}<tr><b>2</b></tr>`],

@@ -11,6 +11,8 @@ const WHOLE_NUMBER = /^(?:0|[1-9]\d{0,9})$/
 const NAME_LENGTH_MAX = 500
 const BOARDS_MAX = 20_000
 const EMPTY_VALUE = /\svalue\s*=\s*(?:""|'')/i
+/** The value of another option, or what was left of its name. */
+const OTHER_VALUE = /["']\s*(?:alue|lue|ue|e)\s*=|value.*value/is
 const OPTION_TAG = /<\/?option[\s>]/i
 
 /** Reads the list of boards. One option that cannot be read fails the list, for a board that is missing is delisted. */
@@ -47,12 +49,12 @@ export function readSelectedBoard(select: PageElement, source: PageSource): Page
     : { ok: true, value: leaderboardId }
 }
 
-/** An option with an empty value in quotes, and no other: broken tags can have two, of which the first one counts. */
+/** An option with an empty value in quotes, and no other: what is left of broken tags can have two, of which the first one counts. */
 function isPlaceholder(option: PageElement, { html }: PageSource): boolean {
   const start = extentOf(option)?.start
   if (start === undefined) return false
   const tag = html.slice(start, html.indexOf('>', start))
-  return EMPTY_VALUE.test(tag) && tag.split(/value/i).length === 2
+  return EMPTY_VALUE.test(tag) && !OTHER_VALUE.test(tag)
 }
 
 function boardIdIn(value: string | undefined): number | undefined {

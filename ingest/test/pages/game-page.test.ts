@@ -179,6 +179,7 @@ test('a list of boards with an option that cannot be read is no list, and takes 
     [/option 1 .*: expected a whole number as its value, got ""/, '<option value value="7">x</option>'],
     [/has a broken tag/, '<option value="7">x<ption value="8">y</option>'],
     [/option 1 .* as its value, got ""/, '<option value=""option value="7">x</option>'],
+    [/option 1 .* as its value, got ""/, '<option value=""lue="7" selected>x</option>'],
     [/has an option inside a comment/, '<!-- <option value="7">x</option> -->'],
     [/has a broken tag/, '<option value="7>x</option><option value="8">y</option>']
   ]

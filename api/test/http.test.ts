@@ -205,9 +205,11 @@ test('what a 5xx hides stands in the log under its request id, beside the id tha
 })
 
 test('what never becomes a request is answered in the same way, and the connection closed', async (t) => {
-  const { app } = await testApp(t, {
+  const headerBytes = 32 * 1024
+  const { app } = await testApp(t, { ...withBodies(), limits: { headerBytes } })
+  const { app: impatient } = await testApp(t, {
     ...withBodies(),
-    limits: { requestTimeoutMs: 300, headersTimeoutMs: 200, lateCheckMs: 50, headerBytes: 32 * 1024 }
+    limits: { requestTimeoutMs: 300, headersTimeoutMs: 200, lateCheckMs: 50, headerBytes }
   })
   for (const [sent, status, sentence] of [
     ['nonsense\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
@@ -258,7 +260,7 @@ test('what never becomes a request is answered in the same way, and the connecti
     ['OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/],
     ['GET http://x/nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/]
   ] as const) {
-    const answer = apart(await exchange(app, sent))
+    const answer = apart(await exchange(status === 408 ? impatient : app, sent))
     t.equal(answer.status, status, sent.slice(0, 60))
     isCleanError(t, answer, sent.slice(0, 60))
     t.match(JSON.parse(answer.body).error, sentence)

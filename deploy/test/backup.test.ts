@@ -440,7 +440,13 @@ function pathsOf(names: readonly string[]): string[] {
 }
 
 async function answersOf(caller: Caller, paths: readonly string[]) {
-  return new Map(await Promise.all(paths.map(async (path) => [path, await caller.ask('GET', path)] as const)))
+  return new Map(await Promise.all(paths.map(async (path) => [path, atRest(await caller.ask('GET', path))] as const)))
+}
+
+/** An answer without who is online: that follows from the instant at which it is asked. */
+function atRest(answer: unknown): unknown {
+  const isOfTheInstant = (name: string) => name === 'lastState' || name === 'currentGame'
+  return JSON.parse(JSON.stringify(answer, (name, value) => (isOfTheInstant(name) ? undefined : value)))
 }
 
 async function settle({ operatorUrl }: Running): Promise<void> {

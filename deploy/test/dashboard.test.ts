@@ -91,6 +91,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
       t.ok(Math.abs(spanMs - 3 * 24 * HOUR_MS) < 3 * HOUR_MS, 'a tenth of 30 days is shown')
 
       const shared = await browser.newPage()
+      shared.setDefaultTimeout(WAIT_MS)
       await shared.goto(page.url())
       await text(shared, '#chart-facts', /^Peak of every 5 minutes · 7\d points/)
       await shared.close()
@@ -142,7 +143,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     await page.goto(`${apiUrl}/#title=ffffffff`)
     await text(page, '#chart-message', /ffffffff/)
     t.equal(await page.locator('#chart canvas').count(), 0)
-    await text(page, '#status', /^Live$/)
+    await text(page, '#status', /^Live$|^Stale/)
     await page.click('#to-network')
     await page.waitForSelector('#chart canvas')
     t.equal(await page.isVisible('#chart-message'), false)
@@ -183,7 +184,7 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
     { ...board, name: '<i>Best</i> laps', observedAt: '2024-05-01T12:00:00Z' }
   ])
   await importLines(t, client, 'leaderboard-entry', entries)
-  await gamenetJson(client, ['status', '--wait', '60'])
+  await gamenetJson(client, ['status', '--wait', '180'])
 
   await page.selectOption('#board-game', board.titleId)
   await text(page, '#board-list li', /^<i>Best<\/i> laps$/)
@@ -253,7 +254,7 @@ async function looksAtMatches(t: Test, page: Page, client: Environment): Promise
   t.equal(await page.isVisible('#matches-foot'), false)
   const observedAt = new Date(Date.now() - MINUTE_MS).toISOString()
   await importLines(t, client, 'match-list', [{ titleId: evil.titleId, observedAt, matches }])
-  await gamenetJson(client, ['status', '--wait', '60'])
+  await gamenetJson(client, ['status', '--wait', '180'])
   await text(page, '#matches-facts', /^2 open lobbies, /)
   t.same(await page.locator('#matches-lobbies tr').allTextContents(), [`${longName}7 of 16`, `${piled}2`])
   await text(page, '#match-stats', /^Matches in 24 hours2In 30 days2/)
@@ -278,6 +279,7 @@ async function boardRows(page: Page): Promise<string[]> {
 
 async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string): Promise<void> {
   const page = await browser.newPage()
+  page.setDefaultTimeout(WAIT_MS)
   await page.clock.install()
   let asked = 0
   page.on('request', () => {
@@ -311,6 +313,7 @@ async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
   const backgrounds = new Set<unknown>()
   for (const colorScheme of ['light', 'dark'] as const) {
     const page = await browser.newPage({ colorScheme })
+    page.setDefaultTimeout(WAIT_MS)
     for (const width of [360, 768, 1920]) {
       await page.setViewportSize({ width, height: 800 })
       await page.goto(apiUrl)
@@ -352,7 +355,7 @@ async function visit(t: Test): Promise<{
   const file = join(directory, 'history.csv')
   await writeFile(file, history(Date.now()))
   await gamenetJson(client, ['import', 'network-count', file])
-  await gamenetJson(client, ['status', '--wait', '60'])
+  await gamenetJson(client, ['status', '--wait', '180'])
   const browser = await chromium.launch({ executablePath: browserPath ?? '', args: BROWSER_ARGUMENTS })
   t.teardown(() => browser.close())
   const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } })

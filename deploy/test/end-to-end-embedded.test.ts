@@ -8,6 +8,9 @@ import { provesTheWholeWay } from './service/end-to-end.js'
 import { gamenet, gamenetJson, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
+/** So many that an import of them is cut off on its way. */
+const ROWS = 1_000_000
+
 test('one process on embedded engines brings pages and files to answers', async (t) => {
   const directory = t.testdir()
   const upstream = await startUpstream()
@@ -54,7 +57,7 @@ test('a service killed in the middle of an import comes back, and the same impor
     SCRAPE_GAMES_SECONDS: '0'
   }
   const file = join(directory, 'counts.csv')
-  await writeFile(file, minuteCounts(300_000))
+  await writeFile(file, minuteCounts(ROWS))
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const cutOff = gamenet({ OPERATOR_URL: service.operatorUrl }, ['import', 'title-count', file])
@@ -67,7 +70,7 @@ test('a service killed in the middle of an import comes back, and the same impor
   const again = await startGamenet(environment)
   t.teardown(() => again.kill())
   t.match(await gamenetJson(environment, ['import', 'title-count', file]), [
-    { rowsRead: 300_000, rejected: 0, finished: true }
+    { rowsRead: ROWS, rejected: 0, finished: true }
   ])
   const top = await (
     await fetch(`${again.apiUrl}/api/network-stats/top-games?from=2025-01-01T00:00:00Z&to=2025-03-01T00:00:00Z`)

@@ -94,7 +94,7 @@ test(
     t.equal((await fetch(`${api.apiUrl}/readyz`)).status, 503)
     const back = await startClickHouseFront({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
     t.teardown(() => back.stop())
-    t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '60']), {
+    t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '180']), {
       settled: { settled: true }
     })
     t.equal(
@@ -111,7 +111,7 @@ test(
 
     const other = await startGamenet(real, 'projector')
     t.teardown(() => other.kill())
-    t.match(await gamenetJson({ OPERATOR_URL: other.operatorUrl }, ['status', '--wait', '60']), {
+    t.match(await gamenetJson({ OPERATOR_URL: other.operatorUrl }, ['status', '--wait', '180']), {
       settled: { settled: true }
     })
     // What else waits in a process does not hold up its stop.
@@ -168,7 +168,7 @@ async function provesSpool(
     const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
     if (spool.messages === 0) break
   }
-  t.match(await gamenetJson(client, ['status', '--wait', '60']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(client, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
   t.same(
     (await onlineCounts()).filter((online) => online > 100),
     [101, 102],

@@ -63,7 +63,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   const server = await startPostgres(programs)
   t.teardown(() => server.stop())
   const connected = [0, 1].map(() => {
-    const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
+    const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
     return { writes: async () => postgres, tables: chdb.control }
   })
@@ -171,7 +171,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     await t.rejects(pass, /made again/, 'one that began and ended while the pass ran is seen as well')
   })
   await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
-    const postgres = openPostgres({ url: server.url, connectTimeoutMs: 1000 })
+    const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
     const fills = sharedPasses({ writes: async () => postgres, tables: chdb.control, lock: FILLS_LOCK })
     let steps = 0

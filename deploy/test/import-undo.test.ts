@@ -13,7 +13,7 @@ import { type Environment, gamenet, gamenetJson, type Running, spawnGamenet, sta
 
 const DAY = Date.UTC(2026, 2, 14)
 /** So many that an import of them is cut off on its way. */
-const CUT_OFF_ROWS = 500_000
+const CUT_OFF_ROWS = 1_000_000
 const ENTRIES = ['Ann', 'Bob', 'Cid', 'Dan']
 const Imported = z.array(z.object({ importId: z.string(), published: z.int(), alreadyDone: z.boolean() }))
 const Listed = z.array(
@@ -173,7 +173,7 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   if (published === undefined) t.comment('it was not listed yet')
   else t.match(published, { isBeingPublished: true, finished: false })
   service = await startGamenet(environment)
-  await gamenetJson(environment, ['status', '--wait', '60'])
+  await gamenetJson(environment, ['status', '--wait', '180'])
   const [half] = Listed.parse(await gamenetJson(environment, ['import', 'list']))
   t.match(half, { finished: false, isBeingPublished: false, retractedAt: null })
   t.notSame(await answers(), before, 'half of it is seen')

@@ -167,7 +167,7 @@ test('nine years of hourly counts', async (t) => {
     ]
     const before = await Promise.all(urls.map((url) => ask(url)))
     t.match(await gamenetJson(environment, command), [{ alreadyDone: true, published: 0, rejected: 0 }])
-    t.match(await gamenetJson(environment, ['status', '--wait', '60']), { settled: { settled: true } })
+    t.match(await gamenetJson(environment, ['status', '--wait', '180']), { settled: { settled: true } })
     for (const [at, url] of urls.entries()) {
       const etag = before[at]?.headers.get('etag') ?? ''
       t.match(etag, /^(W\/)?"[^"]+"$/)
@@ -192,7 +192,7 @@ test('the network’s own page from a plain file server', async (t) => {
     .array(z.object({ outcome: z.string(), observedAt: z.string() }))
     .parse(await gamenetJson(environment, ['scrape', 'network']))
   t.equal(run?.outcome, 'succeeded')
-  t.match(await gamenetJson(environment, ['status', '--wait', '60']), { settled: { settled: true } })
+  t.match(await gamenetJson(environment, ['status', '--wait', '180']), { settled: { settled: true } })
   const at = (run?.observedAt ?? '').slice(0, 19).replace('T', ' ')
   const sessions = page.titles.reduce((sum, title) => sum + title.sessions, 0)
   const shown = new Map(page.titles.map((title) => [title.name, title]))
@@ -256,7 +256,7 @@ test('the network’s own page from a plain file server', async (t) => {
       const games = await gamenet(environment, ['scrape', 'games', '--json'])
       t.equal(games.code, 1)
       t.match(JSON.parse(games.stdout), [{ source: 'games', outcome: 'failed', published: 0, reason: /404/ }])
-      await gamenetJson(environment, ['status', '--wait', '60'])
+      await gamenetJson(environment, ['status', '--wait', '180'])
       t.match(await get('/api/network-stats/online-24h'), [
         { online_count: page.online },
         { online_count: page.online }

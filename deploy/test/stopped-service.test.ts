@@ -86,7 +86,7 @@ test('what is done while the service is stopped is in its answers when it starts
   })
 
   await t.test('status waits until all can be read, and says so', async (t) => {
-    const status = await gamenetJson(environment, ['status', '--wait', '60'])
+    const status = await gamenetJson(environment, ['status', '--wait', '180'])
     t.match(status, {
       settled: { settled: true, behind: [] },
       trouble: null,
@@ -160,7 +160,7 @@ test('two services side by side do not see each other', async (t) => {
   await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['scrape', 'all'])))
   const file = join(directory, 'counts.csv')
   t.match(await gamenetJson(left.environment, ['import', 'network-count', file]), [{ published: 2 }])
-  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['status', '--wait', '60'])))
+  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['status', '--wait', '180'])))
   const get = async (side: typeof left, path: string) => (await ask(`${side.service.apiUrl}${path}`)).body
   for (const side of [left, right]) {
     const other = side === left ? right : left

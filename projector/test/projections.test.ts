@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   importRunTopic,
   type LogMessage,
@@ -32,6 +33,10 @@ const ran = (event: Partial<ScrapeRan>) =>
     published: 3,
     ...event
   })
+
+const until = async (isSo: () => Promise<boolean>) => {
+  while (!(await isSo())) await delay(5)
+}
 
 const topicOf = (each: LogMessage) => each.headers.ce_type?.slice('gamenet.'.length, -'.v1'.length) ?? ''
 
@@ -240,6 +245,10 @@ test('projections', async (t) => {
     const registry = new Registry()
     const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log, { registry })
     projector.start()
+    const standing = async (name: string) =>
+      (await projector.status()).projections.find(({ projection }) => projection === name)
+    await until(async () => (await standing('title-count-hour'))?.state === 'failing')
+    await until(async () => (await standing('title-latest'))?.lag === 0)
     await t.rejects(projector.settled({ standstillMs: 200 }), {
       message: /projection title-count-hour \(memory limit\) has taken 0 of 1/
     })
@@ -274,6 +283,7 @@ test('projections', async (t) => {
     log.append('title-count', [count('20:00:00', 5)])
     const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log)
     projector.start()
+    await until(async () => (await projector.status()).projections.some(({ state }) => state === 'failing'))
     await t.rejects(projector.settled({ standstillMs: 200 }), { message: /memory limit/ })
     await runToHead(engine, log)
     await projector.settled()
@@ -378,6 +388,7 @@ test('projections', async (t) => {
     })
     projector.start()
     log.append('title-count', [count('20:00:00', 5)])
+    await until(async () => changes === 1)
     await t.rejects(projector.settled({ standstillMs: 200 }), {
       message: /projection title-count \(paused\) has taken 0 of 1/
     })

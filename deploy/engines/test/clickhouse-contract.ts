@@ -369,7 +369,7 @@ const waiting = (name: string, open: Open): void => {
     const reason = new Error('the service stops')
     caller.abort(reason)
     await t.rejects(write, reason)
-    t.equal(await isRunning(control, mark), false)
+    await until(async () => !(await isRunning(control, mark)))
     t.match(stats().lanes.rebuild, { running: 0, aborted: 1 })
     await rebuild.execute(`INSERT INTO ${table} SELECT 1`, {}, { signal: new AbortController().signal })
     await t.rejects(rebuild.execute(`INSERT INTO ${table} SELECT 2`, {}, caller), reason)

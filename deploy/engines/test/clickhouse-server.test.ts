@@ -71,7 +71,7 @@ test('a server that is away is refused as such, and is found again when it is ba
 
 test('a server may come later than the service', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
-  const port = await closedPort()
+  const port = await freePort()
   const clickhouse = openClickHouseServer({ url: `http://127.0.0.1:${port}` })
   t.teardown(() => clickhouse.close())
   await t.rejects(clickhouse.version(), away)
@@ -88,14 +88,6 @@ const served = async (t: Test, answer: (respond: import('node:http').ServerRespo
   t.teardown(() => server.closeAllConnections())
   t.teardown(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-const closedPort = async (): Promise<number> => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }
 
 test('a silent server, one that hangs up, and one that is no ClickHouse are away', async (t) => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
 import type { LogHalt } from '@gamenet/schemas'
@@ -179,7 +180,10 @@ if (missing !== undefined) {
     await log.append('thing', messages(10))
     const reader = follow(log, ['thing'])
     await reader.until(() => reader.values.length === 10)
-    await withAdmin((admin) => admin.deleteTopics({ topics: [`${topicPrefix}thing`] }))
+    await withAdmin(async (admin) => {
+      await admin.deleteTopics({ topics: [`${topicPrefix}thing`] })
+      while ((await admin.listTopics()).includes(`${topicPrefix}thing`)) await delay(50)
+    })
     const next = openLog(t, { topicPrefix, epoch: 2 })
     await next.ensureTopics(['thing'])
     await next.append('thing', messages(3, 100))
@@ -233,7 +237,8 @@ if (missing !== undefined) {
     await writer.append('thing', messages(5, 5))
     await reader.until(() => reader.values.length === 10)
     await reader.stop()
-    t.match(crashes, [/^thing, partition 0 stood still at offset 5 of 10 for 1500 ms$/])
+    const isTold = crashes.some((crash) => /^thing, partition 0 stood still at offset 5 of 10 for 1500 ms$/.test(crash))
+    t.ok(isTold, crashes.join())
     t.same(
       reader.values,
       messages(10).map(({ value }) => value)

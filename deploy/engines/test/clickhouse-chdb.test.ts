@@ -78,6 +78,37 @@ test('a connection that could not be cleaned once is cleaned when it is asked ag
   t.equal(await ask(), '7\n')
 })
 
+test('rows are stored by the thread that asks, however many threads the lane may have', async (t) => {
+  const given: unknown[] = []
+  const noting = (session: Session): Session =>
+    new Proxy(session, {
+      get: (of, name) => {
+        const value: unknown = Reflect.get(of, name, of)
+        if (typeof value !== 'function') return value
+        return (...parameters: unknown[]) => {
+          if (name === 'insert') given.push(...parameters)
+          return Reflect.apply(value, of, parameters)
+        }
+      }
+    })
+  const session = new CleanSession(join(t.testdir(), 'clickhouse'), [], (directory, connectionArgs) =>
+    noting(new Session(directory, { connectionArgs }))
+  )
+  t.teardown(() => session.close())
+  await session.query('CREATE TABLE few (a UInt8) ENGINE = MergeTree ORDER BY a', 'TabSeparated')
+  const settings = { max_threads: 2, max_memory_usage: 1e9 }
+  await session.insert({
+    table: 'few',
+    columns: ['a'],
+    settings,
+    format: 'JSONCompactEachRow',
+    values: Buffer.from('[7]\n')
+  })
+  t.match(given, [{ settings: { max_threads: 1, max_memory_usage: 1e9 } }])
+  t.equal(given.length, 1)
+  t.equal((await session.query('SELECT a FROM few', 'TabSeparated')).text(), '7\n')
+})
+
 test('a file in memory has a path in this process, and no name that another could open', withMemoryFiles, async (t) => {
   const folder = t.testdir()
   const bytes = new TextEncoder().encode('some bytes')

@@ -24,8 +24,13 @@ export class CleanSession {
     return await this.#guarded((session) => session.queryAsync(sql, { format }))
   }
 
+  /**
+   * With more threads than one chDB hands the rows to a thread that it begins for this insert: on a machine with much else to do such
+   * an insert of a few rows was never heard of again, three times in all. With one they are stored by the thread that asks.
+   */
   async insert(params: RawInsertParams): Promise<void> {
-    await this.#guarded((session) => session.insert(params))
+    const settings = { ...params.settings, max_threads: 1 }
+    await this.#guarded((session) => session.insert({ ...params, settings }))
   }
 
   /** The chunks of an answer; a stream that is left early is cancelled. */

@@ -27,7 +27,7 @@ export const startClickHouseFront = async (options: {
 }): Promise<FrontProcess> => {
   const args = ['--path', options.path, '--port', String(options.port ?? 0)]
   if (options.breaksOff === true) args.push('--break-off')
-  // Without a test runner's own options: threads that those begin have no place beside the engine.
+  // A test runner's options are for its own processes.
   const environment = ['-u', 'NODE_OPTIONS', `UV_THREADPOOL_SIZE=${THREADS}`]
   const child = spawn('env', [...environment, process.execPath, MAIN, ...args])
   let errors = ''

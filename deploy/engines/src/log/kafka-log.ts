@@ -66,7 +66,7 @@ export type KafkaLog = {
   ensureTopics(topics: readonly string[]): Promise<void>
   /**
    * Resolves when all in-sync replicas have the messages. Calls keep their order; those that wait at the same time
-   * are sent together. Gives up after about 20 seconds of retries; some of the messages may have been written then.
+   * are sent together. Gives up after 20 to 40 seconds of retries; some of the messages may have been written then.
    * Rejects with a `LogUnreachable` when trying again later may help.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>

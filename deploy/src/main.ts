@@ -11,6 +11,7 @@ process.exitCode = 1
 process.exitCode = await runProgram({
   args: process.argv.slice(2),
   environment: process.env,
+  input: process.stdin,
   output: process.stdout,
   errors: process.stderr
 })

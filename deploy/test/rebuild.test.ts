@@ -1,17 +1,14 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
-import type { WriteStream } from 'node:tty'
 import { openChdb } from '@gamenet/engines'
 import { RebuildPlan, RebuildStatus, SwapReport, VerifyReport } from '@gamenet/projector'
 import { instantOf } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { runProgram } from '../src/commands/program.js'
 import { Status } from '../src/operator/operations.js'
 import { ask } from './service/ask.js'
-import { type Environment, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 /*
  * A real service with counts and boards, its projections rebuilt through the command line, while its answers are asked for
@@ -34,25 +31,6 @@ const PATHS = [
 ]
 
 const onlineAt = (title: number, minute: number) => ((minute + 1) * 7919 * (title + 1)) % 97
-
-/** Runs one command as the shell would, in this process. */
-async function gamenet(environment: Environment, args: readonly string[]) {
-  const [output, errors] = [new PassThrough(), new PassThrough()]
-  const [stdout, stderr] = [textOf(output), textOf(errors)]
-  const code = await runProgram({
-    args,
-    environment,
-    output: output as unknown as WriteStream,
-    errors: errors as unknown as WriteStream
-  })
-  return { code, stdout: stdout(), stderr: stderr() }
-}
-
-function textOf(stream: PassThrough): () => string {
-  const chunks: string[] = []
-  stream.setEncoding('utf8').on('data', (chunk: string) => chunks.push(chunk))
-  return () => chunks.join('')
-}
 
 /** What a command prints with --json; it must end with `code`. */
 async function told<Told>(

@@ -1,7 +1,5 @@
-import { PassThrough } from 'node:stream'
-import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
-import { runProgram } from '../src/commands/program.js'
+import { gamenet } from './service/gamenet.js'
 
 test('wrong usage is told by what was found, what was expected, and where it is explained', async (t) => {
   for (const [args, ...sentences] of [
@@ -40,10 +38,8 @@ test('help is no wrong usage, unless nothing was asked', async (t) => {
 })
 
 async function run(args: readonly string[]) {
-  const stream = new PassThrough({ encoding: 'utf8' })
-  const output = stream as unknown as WriteStream
-  const code = await runProgram({ args, environment: {}, output, errors: output })
-  return { code, text: String(stream.read() ?? '') }
+  const { code, stdout, stderr } = await gamenet({}, args)
+  return { code, text: stdout + stderr }
 }
 
 test('the program tells its version', async (t) => {

@@ -36,7 +36,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
-      const piped = files.includes('-') ? await spoolStandardInput() : ''
+      const piped = files.includes('-') ? await spoolStandardInput(terminal) : ''
       const reports = await withOperations(terminal, async (operations) => {
         const reports: FileReport[] = []
         for (const file of files) {
@@ -67,9 +67,9 @@ export function addImport(program: Command, terminal: Terminal): void {
  * INSERTs.
  * @returns a temporary file
  */
-async function spoolStandardInput(): Promise<string> {
+async function spoolStandardInput({ input }: Pick<Terminal, 'input'>): Promise<string> {
   const file = join(await mkdtemp(join(tmpdir(), 'gamenet-')), 'standard-input')
-  await pipeline(process.stdin, createWriteStream(file, { mode: 0o600 }))
+  await pipeline(input, createWriteStream(file, { mode: 0o600 }))
   return file
 }
 

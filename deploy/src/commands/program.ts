@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
@@ -25,12 +26,14 @@ import { explainWrongUsage, helpAsOption } from './wrong-usage.js'
 export async function runProgram(options: {
   args: readonly string[]
   environment: Readonly<Record<string, string | undefined>>
+  input: Readable
   output: WriteStream
   errors: WriteStream
 }): Promise<number> {
-  const { args, environment, output, errors } = options
+  const { args, environment, input, output, errors } = options
   const threadPoolSize = Number(environment.UV_THREADPOOL_SIZE ?? 4)
-  const terminal: Terminal = { output, errors, config: () => readConfig(environment), threadPoolSize, exitCode: 0 }
+  const config = () => readConfig(environment)
+  const terminal: Terminal = { input, output, errors, config, threadPoolSize, exitCode: 0 }
   const program = new Command('gamenet')
     .description('Statistics of an online game network: one service, and the commands to run it.')
     .version(VERSION, '--version', 'print the version of the program')

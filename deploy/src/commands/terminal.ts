@@ -1,9 +1,11 @@
+import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import type { Command } from 'commander'
 import type { Config } from '../config.js'
 
 /** What a command sees of the world around it. */
 export type Terminal = {
+  readonly input: Readable
   readonly output: WriteStream
   readonly errors: WriteStream
   /** Reads the environment; throws a `UsageError` that names every wrong variable. */

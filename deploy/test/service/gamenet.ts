@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { PassThrough, Readable } from 'node:stream'
+import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { runProgram } from '../../src/commands/program.js'
 
 /** The root of the project, seen from the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
@@ -14,8 +17,29 @@ export type Environment = Readonly<Record<string, string>>
 
 export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
 
-/** Runs one command of `gamenet` to its end. */
+/** Runs one command of `gamenet` to its end, in this process. */
 export async function gamenet(
+  environment: Environment,
+  args: readonly string[],
+  input?: Uint8Array
+): Promise<Finished> {
+  const [output, errors] = [new PassThrough(), new PassThrough()]
+  const [stdout, stderr] = [collect(output), collect(errors)]
+  const code = await runProgram({
+    args,
+    environment: { UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE, ...GAMES_UNVISITED, ...environment },
+    input: Readable.from(input === undefined ? [] : [input]),
+    output: output as unknown as WriteStream,
+    errors: errors as unknown as WriteStream
+  })
+  return { code, stdout: stdout(), stderr: stderr() }
+}
+
+/**
+ * Runs one command of `gamenet` to its end, in a process of its own: for what concerns a process (signals, its exit, its
+ * standard streams), and for commands that open a data directory while this process has another one open.
+ */
+export async function spawnedGamenet(
   environment: Environment,
   args: readonly string[],
   input?: Uint8Array

@@ -1,7 +1,7 @@
 'use strict'
 /*
- * What `npm start`, `npm test`, `npm run check`, `npm run bench`, `npm run simulate` and `npm run torture` run: brings a fresh clone
- * to the point where the compiled program can run (dependencies, build), then runs it. JavaScript that old Nodes can read, without dependencies, so that a
+ * What `npm start`, `npm test` and the other scripts of package.json run: brings a fresh clone to the point where the compiled
+ * program can run (dependencies, build), then runs it. JavaScript that old Nodes can read, without dependencies, so that a
  * Node that is too old gets a sentence instead of a syntax error.
  */
 const crypto = require('node:crypto')
@@ -22,11 +22,12 @@ function main(args) {
   const rest = args.slice(1)
   prepare()
   if (mode === 'start') return start(rest)
-  if (mode === 'test') return run(process.execPath, [path.join(__dirname, 'test-run.cjs')].concat(rest))
+  if (['test', 'campaign'].includes(mode))
+    return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'dist', mode, 'main.js')].concat(rest))
   if (mode === 'check') return check()
-  fail(`Unknown mode ${JSON.stringify(mode)}; expected start, test, check, bench, simulate or torture.`, 2)
+  fail(`Unknown mode ${JSON.stringify(mode)}; expected start, test, campaign, check, bench, simulate or torture.`, 2)
 }
 
 function requireNode() {

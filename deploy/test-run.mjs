@@ -1,0 +1,165 @@
+/*
+ * Runs compiled test files: `npm test` all but the campaigns, `npm run campaign` the campaigns. Prints a line per file, then
+ * what failed and where, the slowest files, and the plain line `N passed, N failed` (checks, not files). Further arguments
+ * choose files by a part of their path: `npm test -- name-key`.
+ *
+ * A campaign has a directory that stays between runs (CAMPAIGN_DIRECTORY), in which an interrupted one resumes. One that passed
+ * runs again only when it is named or the program has changed.
+ */
+import { createHash } from 'node:crypto'
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { finished } from 'node:stream/promises'
+import { fileURLToPath } from 'node:url'
+import { t } from 'tap'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** The packages with the longest files first, so that no long file runs alone at the end. */
+const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
+const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
+/** In a campaign's directory: the program that it passed on. */
+const PASSED = 'passed'
+const FILE_SECONDS_MAX = 300
+const CAMPAIGN_SECONDS_MAX = 24 * 3600
+/** How many lines of failures are printed again; the results have all. */
+const FAILURE_LINES = 300
+const SLOWEST = 10
+
+const began = performance.now()
+const [tier, ...parts] = process.argv.slice(2)
+const isCampaign = tier === 'campaign'
+const all = allFiles()
+const RESULTS = path.join(ROOT, '.tap', `results-${tier}.tap`)
+const unknown = parts.find((part) => !all.some((file) => file.includes(part)))
+if (unknown !== undefined) {
+  process.stderr.write(`No test file has ${JSON.stringify(unknown)} in its path; there are:\n${all.join('\n')}\n`)
+  process.exit(2)
+}
+fs.rmSync(RESULTS, { force: true })
+fs.mkdirSync(path.dirname(RESULTS), { recursive: true })
+const output = fs.createWriteStream(RESULTS)
+t.register()
+t.pipe(output)
+t.jobs = isCampaign ? 1 : os.availableParallelism()
+const ran = await Promise.all(chosenFiles().map(runFile))
+t.end()
+await finished(output)
+// Here instead of in each test: tap removes a test's directory before the test's teardowns have closed the engines in it.
+fs.rmSync(path.join(ROOT, '.tap', 'fixtures'), { force: true, recursive: true })
+process.stdout.write(report(fs.readFileSync(RESULTS, 'utf8')))
+process.exitCode = sum('failed') === 0 && (sum('passed') > 0 || isCampaign) ? 0 : 1
+
+/** The compiled test files of this tier, as paths from the root: by their sources, since a build keeps what was compiled before. */
+function allFiles() {
+  return PACKAGES.flatMap((name) => {
+    const directory = path.join(ROOT, name, 'test')
+    const found = fs.existsSync(directory) ? fs.readdirSync(directory, { recursive: true }).sort() : []
+    return found
+      .filter((file) => file.endsWith('.test.ts') && file.endsWith('.campaign.test.ts') === isCampaign)
+      .map((file) => path.posix.join(name, 'dist', 'test', file.replace(/ts$/, 'js')))
+  })
+}
+
+function chosenFiles() {
+  if (parts.length > 0) return all.filter((file) => parts.some((part) => file.includes(part)))
+  if (!isCampaign) return all
+  const hash = programHash()
+  const left = all.filter((file) => read(path.join(campaignDirectory(file), PASSED)) !== hash)
+  process.stdout.write(`${all.length - left.length} of ${all.length} campaigns have passed on this program.\n`)
+  return left
+}
+
+function read(file) {
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
+}
+
+/** Runs one file in a process of its own. */
+async function runFile(file) {
+  const directory = campaignDirectory(file)
+  if (isCampaign) fs.mkdirSync(directory, { recursive: true })
+  const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX
+  let processorSeconds = 0
+  const running = t.spawn(process.execPath, ['--import', PROCESSOR_TIME, file], {
+    name: file,
+    cwd: ROOT,
+    buffered: true,
+    timeout: timeout * 1000,
+    env: {
+      UV_THREADPOOL_SIZE: '16',
+      TAP_SAVE_FIXTURE: '1',
+      ...process.env,
+      TAP_TIMEOUT: String(timeout),
+      ...(isCampaign ? { CAMPAIGN_DIRECTORY: directory } : {})
+    }
+  })
+  running.subtest.parser.on('comment', (comment) => {
+    processorSeconds ||= Number(/^# processor seconds: ([\d.]+)/.exec(comment)?.[1] ?? 0)
+  })
+  const results = await running
+  const { pass: passed, fail, skip: skipped } = running.subtest.counts
+  const isPassed = results?.ok === true
+  const failed = isPassed ? 0 : Math.max(1, fail)
+  const ran = { file, seconds: (results?.time ?? 0) / 1000, processorSeconds, passed, failed, skipped }
+  process.stdout.write(`${isPassed ? 'ok    ' : 'NOT OK'} ${timesOf(ran)}  ${passed} passed, ${failed} failed\n`)
+  if (isCampaign && isPassed) fs.writeFileSync(path.join(directory, PASSED), programHash())
+  return ran
+}
+
+function campaignDirectory(file) {
+  return path.join(ROOT, '.campaign', path.basename(file, '.campaign.test.js'))
+}
+
+function timesOf({ file, seconds, processorSeconds }) {
+  return `${seconds.toFixed(1).padStart(6)} s, processor ${processorSeconds.toFixed(1).padStart(5)} s  ${file}`
+}
+
+/** What was compiled; it changes with every change of the program or its tests. */
+function programHash() {
+  const hash = createHash('sha256')
+  for (const name of PACKAGES) {
+    const directory = path.join(ROOT, name, 'dist')
+    const found = fs.existsSync(directory) ? fs.readdirSync(directory, { recursive: true }).sort() : []
+    for (const file of found.filter((each) => each.endsWith('.js')))
+      hash.update(fs.readFileSync(path.join(directory, file)))
+  }
+  return hash.digest('hex')
+}
+
+function report(results) {
+  const slowest = [...ran].sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
+  const seconds = Math.round((performance.now() - began) / 1000)
+  const processor = Math.round(ran.reduce((sum, { processorSeconds }) => sum + processorSeconds, 0))
+  return [
+    failures(results),
+    ...(isCampaign ? figures(results) : []),
+    `${ran.length} files in ${seconds} s, processor ${processor} s; the slowest:`,
+    ...slowest.map((each) => `  ${timesOf(each)}`),
+    '',
+    `${sum('passed')} passed, ${sum('failed')} failed${sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : ''}`,
+    ''
+  ].join('\n')
+}
+
+function sum(what) {
+  return ran.reduce((total, each) => total + each[what], 0)
+}
+
+/** What campaigns say of themselves: tap's comments, without its own. */
+function figures(results) {
+  const said = results.split('\n').filter((line) => /^ *# (?!Subtest|time=|processor seconds|\{ total)/.test(line))
+  return said.map((line) => line.trim().slice(2))
+}
+
+/** Each failed check with its diagnostics, then (less indented) the tests and the file that it stands in. */
+function failures(results) {
+  let inFailure = false
+  const told = []
+  for (const line of results.split('\n')) {
+    const failed = /^ *not ok \d/.test(line) && !/ # (skip|todo)/i.test(line)
+    if (failed) inFailure = true
+    else if (/^ *(ok \d|# |\d+\.\.\d+)/.test(line)) inFailure = false
+    if (inFailure && line.trim() !== '') told.push(line)
+  }
+  return told.length === 0 ? '' : `Failed:\n${told.slice(0, FAILURE_LINES).join('\n')}\n`
+}

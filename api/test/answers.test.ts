@@ -331,6 +331,22 @@ test('memory forgets the least recently asked beyond its bytes, and never keeps 
   t.ok((bytes?.value ?? 0) > 10_000 && (bytes?.value ?? 0) <= 40_000, `${bytes?.value} bytes`)
 })
 
+test('memory counts the questions and the compressed bodies that it holds', async (t) => {
+  const { app, tables, registry } = await testApp(t, { limits: { memoryBytes: 100_000_000 } })
+  const heldBytes = async () =>
+    (await registry.getSingleMetric('gamenet_answer_memory_bytes')?.get())?.values[0]?.value ?? 0
+  for (let n = 10; n < 30; n += 1) await app.inject(`/api/game/${n}`)
+  const short = await heldBytes()
+  for (let n = 10; n < 30; n += 1) await app.inject(`/api/game/${String(n).padStart(500, 'x')}`)
+  // Each name stands in the body and in the question.
+  t.ok((await heldBytes()) - 2 * short >= 20 * 498 * (1 + 2), `${short} bytes, then ${await heldBytes()}`)
+  tables.answer = async () => Array.from({ length: 500 }, (_, n) => ({ online: n }))
+  await app.inject('/api/counts?days=1')
+  const before = await heldBytes()
+  await app.inject({ url: '/api/counts?days=1', headers: { 'accept-encoding': 'gzip' } })
+  t.ok((await heldBytes()) > before + 500, `${before} bytes, then ${await heldBytes()}`)
+})
+
 test('long answers are compressed as asked, with a tag for each coding that any If-None-Match may name', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => Array.from({ length: 500 }, (_, online) => ({ online }))

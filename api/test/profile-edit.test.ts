@@ -103,7 +103,7 @@ onEachPostgres(
         ...odd
       ],
       linked_gamertag: [' ', 'x'.repeat(65), 'a\u0000', '\u200b', null, ...odd],
-      bio: ['x'.repeat(1001), '😀'.repeat(1001), 'a\u0000b', 'a\u0007', '\udc00', null, ...odd],
+      bio: ['x'.repeat(1001), '😀'.repeat(1001), 'a\u0000b', 'a\u0007', '\udc00', 'a\u202eb', 'a\u2066b', null, ...odd],
       chat_profile_url: [null, 'x'.repeat(301), ...odd],
       sync_avatar_from_chat: [null, 'true', 1, 0],
       social_links: [

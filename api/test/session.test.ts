@@ -61,6 +61,22 @@ onEachPostgres('a key is shown by header, body or query, and the first of these 
   t.equal(await starsOf({}, '?sessionKey='), undefined)
 })
 
+onEachPostgres('a username that only looks like another one is no session', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres)
+  const fish = api.signIn('fish')
+  api.see('fish')
+  api.see('Bob')
+  t.equal((await api.edit('fish', fish, { bio: 'mine' })).status, 200)
+  for (const username of ['ﬁsh', 'ＦＩＳＨ', 'fis\u{1d42f}']) {
+    const key = api.signIn(username)
+    const refused = { status: 403, body: { error: /^The username ".*" has characters that only look like others/ } }
+    t.match(await api.edit('fish', key, { bio: 'stolen' }), refused, username)
+    t.match(await api.rate('Bob', key, { stars: 1 }), refused, username)
+    t.match(await api.reputation('Bob', { key }), { status: 200, body: { viewer: null } }, username)
+  }
+  t.match(await api.reputation('ﬁsh'), { status: 200 }, 'a lookup by path stays')
+})
+
 onEachPostgres('what can be no key is not asked about, and is no session', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   api.see('Bob')

@@ -16,6 +16,11 @@ export const refusals = {
   },
   session_invalid: { status: 401, message: 'The session has ended or never was; sign in again.' },
   profile_not_owned: { status: 403, message: 'A profile is edited by its owner alone; the session is not of %s.' },
+  username_unstable: {
+    status: 403,
+    message:
+      'The username %s has characters that only look like others; change it at the auth service, then sign in again.'
+  },
   chat_link_missing: {
     status: 403,
     message: 'social_links needs a chat profile that is linked and verified; give chat_profile_url first.'

@@ -7,8 +7,10 @@ import type { Coding } from './etag.js'
 const COMPRESSED_BYTES_MIN = 1024
 /** One answer may take this share of the memory; a larger one is sent and forgotten. */
 const SHARE_PER_ANSWER_MAX = 1 / 4
-/** What an entry weighs besides its bytes: key, headers, bookkeeping. */
+/** What an entry weighs besides its bodies and texts: headers, bookkeeping. */
 const ENTRY_BYTES = 1024
+/** A text with one character above U+00FF takes so much for each. */
+const CHARACTER_BYTES = 2
 
 /** The bytes of an answer in one coding and all headers but those of the single request, as name, value, name, value. */
 export type Frame = { readonly bytes: Uint8Array; readonly headers: readonly string[] }
@@ -51,7 +53,7 @@ export class AnswerMemory {
     this.#answers = new LRUCache({
       maxSize: bytesMax,
       maxEntrySize: Math.floor(bytesMax * SHARE_PER_ANSWER_MAX),
-      sizeCalculation: weightOf
+      sizeCalculation: (answer, question) => weightOf(question, answer)
     })
   }
 
@@ -118,7 +120,10 @@ export class AnswerMemory {
   /** Keeps a frame with its answer, and counts it in, unless the answer has been replaced or dropped meanwhile. */
   keepFrame(question: string, answer: Answer, coding: Coding, frame: Frame): void {
     answer.frames[coding] = frame
-    if (this.#answers.peek(question) === answer) this.#answers.set(question, answer, { size: weightOf(answer) })
+    if (this.#answers.peek(question) !== answer) return
+    // The cache weighs a value only when it is another one than before.
+    this.#answers.delete(question)
+    this.#answers.set(question, answer)
   }
 
   #begin(question: string, identity: string, make: (signal: AbortSignal) => Promise<Answer>): Flight {
@@ -142,9 +147,11 @@ export class AnswerMemory {
   }
 }
 
-function weightOf(answer: Answer): number {
+/** The question and the identity hold what the client sent: without them, many long names would be counted 20 times too small. */
+function weightOf(question: string, answer: Answer): number {
   const { gzip: gzipped, br } = answer.frames
-  return ENTRY_BYTES + answer.body.byteLength + (gzipped?.bytes.byteLength ?? 0) + (br?.bytes.byteLength ?? 0)
+  const texts = (question.length + answer.identity.length) * CHARACTER_BYTES
+  return ENTRY_BYTES + texts + answer.body.byteLength + (gzipped?.bytes.byteLength ?? 0) + (br?.bytes.byteLength ?? 0)
 }
 
 const gzipBytes = promisify<Uint8Array, object, Uint8Array>(gzip)

@@ -87,18 +87,25 @@ export function strictFields<Shape extends z.ZodRawShape>(
   })
 }
 
-/** Text of several lines: at most `max` characters (code points), of the control characters only line breaks and tabs. */
+/** Unicode's bidirectional controls (UAX 9): they turn the direction of what stands behind them, on the page around it too. */
+const BIDI_CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
+
+/**
+ * Text of several lines: at most `max` characters (code points), of the control characters only line breaks and tabs, and no
+ * bidirectional controls.
+ */
 export function isProse(given: string, max: number): boolean {
-  return given.length <= 2 * max && [...given].length <= max && !/[^\P{Cc}\n\r\t]|\p{Cs}/u.test(given)
+  const isPlain = !/[^\P{Cc}\n\r\t]|\p{Cs}/u.test(given) && !BIDI_CONTROL.test(given)
+  return isPlain && given.length <= 2 * max && [...given].length <= max
 }
 
 /**
- * Text of one line by which somebody or something is called: 1 to `max` characters (code points), without control
- * characters and what turns the direction of what follows, and not of what nobody sees alone.
+ * A name on one line: 1 to `max` characters (code points), at least one of them visible, without control characters and
+ * bidirectional controls.
  */
 export function isName(given: string, max: number): boolean {
   const isSeen = /[^\p{C}\p{Z}]/u.test(given)
-  const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u.test(given)
+  const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(given) && !BIDI_CONTROL.test(given)
   return isSeen && isPlain && given.length <= 2 * max && [...given].length <= max
 }
 

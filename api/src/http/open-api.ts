@@ -88,6 +88,10 @@ function actionOperation(action: Action): Json {
         new Refusal('session_key_missing').message
       ),
       401: errorResponse('The session is not good.', new Refusal('session_invalid').message),
+      403: errorResponse(
+        'The username is not the one that it looks like.',
+        new Refusal('username_unstable', ['"ﬁsh"']).message
+      ),
       ...refused({ refuses }),
       ...POST_RESPONSES,
       500: { $ref: '#/components/responses/Failed' },

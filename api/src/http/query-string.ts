@@ -15,7 +15,8 @@ export function readQuery(url: string): Record<string, string | string[]> {
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
     const value = equals === -1 ? '' : decoded(pair.slice(equals + 1))
     const before = query[name]
-    query[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value]
+    if (Array.isArray(before)) before.push(value)
+    else query[name] = before === undefined ? value : [before, value]
   }
   return query
 }

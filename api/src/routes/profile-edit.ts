@@ -70,7 +70,7 @@ const shape = {
     .optional()
     .describe('The name on boards; "" for none.'),
   bio: bodyField(
-    `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks`,
+    `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
     { type: 'string', maxLength: BIO_LENGTH_MAX },
     (raw) => (typeof raw === 'string' && isProse(raw, BIO_LENGTH_MAX) ? raw : undefined)
   ).optional(),
@@ -121,7 +121,7 @@ export const editProfile: Action<{ username: string }, Fields> = {
     sync_avatar_from_chat: false
   },
   refuses: {
-    403: 'The session is not of the owner, or social_links was given without a verified chat profile.',
+    403: 'The session is not of the owner or its username is not the one that it looks like, or social_links was given without a verified chat profile.',
     502: 'The chat platform cannot be asked at the moment; nothing was changed.'
   }
 }

@@ -64,7 +64,7 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
   body: z.object({
     stars: bodyInteger({ min: 1, max: 5 }),
     comment: bodyField(
-      `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks`,
+      `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
       { type: ['string', 'null'], maxLength: COMMENT_LENGTH_MAX },
       readComment
     )

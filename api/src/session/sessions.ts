@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { nameKey } from '@gamenet/schemas'
+import { nameKey, Refusal } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
+import { shown } from '../http/parameters.js'
 import type { AuthService, Verified } from '../remote/auth-service.js'
 import { isSessionKey } from './session-key.js'
 
@@ -37,7 +38,7 @@ export class Sessions {
 
   /**
    * The session of a key; undefined when it has none. Who asks for the same key meanwhile waits for the same answer.
-   * Rejects with `auth_away` when the auth service does not say.
+   * Rejects with `auth_away` when the auth service does not say, with `username_unstable` for a name that Unicode's NFKC changes.
    */
   async of(sessionKey: string): Promise<Session | undefined> {
     const { metrics, now } = this.#needs
@@ -69,14 +70,20 @@ export class Sessions {
         metrics.judged('invalid')
         return undefined
       }
+      requireStableName(verified)
       const session = { ...verified, userKey: nameKey(verified.username) }
       await onVerified(session)
       this.#kept.set(hash, { session, askedAtMs })
       metrics.judged('valid')
       return session
     } catch (error) {
-      metrics.judged('unchecked')
+      metrics.judged(error instanceof Refusal && error.code === 'username_unstable' ? 'invalid' : 'unchecked')
       throw error
     }
   }
+}
+
+/** Profiles are keyed by folded names: `ｆｉｓｈ` would edit the profile of `fish`. */
+function requireStableName({ username }: Verified): void {
+  if (username !== username.normalize('NFKC')) throw new Refusal('username_unstable', [shown(username)])
 }

@@ -23,12 +23,29 @@ async function given(t: Test) {
   const world = await openScrapedWorld(t)
   const clock = { ms: START_MS }
   const process = (playersSeconds = 0) => world.ingest({ playersSeconds, now: () => clock.ms }).ingest
-  return { ...world, clock, process, sightings: newSightings(world) }
+  return { ...world, clock, process, ingest: process(), sightings: newSightings(world) }
 }
+
+type Given = Awaited<ReturnType<typeof given>>
+
+test('players are scraped', async (t) => {
+  // One world for all, and other users in each: to open its engines takes longer than what is proved in it.
+  const world = await given(t)
+  await t.test('who is online is sighted in every run, who is offline once', (t) => provesSightings(t, world))
+  await t.test('a row that cannot be read is no sighting; a page that cannot be is a failed run', (t) =>
+    provesUnreadable(t, world)
+  )
+  await t.test('while the tables are behind, who went offline is told once by what the last page showed', (t) =>
+    provesBehind(t, world)
+  )
+})
 
 const ann = { gamertag: 'Ann One', username: 'ann' }
 const bob = { gamertag: 'Bob', username: 'Bob <3' }
 const eve = { gamertag: 'Eve', username: 'eve' }
+const dan = { gamertag: 'Dan', username: 'dan' }
+const fay = { gamertag: 'Fay', username: 'fay' }
+const gus = { gamertag: 'Gus', username: 'gus' }
 const seen = (player: typeof ann, game: string | undefined, at: string, period = 60) => ({
   ...player,
   online: game !== undefined,
@@ -37,9 +54,7 @@ const seen = (player: typeof ann, game: string | undefined, at: string, period =
   at: `2026-03-14 20:${at}.000`
 })
 
-test('who is online is sighted in every run, who is offline once', async (t) => {
-  const { upstream, clock, process, sightings } = await given(t)
-  const ingest = process()
+async function provesSightings(t: Test, { upstream, clock, process, ingest, sightings }: Given) {
   upstream.showPlayers([{ ...ann, game: 'Need for Speed' }, bob, eve])
   t.match(await ingest.runNow('players'), [{ source: 'players', outcome: 'succeeded', published: 3 }])
   t.same(await sightings(), [
@@ -71,12 +86,10 @@ test('who is online is sighted in every run, who is offline once', async (t) => 
     t.match(await ingest.runNow('players'), [{ outcome: 'succeeded', published: 0 }])
     t.same(await sightings(), [])
   })
-})
+}
 
-test('a row that cannot be read is no sighting; a page that cannot be is a failed run', async (t) => {
-  const { upstream, process, sightings } = await given(t)
-  const ingest = process()
-  upstream.showPlayers([{ ...ann, game: 'Halo' }, { ...eve, username: '\u200b' }, bob, { ...bob, game: 'Halo' }])
+async function provesUnreadable(t: Test, { upstream, ingest, sightings }: Given) {
+  upstream.showPlayers([{ ...dan, game: 'Halo' }, { ...eve, username: '\u200b' }, bob, { ...bob, game: 'Halo' }])
   t.match(await ingest.runNow('players'), [
     { outcome: 'partial', published: 1, reason: /^row 2: expected a username .*; one user stands on the rows 3, 4$/ }
   ])
@@ -86,22 +99,21 @@ test('a row that cannot be read is no sighting; a page that cannot be is a faile
     { outcome: 'failed', published: 0, reason: /\/players: the table of players is missing/ }
   ])
   t.same(await sightings(), [])
-})
+}
 
-test('while the tables are behind, who went offline is told once by what the last page showed', async (t) => {
-  const { upstream, clock, projector, process, sightings } = await given(t)
-  const ingest = process()
-  upstream.showPlayers([{ ...ann, game: 'Halo' }, bob])
+async function provesBehind(t: Test, { upstream, clock, projector, ingest, sightings }: Given) {
+  clock.ms = START_MS + 30 * 60_000
+  upstream.showPlayers([{ ...fay, game: 'Halo' }, gus])
   await ingest.runNow('players')
   await sightings()
   projector.pause('presence-latest')
   const published: unknown[] = []
   for (const game of [undefined, undefined, 'Halo']) {
     clock.ms += 60_000
-    upstream.showPlayers([{ ...ann, ...(game !== undefined && { game }) }, bob])
+    upstream.showPlayers([{ ...fay, ...(game !== undefined && { game }) }, gus])
     published.push((await ingest.runNow('players'))[0]?.published)
   }
   t.same(published, [1, 0, 1])
   projector.resume('presence-latest')
-  t.same(await sightings(), [seen(ann, undefined, '01:00'), seen(ann, 'Halo', '03:00')])
-})
+  t.same(await sightings(), [seen(fay, undefined, '31:00'), seen(fay, 'Halo', '33:00')])
+}

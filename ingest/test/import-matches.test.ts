@@ -8,6 +8,7 @@ import { matchListGathering } from '../src/import/match-list-gathering.js'
 import { ImportCutOff, type ImportRequest, importInWorker, runImport } from '../src/index.js'
 import { anyWriting, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
+import { runs } from './runs.js'
 
 const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'titleId,observedAt,hostName,currentPlayers,maxPlayers'
@@ -177,7 +178,7 @@ test('rows in any order and any writing make the lists that the words say', asyn
       deepEqual(log.events('match-list'), plainly(rows as FlatRow[]))
       deepEqual([result.published, result.rejected, result.missing], [rows.length, 0, 0])
     }),
-    { numRuns: 200 }
+    runs(80)
   )
   t.pass('as they were')
 })

@@ -6,6 +6,7 @@ import { type Test, test } from 'tap'
 import { type ImportRequest, importInWorker, type People, runImport } from '../src/index.js'
 import { anyWriting, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
+import { runs } from './runs.js'
 
 const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'username,gamertag,state,game,periodSeconds,observedAt'
@@ -119,6 +120,6 @@ test('however a file is written, its thread publishes the same sightings sealed,
       t.match(result, { rowsRead: 40, published: expected.length, missing: 40 - expected.length })
       t.notMatch(JSON.stringify(log.of('presence')), /ann|bob|tag|halo/i)
     }),
-    { numRuns: 3 }
+    runs(3)
   )
 })

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { cellsOf, csvCutter } from '../src/import/csv.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from '../src/import/json.js'
 import { type Cutter, type Row, rowsOf } from '../src/import/rows.js'
+import { runs } from './runs.js'
 
 async function* blocksOf(blocks: readonly string[]): AsyncGenerator<string> {
   yield* blocks
@@ -174,7 +175,7 @@ test('wherever the blocks of a text end, its rows are the same', async (t) => {
           deepEqual(await rowsFrom(blocks, cutter()), expected, JSON.stringify(given))
         }
       }),
-      { numRuns: 300 }
+      runs(100)
     )
   }
   t.pass('the same for every cutter')

@@ -9,6 +9,7 @@ import { importables } from '../src/import/importables.js'
 import { ImportCutOff, ImportRefused, type ImportRequest, type ImportResult, runImport } from '../src/index.js'
 import { anyWriting, inPieces, type Writing, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
+import { runs } from './runs.js'
 
 const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'observedAt,online'
@@ -380,7 +381,7 @@ test('events written in any way are imported as they were', async (t) => {
       deepEqual(log.events(topic).map(sorted), events.map(sorted))
       deepEqual({ rejected: result.rejected, published: result.published }, { rejected: 0, published: events.length })
     }),
-    { numRuns: 300 }
+    runs(100)
   )
   t.pass('as they were')
 })
@@ -444,7 +445,7 @@ test('no file makes an import fail otherwise than by a refusal, or publish what 
         }
       }
     ),
-    { numRuns: 500 }
+    runs(150)
   )
   t.pass('refused or imported')
 })

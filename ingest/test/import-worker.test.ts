@@ -8,6 +8,7 @@ import { packMessages, unpackMessages } from '../src/import/import-worker.js'
 import { importInWorker, runImport } from '../src/index.js'
 import { inPieces } from './import-files.js'
 import { memoryLog } from './import-log.js'
+import { runs } from './runs.js'
 
 const events = Array.from({ length: 6000 }, (_, n) => ({
   observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
@@ -24,7 +25,7 @@ test('messages are the same after they were packed for the way between threads',
       const messages = many.map((one) => encodeEvent(titleCountTopic, one, provenance))
       deepEqual(unpackMessages(structuredClone(packMessages(messages))), messages)
     }),
-    { numRuns: 50 }
+    runs(20)
   )
   t.pass('the same')
 })

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { diffBoard, type KnownEntry } from '../../src/boards/diff-board.js'
 import type { BoardEntry } from '../../src/pages/board-table.js'
+import { runs } from '../runs.js'
 
 const BOARD = { titleId: '4d530064', leaderboardId: 7, changedAt: '2026-03-14T20:00:00.123Z' }
 const SPACING = 2 ** 32
@@ -64,7 +65,7 @@ test('one edit of a board without ties is one event: who came, left, rose or has
         assert.deepEqual(shownBy(folded(events, before)), page)
       }
     ),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 
@@ -81,7 +82,7 @@ test('whatever becomes of a board, its events fold to the page: places, ranks, r
         assertSound(events, before)
       }
     }),
-    { numRuns: 300 }
+    runs(150)
   )
 })
 
@@ -94,7 +95,7 @@ test('boards that were imported, scraped, or both, with any order keys and none,
       assert.deepEqual(diffBoard({ ...BOARD, last: board, page }), [])
       assertSound(events, last)
     }),
-    { numRuns: 800 }
+    runs(300)
   )
 })
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { orderKeys } from '../../src/boards/order-keys.js'
+import { runs } from '../runs.js'
 
 /** Small numbers, so that keys are close, equal or exhausted nearly always. */
 const known = fc.record({
@@ -21,7 +22,7 @@ test('keys rise, and no other choice of keys leaves more entries that are not to
       const kept = entries.filter(({ order, isTold }, place) => !isTold && keys[place] === order).length
       assert.equal(kept, mostThatCanKeep(entries))
     }),
-    { numRuns: 1500 }
+    runs(500)
   )
 })
 

@@ -15,6 +15,7 @@ import { test } from 'tap'
 import { createPeople, createRelay, type Log, sealKeys } from '../../src/index.js'
 import { type RelayNeeds, relayOnce } from '../../src/outbox/relay-outbox.js'
 import type { WriteTransactions } from '../../src/write-side.js'
+import { runs } from '../runs.js'
 import { onEachWriteSide } from './write-sides.js'
 
 const USERS = ['Ann', 'Bob', 'Cleo', 'dan']
@@ -194,7 +195,7 @@ onEachWriteSide((name, open, options) => {
           t.same(await eventsByUser(postgres, log.messages), byUser(edits))
         }
       ),
-      { numRuns: 20 }
+      runs(8)
     )
   })
 

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { type GamePage, parseGamePage } from '../../src/pages/game-page.js'
 import { mutation } from '../page-mutation.js'
+import { runs } from '../runs.js'
 import { DETAIL_NAMES, type GamePageModel, gamePageModel, ratingText, renderGamePage } from './game-page-model.js'
 
 test('every game page reads back as what was written into it', async () => {
@@ -10,7 +11,7 @@ test('every game page reads back as what was written into it', async () => {
     fc.property(gamePageModel, (model) => {
       assert.deepEqual(parseGamePage(renderGamePage(model).html), { ok: true, page: pageOf(model) })
     }),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 
@@ -27,7 +28,7 @@ test('a game page cut off at any byte has each part whole or not at all', async 
         assert.deepEqual(parsed.page.boards, whole.boards)
       }
     }),
-    { numRuns: 400 }
+    runs(150)
   )
 })
 
@@ -45,11 +46,11 @@ test('markup that is deleted, doubled, swapped or inserted never takes a row awa
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { numRuns: 600, endOnFailure: true }
+    { ...runs(200), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const [what, times] of Object.entries(reached)) {
-    assert.ok(times >= 60, `the mutations are lopsided: ${what} ${times} times of 600`)
+    assert.ok(times >= 20, `the mutations are lopsided: ${what} ${times} times of 200`)
   }
 })
 
@@ -73,7 +74,7 @@ test('a board row that lost a cell fails its board, a lobby that did its matches
       if (isBoard) assert.deepEqual(parsed.page.matches, whole.matches)
       else assert.deepEqual(parsed.page.board, whole.board)
     }),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 
@@ -89,7 +90,7 @@ test('no text whatever breaks the parser of game pages', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseGamePage(pieces.join('')).ok === 'boolean'),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { type GamesPage, parseGamesPage } from '../../src/pages/games-page.js'
 import { type PageModel, pageModel, renderGamesPage } from '../page-model.js'
 import { mutation } from '../page-mutation.js'
+import { runs } from '../runs.js'
 
 const ADDRESS = 'https://upstream.example/games'
 
@@ -22,7 +23,7 @@ test('every page of games reads back as what was written into it', async () => {
         page: { titles, unreadable: [] }
       })
     }),
-    { numRuns: 200 }
+    runs(80)
   )
 })
 
@@ -35,7 +36,7 @@ test('a page of games cut off at any byte describes nothing before its table is 
       if (length < html.indexOf('</table>') + '</table>'.length) return !parsed.ok
       return parsed.ok && parsed.page.titles.length === model.titles.length && mixedUp(parsed.page, model).length === 0
     }),
-    { numRuns: 300 }
+    runs(100)
   )
 })
 
@@ -54,11 +55,11 @@ test('markup that is deleted, doubled, swapped or inserted never gives a title w
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { numRuns: 600, endOnFailure: true }
+    { ...runs(200), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
-    if (reached < 12)
+    if (reached < 4)
       throw new Error(`the mutations are lopsided: ${refused} refused, ${partial} partial, ${whole} whole`)
   }
 })
@@ -91,7 +92,7 @@ test('no text whatever breaks the parser of the page of games', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseGamesPage(pieces.join(''), ADDRESS).ok === 'boolean'),
-    { numRuns: 300 }
+    runs(100)
   )
 })
 

@@ -4,6 +4,7 @@ import { test } from 'tap'
 import { type HomePage, parseHomePage } from '../../src/pages/home-page.js'
 import { type PageModel, pageModel, renderHomePage } from '../page-model.js'
 import { mutation } from '../page-mutation.js'
+import { runs } from '../runs.js'
 
 const ADDRESS = 'https://upstream.example/'
 
@@ -18,7 +19,7 @@ test('every page reads back as what was written into it', async () => {
       }))
       assert.deepEqual(parsed, { ok: true, page: { registered, gamesSupported, online, titles, unreadable: [] } })
     }),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 
@@ -31,7 +32,7 @@ test('a page cut off at any byte gives no sample that differs, and none at all b
       if (length < html.indexOf('</table>') + '</table>'.length) return !parsed.ok
       return parsed.ok && differences(parsed.page, model).length === 0
     }),
-    { numRuns: 500 }
+    runs(200)
   )
 })
 
@@ -50,11 +51,11 @@ test('markup that is deleted, doubled, swapped or inserted never changes a numbe
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { numRuns: 1000, endOnFailure: true }
+    { ...runs(300), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
-    if (reached < 20)
+    if (reached < 6)
       throw new Error(`the mutations are lopsided: ${refused} refused, ${partial} partial, ${whole} whole`)
   }
 })
@@ -77,7 +78,7 @@ test('a row that lost a cell is no sample, and takes no other row with it', asyn
       )
       return differences(parsed.page, model).length === 0
     }),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 
@@ -92,7 +93,7 @@ test('no text whatever breaks the parser', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseHomePage(pieces.join(''), ADDRESS).ok === 'boolean'),
-    { numRuns: 500 }
+    runs(150)
   )
 })
 

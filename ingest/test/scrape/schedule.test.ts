@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { nextOnGrid, schedule, type Timing } from '../../src/scrape/schedule.js'
+import { runs } from '../runs.js'
 
 const MINUTE = 60_000
 
@@ -106,7 +107,7 @@ test('however long runs take and however late timers are, runs stay on the grid,
         assert.ok(plannedMs <= Math.max(endedMs, Number(plannedAtMs[at - 1])) + periodMs, 'no instant left out')
       }
     }),
-    { numRuns: 200 }
+    runs(100)
   )
 })
 

@@ -2,19 +2,18 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { instantOf } from '@gamenet/schemas'
-import { type Test, test } from 'tap'
+import type { Test } from 'tap'
 import { z } from 'zod'
-import { startQuietService, type TestService } from './boards-service.js'
-import { sameList } from './service/ask.js'
-import { gamenetJson } from './service/gamenet.js'
-import { sharedFile } from './service/recorded.js'
+import type { TestService } from '../boards-service.js'
+import { sameList } from '../service/ask.js'
+import { gamenetJson } from '../service/gamenet.js'
+import { sharedFile } from '../service/recorded.js'
 
 /*
  * Snapshots of a server's worlds as lists of matches: a row is a lobby of one instant. What the service says of them is
  * compared with a plain computation over the rows.
  */
 
-const TITLE = 'fe00c0de'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const Row = z.object({ ts: z.string(), id: z.string(), players: z.int() })
@@ -29,20 +28,42 @@ type Lobby = { readonly hostName: string; readonly players: number }
 type List = { readonly ms: number; readonly lobbies: readonly Lobby[] }
 type Match = { hostName: string; firstMs: number; lastMs: number; peak: number }
 
-test('recorded snapshots of a server’s worlds', async (t) => {
+/** Every row of the recorded snapshots; undefined where they are absent. */
+export async function recordedSnapshots(t: Test): Promise<Row[] | undefined> {
   const path = await sharedFile('lobby-snapshots-2024.jsonl.gz')
   if (path === undefined) {
-    t.comment('NO ../shared/data: the recorded snapshots were NOT tested; snapshots of the same make are, below')
-    return
+    t.comment('NO ../shared/data: the recorded snapshots were NOT tested; snapshots of the same make are')
+    return undefined
   }
   const lines = gunzipSync(await readFile(path))
     .toString()
     .trimEnd()
     .split('\n')
-  const rows = lines.map((line) => Row.parse(JSON.parse(line)))
-  const lists = await provesMatches(t, rows)
+  return lines.map((line) => Row.parse(JSON.parse(line)))
+}
+
+/** The recorded rows of the worlds that were ever said to be open: the matches are theirs alone. */
+export function everOpen(rows: readonly Row[]): Row[] {
+  const open = new Set(rows.filter(({ players }) => players >= 0).map(({ id }) => id))
+  return rows.filter(({ id }) => open.has(id))
+}
+
+/** Rows of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open. */
+export function madeSnapshots(): Row[] {
+  return Array.from({ length: 4000 }, (_, n) => {
+    const step = n % 40
+    const hour = step * 5 + (step > 30 ? 144 : 0)
+    const isOpen = step !== 17 && (n * 7919 + step * 3) % 11 < 3
+    const ts = textOf(Date.UTC(2024, 4, 22, 17) + hour * HOUR_MS)
+    return { ts, id: `w${(n * 31) % 61}`, players: isOpen ? (n * 13) % 5 : -1 }
+  })
+}
+
+/** The recorded rows, all of them or {@link everOpen}, are the matches of a title of their own. */
+export async function provesRecordedMatches(t: Test, service: TestService, rows: readonly Row[]): Promise<void> {
+  const lists = await provesMatches(t, { service, titleId: 'fe00c0df' }, rows)
   const lobbies = lists.flatMap((list) => list.lobbies)
-  t.same([rows.length, lists.length], [107_978, 55])
+  t.equal(lists.length, 55)
   t.equal(lobbies.filter(({ players }) => players === 0).length, 43, 'open and empty')
   const openRows = rows.filter(({ players }) => players >= 0)
   t.equal(new Set(openRows.map(({ id }) => id)).size, 97, 'worlds with a row that says open')
@@ -52,23 +73,18 @@ test('recorded snapshots of a server’s worlds', async (t) => {
     [{ ts: '2024-06-04 18:00:00', id: 'w9af92cd59ad06de4', players: 1 }],
     'one of them never was: its only such row has another for the same instant after it, which says closed'
   )
-})
+}
 
-test('snapshots of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open', async (t) => {
-  const rows = Array.from({ length: 4000 }, (_, n) => {
-    const step = n % 40
-    const hour = step * 5 + (step > 30 ? 144 : 0)
-    const isOpen = step !== 17 && (n * 7919 + step * 3) % 11 < 3
-    const ts = textOf(Date.UTC(2024, 4, 22, 17) + hour * HOUR_MS)
-    return { ts, id: `w${(n * 31) % 61}`, players: isOpen ? (n * 13) % 5 : -1 }
-  })
-  const lists = await provesMatches(t, rows)
+export async function provesMadeMatches(t: Test, service: TestService): Promise<void> {
+  const lists = await provesMatches(t, { service, titleId: 'fe00c0de' }, madeSnapshots())
   t.equal(lists.length, 40)
   t.ok(lists.some(({ lobbies }) => lobbies.length === 0))
-})
+}
 
-async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
-  const service = await startQuietService(t)
+type Target = { readonly service: TestService; readonly titleId: string }
+
+async function provesMatches(t: Test, target: Target, given: readonly Row[]): Promise<List[]> {
+  const { service, titleId } = target
   // Statistics are those of the last 30 days; half past, so that no border of theirs falls on a snapshot.
   const newestMs = Math.max(...given.map(({ ts }) => millisecondsOf(ts)))
   const shiftMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 1.5 * HOUR_MS - newestMs
@@ -83,10 +99,10 @@ async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
       ['newer', newer],
       ['late', late]
     ] as const) {
-      t.match(await importRows(t, service, name, part), { rowsRead: part.length, published: part.length, rejected: 0 })
+      t.match(await importRows(t, target, name, part), { rowsRead: part.length, published: part.length, rejected: 0 })
       await service.settled()
     }
-    t.match(await importRows(t, service, 'late', late), { alreadyDone: true, published: 0 })
+    t.match(await importRows(t, target, 'late', late), { alreadyDone: true, published: 0 })
   })
 
   await t.test('the matches are what successive lists show', async (t) => {
@@ -96,7 +112,7 @@ async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
       [middle, last],
       [first + HOUR_MS, middle]
     ] as const) {
-      const path = `/api/title/${TITLE}/matches/history?from=${instantOf(fromMs)}&to=${instantOf(toMs)}`
+      const path = `/api/title/${titleId}/matches/history?from=${instantOf(fromMs)}&to=${instantOf(toMs)}`
       const found = z.array(z.unknown()).parse(await service.get(path))
       const wanted = matchesOf(lists).filter((match) => match.firstMs < toMs && match.lastMs >= fromMs)
       sameList(
@@ -111,7 +127,7 @@ async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
   await t.test('the newest list and the statistics are those of the file', async (t) => {
     const newest = lists.at(-1)
     const timestamp = textOf(newest?.ms ?? 0)
-    const now = NewestList.parse(await service.get(`/api/title/${TITLE}/matches`))
+    const now = NewestList.parse(await service.get(`/api/title/${titleId}/matches`))
     const byHost = (a: { hostName: string }, b: { hostName: string }) => (a.hostName < b.hostName ? -1 : 1)
     t.same(
       now.matches.sort(byHost),
@@ -119,14 +135,14 @@ async function provesMatches(t: Test, given: readonly Row[]): Promise<List[]> {
         .map(({ hostName, players }) => ({ hostName, currentPlayers: players, maxPlayers: 0, timestamp }))
         .sort(byHost)
     )
-    t.match(await service.get(`/api/title/${TITLE}/matches/stats`), statsOf(lists))
+    t.match(await service.get(`/api/title/${titleId}/matches/stats`), statsOf(lists))
   })
   return lists
 }
 
 /** Writes rows shuffled, packed and with the file's own names of columns, and imports them. */
-async function importRows(t: Test, service: TestService, name: string, rows: readonly Row[]): Promise<unknown> {
-  const file = join(service.directory, `${name}.jsonl.gz`)
+async function importRows(t: Test, { service, titleId }: Target, name: string, rows: readonly Row[]): Promise<unknown> {
+  const file = join(service.directory, `${titleId}-${name}.jsonl.gz`)
   // Rows that stand twice keep their order: the last one counts.
   const placed = rows.map((row, at) => ({ row, place: (hash(row.id) * 7919) % 1009, at }))
   placed.sort((a, b) => a.place - b.place || a.at - b.at)
@@ -141,7 +157,7 @@ async function importRows(t: Test, service: TestService, name: string, rows: rea
         '--columns',
         'observedAt=ts,hostName=id,currentPlayers=players',
         '--set',
-        `titleId=${TITLE}`
+        `titleId=${titleId}`
       ])
     )
   t.ok(rows.length > 0)

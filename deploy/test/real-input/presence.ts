@@ -1,13 +1,11 @@
 import { join } from 'node:path'
-import { test } from 'tap'
+import type { Test } from 'tap'
 import { z } from 'zod'
-import { startQuietService } from './boards-service.js'
-import { forEach, sameList } from './service/ask.js'
-import { gamenetJson } from './service/gamenet.js'
-import { playedOf, sightingsOf, usernameOf, writeFiles } from './service/presence-year.js'
+import type { TestService } from '../boards-service.js'
+import { forEach, sameList } from '../service/ask.js'
+import { gamenetJson } from '../service/gamenet.js'
+import { playedOf, sightingsOf, usernameOf, writeFiles } from '../service/presence-year.js'
 
-const PLAYERS = 300
-const DAYS = 30
 const DAY_MS = 86_400_000
 
 const Report = z.array(z.object({ published: z.int(), rejected: z.int(), missing: z.int() }))
@@ -18,15 +16,17 @@ const PlayTime = z.object({
   days: z.array(z.object({ date: z.string(), games: z.array(z.object({ gameName: z.string(), seconds: z.int() })) }))
 })
 
-test('sightings of some hundred players, in files of no order, are play time minute for minute', {
-  timeout: 600_000
-}, async (t) => {
-  const service = await startQuietService(t)
+/** Sightings of many players, in files of no order, are play time minute for minute. */
+export async function provesPresence(
+  t: Test,
+  service: TestService,
+  { players, days: givenDays }: { readonly players: number; readonly days: number }
+): Promise<void> {
   // Half a day before now, so that no border of a day falls between here and there.
   const toMs = Math.floor(Date.now() / DAY_MS) * DAY_MS
-  const fromMs = toMs - DAYS * DAY_MS
+  const fromMs = toMs - givenDays * DAY_MS
   const paths = ['a', 'b', 'c'].map((name) => join(service.directory, `${name}.jsonl.gz`))
-  const files = await writeFiles(paths, PLAYERS, { fromMs, toMs })
+  const files = await writeFiles(paths, players, { fromMs, toMs })
   let published = 0
   for (const path of files.paths) {
     for (const report of Report.parse(await gamenetJson(service.environment, ['import', 'presence', path]))) {
@@ -36,13 +36,13 @@ test('sightings of some hundred players, in files of no order, are play time min
   }
   t.equal(published, files.rows)
   await service.settled()
-  await forEach([...Array(PLAYERS).keys()], 4, async (player) => {
+  await forEach([...Array(players).keys()], 4, async (player) => {
     const sightings = sightingsOf(player, fromMs, toMs)
     if (sightings.length === 0) return
     const username = usernameOf(player)
     const played = playedOf(sightings)
     const found = PlayTime.parse(
-      await service.get(`/api/profile/${encodeURIComponent(username)}/play-time?days=${DAYS + 2}`)
+      await service.get(`/api/profile/${encodeURIComponent(username)}/play-time?days=${givenDays + 2}`)
     )
     const days = found.days.filter(({ games }) => games.length > 0).map(({ date, games }) => [date, sorted(games)])
     const wanted = [...played].map(([date, games]) => [
@@ -56,7 +56,7 @@ test('sightings of some hundred players, in files of no order, are play time min
     ).size
     t.match(found, { username, totalMinutes: Math.floor(seconds / 60), daysSeen })
   })
-})
+}
 
 function sorted(games: readonly { readonly gameName: string; readonly seconds: number }[]): unknown[] {
   return games.map(({ gameName, seconds }) => [gameName, seconds]).sort()

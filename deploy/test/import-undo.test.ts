@@ -1,24 +1,31 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
-import { instantOf } from '@gamenet/schemas'
+import { gzipSync } from 'node:zlib'
+import { runImport } from '@gamenet/ingest'
+import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { ImportRun } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
-import { type Environment, gamenet, gamenetJson, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
+import { openLog } from '../src/service/log.js'
+import { type Environment, gamenet, gamenetJson, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
-/** So many that an import of them is cut off on its way. */
-const CUT_OFF_ROWS = 1_000_000
+/** So many that an import of them is cut off on its way; packed, the same rows again and again are a small file. */
+const LONG_ROWS = 20_000
+const LONG_TIMES = 50
+/** Two appends and a half. */
+const HALF_ROWS = 5000
 const ENTRIES = ['Ann', 'Bob', 'Cid', 'Dan']
 const Imported = z.array(z.object({ importId: z.string(), published: z.int(), alreadyDone: z.boolean() }))
 const Listed = z.array(
   z.object({
     importId: z.string(),
+    file: z.string(),
     retractedAt: z.string().nullable(),
     isBeingPublished: z.boolean(),
     isBeingRetracted: z.boolean(),
@@ -61,23 +68,33 @@ const QUESTIONS = [
   '/api/datasearch/time?time=1:15.000&tolerance=60000'
 ]
 
-/** Begins an import, and kills the service when a part of it is published; what was told of it before. */
-async function cutOff(service: Running, fromMs: number): Promise<ImportRun | undefined> {
-  const rows = Array.from({ length: CUT_OFF_ROWS }, (_, n) => `4d530064,${instantOf(fromMs + n * 100)},88888\n`)
-  const request = { topic: 'title-count', file: 'cut-off.csv', columns: {}, set: {}, strict: false }
-  const content = Readable.from([Buffer.from(['titleId,observedAt,online\n', ...rows].join(''))])
-  const operations = operatorClient(service.operatorUrl)
-  const lookAndKill = async () => {
-    const runs = await operations.imports()
-    await service.kill()
-    return runs.find(({ file }) => file === request.file)
+/** Counts of the network, in gzip members that are alike. */
+function longFile(): Buffer {
+  const rows = Array.from({ length: LONG_ROWS }, (_, n) => `${instantOf(DAY + n * 1000)},88888\n`)
+  const part = gzipSync(rows.join(''))
+  return Buffer.concat([gzipSync('observedAt,online\n'), ...Array.from({ length: LONG_TIMES }, () => part)])
+}
+
+/** Leaves in the log of a stopped service what an import leaves whose process dies behind its first append of events. */
+async function importHalf(dataDirectory: string, file: string): Promise<void> {
+  const log = await openLog({ engine: 'lmdb', path: join(dataDirectory, 'log'), epoch: 1 }, 'test')
+  let appends = 0
+  const dying: typeof log.append = async (topic, messages) => {
+    if (topic === titleCountTopic.name) appends += 1
+    if (appends > 1) throw new Error('the process died')
+    await log.append(topic, messages)
   }
-  let killed: Promise<ImportRun | undefined> | undefined
-  const onProgress = ({ published }: { published: number }) => {
-    if (published > CUT_OFF_ROWS / 10) killed ??= lookAndKill()
+  try {
+    await runImport(
+      { topic: titleCountTopic.name, input: file, fileName: 'half.csv' },
+      { log: { ...log, append: dying }, known: async () => undefined }
+    )
+    throw new Error('the import was to be cut off')
+  } catch (error) {
+    if (!/cut off .* the process died/.test(String(error))) throw error
+  } finally {
+    await log.close()
   }
-  await operations.import(request, content, onProgress).catch(() => undefined)
-  return await killed
 }
 
 function scrapingNothing(dataDirectory: string): Environment {
@@ -137,57 +154,54 @@ test('an import that is taken back leaves every answer as if it had not been, ho
       t.same(await answers(), before, 'and then they were never there')
       for (const { importId } of bad) t.match(await undo(importId), { importId, alreadyDone: true })
     }),
-    { numRuns: 1 }
+    { numRuns: 1, seed: 20_260_314 }
   )
 
   const before = await answers()
   const text = `${countsCsv([{ minute: 5, online: 77_777 }])}`
   const first = await importFile('title-count', text)
-  await undo(first.importId)
-  const again = await importFile('title-count', text)
-  t.not(again.importId, first.importId, 'the same file imported again is another import')
-  t.equal(again.published, 1)
-  t.notSame(await answers(), before)
   await gamenetJson(environment, ['rebuild', 'start', 'title-count', '--follow'])
-  const hindered = await gamenet(environment, ['import', 'undo', again.importId])
+  const hindered = await gamenet(environment, ['import', 'undo', first.importId])
   t.equal(hindered.code, 1)
   t.match(hindered.stderr, /Rebuild \d+ of title-count is filled .*Then: gamenet import undo/)
-  t.same(await stateOf(again.importId), { isRetracted: false, isBeingRetracted: false }, 'and nothing was done')
-  await gamenetJson(environment, ['rebuild', 'cancel', 'title-count'])
-  t.match(await Promise.all([undo(again.importId), undo(again.importId)]), [{}, {}], 'twice at once')
+  t.same(await stateOf(first.importId), { isRetracted: false, isBeingRetracted: false }, 'and nothing was done')
+  await gamenetJson(environment, ['rebuild', 'verify', 'title-count'])
+  await gamenetJson(environment, ['rebuild', 'swap', 'title-count'])
+  t.notSame(await answers(), before)
+  t.match(await Promise.all([undo(first.importId), undo(first.importId)]), [{}, {}], 'twice at once')
   t.same(await answers(), before)
-  t.same(await stateOf(again.importId), { isRetracted: true, isBeingRetracted: false })
-
-  const third = await importFile('title-count', text)
-  for (const step of [['start', '--follow'], ['verify'], ['swap']]) {
-    await gamenetJson(environment, ['rebuild', step[0] ?? '', 'title-count', ...step.slice(1)])
-  }
-  await undo(third.importId)
+  t.same(await stateOf(first.importId), { isRetracted: true, isBeingRetracted: false })
   const back = await gamenet(environment, ['rebuild', 'rollback', 'title-count'])
   t.equal(back.code, 1, 'nobody goes back to tables that hold it')
   t.match(back.stderr, /There are no old tables of title-count to go back to/)
   t.same(await answers(), before)
+  const again = await importFile('title-count', text)
+  t.not(again.importId, first.importId, 'the same file imported again is another import')
+  t.equal(again.published, 1)
+  const withIt = await answers()
+  t.notSame(withIt, before)
 
-  const published = await cutOff(service, DAY)
-  // While much is loaded, what the tables know of an import may come late.
-  if (published === undefined) t.comment('it was not listed yet')
-  else t.match(published, { isBeingPublished: true, finished: false })
+  await provesCutOff(t, environment, directory, service.operatorUrl, () => service.kill())
+  const halfFile = join(directory, 'half.csv')
+  await writeFile(halfFile, countsCsv(Array.from({ length: HALF_ROWS }, (_, n) => ({ minute: n % 1440, online: 9 }))))
+  await importHalf(environment.DATA_DIR ?? '', halfFile)
   service = await startGamenet(environment)
   await gamenetJson(environment, ['status', '--wait', '180'])
-  const [half] = Listed.parse(await gamenetJson(environment, ['import', 'list']))
-  t.match(half, { finished: false, isBeingPublished: false, retractedAt: null })
-  t.notSame(await answers(), before, 'half of it is seen')
-  t.match(await undo(half?.importId ?? ''), { alreadyDone: false })
-  t.same(await answers(), before, 'and then none of it')
-  t.match(await undo(half?.importId ?? ''), { alreadyDone: true })
+  const cut = Listed.parse(await gamenetJson(environment, ['import', 'list'])).filter(({ finished }) => !finished)
+  t.match(cut, [
+    { file: 'half.csv', isBeingPublished: false, retractedAt: null },
+    { file: 'long.csv.gz', isBeingPublished: false, retractedAt: null }
+  ])
+  const half = cut[0]?.importId ?? ''
+  t.notSame(await answers(), withIt, 'half of it is seen')
+  t.match(await undo(half), { alreadyDone: false })
+  t.same(await answers(), withIt, 'and then none of it')
+  t.match(await undo(half), { alreadyDone: true })
 
-  await service.stop()
-  service = await startGamenet(environment)
-  t.same(await answers(), before, 'after a restart too')
   const listed = Listed.parse(await gamenetJson(environment, ['import', 'list']))
   t.ok(
     listed.some(({ importId, retractedAt }) => importId === first.importId && retractedAt !== null),
-    'the list says so'
+    'the list says so of what was taken back before the restart'
   )
   const unknown = await gamenet(environment, ['import', 'undo', 'f'.repeat(32)])
   t.equal(unknown.code, 2)
@@ -198,34 +212,43 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   t.equal(await service.stop(), 0)
 })
 
-test('an import ends with its command, is not begun twice at a time, and is taken back or gone on with then', async (t) => {
-  const directory = t.testdir({})
-  const environment = scrapingNothing(join(directory, 'data'))
-  const service = await startGamenet(environment)
-  t.teardown(() => service.kill())
-  const { imports } = operatorClient(service.operatorUrl)
-  const file = join(directory, 'long.csv')
-  const rows = Array.from({ length: CUT_OFF_ROWS }, (_, n) => `4d530064,${instantOf(DAY + n * 100)},5\n`)
-  await writeFile(file, ['titleId,observedAt,online\n', ...rows].join(''))
-  const args = ['import', 'title-count', file, '--no-wait']
+/**
+ * An import ends with its command and is not begun twice at a time; the same command goes on with it, until the service is
+ * killed.
+ */
+async function provesCutOff(
+  t: Test,
+  environment: Environment,
+  directory: string,
+  operatorUrl: string,
+  killService: () => Promise<void>
+): Promise<void> {
+  const operations = operatorClient(operatorUrl)
+  const file = join(directory, 'long.csv.gz')
+  await writeFile(file, longFile())
+  const args = ['import', 'network-count', file, '--no-wait']
   const command = spawnGamenet(environment, args)
   const ended = once(command, 'exit')
   command.stderr?.resume()
   const run = async (isSo: (run: ImportRun) => boolean) => {
     for (;;) {
-      const [first] = await imports()
-      if (first !== undefined && isSo(first)) return first
+      const found = (await operations.imports()).find((each) => each.file === 'long.csv.gz')
+      if (found !== undefined && isSo(found)) return found
       await setImmediate()
     }
   }
   const { importId } = await run(({ isBeingPublished }) => isBeingPublished)
   const second = await gamenet(environment, args)
-  t.match(second, { code: 1, stderr: new RegExp(`long.csv is being imported already, as ${importId}`) })
+  t.match(second, { code: 1, stderr: new RegExp(`long.csv.gz is being imported already, as ${importId}`) })
   t.match(await gamenet(environment, ['import', 'undo', importId]), { code: 1, stderr: /end its command first/ })
   command.kill('SIGKILL')
   await ended
   t.match(await run(({ isBeingPublished }) => !isBeingPublished), { importId, finished: false })
-  t.match(await gamenetJson(environment, args), [{ importId, finished: true, rowsRead: CUT_OFF_ROWS }])
-  t.match(await gamenetJson(environment, ['import', 'undo', importId]), { importId, alreadyDone: false })
-  t.equal(await service.stop(), 0)
-})
+  const request = { topic: 'network-count', file: 'long.csv.gz', columns: {}, set: {}, strict: false }
+  const again = operations
+    .import(request, Readable.from([await readFile(file)]), () => undefined)
+    .catch((error) => String(error))
+  t.match(await run(({ isBeingPublished }) => isBeingPublished), { importId, finished: false })
+  await killService()
+  t.match(await again, /ended the import without a report|ended before it had answered/)
+}

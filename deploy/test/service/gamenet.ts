@@ -5,6 +5,7 @@ import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { runProgram } from '../../src/commands/program.js'
+import { Status } from '../../src/operator/operations.js'
 
 /** The root of the project, seen from the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
@@ -110,6 +111,16 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
   // Whoever kills it before need not wait for it.
   listening.catch(() => undefined)
   return { ...handle, listening }
+}
+
+/** Waits until the tables of a service hold so many events. */
+export async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
+  for (;;) {
+    const status = Status.parse(await (await fetch(`${operatorUrl}/status`)).json())
+    const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
+    if (loaded >= events) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
 }
 
 /** Few tests have a page for each game, or one of players; the others would only see these pages fail. */

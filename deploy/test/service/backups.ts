@@ -1,0 +1,489 @@
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import { projections } from '@gamenet/projector'
+import { nameKey } from '@gamenet/schemas'
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import { z } from 'zod'
+import { readManifest } from '../../src/backup/manifest.js'
+import { restore } from '../../src/backup/restore.js'
+import { takeDataDirectory } from '../../src/data-directory.js'
+import type { Operations } from '../../src/operator/operations.js'
+import { operatorClient } from '../../src/operator/operator-client.js'
+import { VERSIONS } from '../../src/service/version.js'
+import { gamenet, gamenetJson, type Running, spawnGamenet } from './gamenet.js'
+import { Caller, type SignedIn, signIn, startAuth, startPeopleService, storedRatings } from './people-service.js'
+import { startUpstream } from './upstream.js'
+
+const HALO = '4d530064'
+const BOARD = 3
+const RATED_AT_MOST = 100
+const POLL_MS = 50
+const SETTLED_MS = 120_000
+/** What pages show once; nothing of it is from before the scrapes of this test. */
+const titles = [
+  { titleId: HALO, name: 'Halo 2', subtitle: '', online: 41, lobbies: { players: 12, sessions: 2 }, hasBoards: true },
+  { titleId: '55530036', name: '187 Ride', subtitle: '', online: 5, lobbies: null }
+]
+
+/** How much is done to a service and its backups. */
+export type BackupScale = {
+  /** Projections that are made anew of a restored backup, each with its unit; undefined: all. */
+  readonly rebuilt?: readonly string[]
+  /** Where a restore is killed, as shares of its entries. */
+  readonly restoreKills: readonly number[]
+  /** Where the service and then the command are killed in a backup. */
+  readonly backupKills: readonly [service: number, command: number]
+  /** Of the ratings under way while a backup is taken, and of the damage done to one. */
+  readonly seed: number
+  /** Whether a service is killed and started again once somebody came back. */
+  readonly startsAgain: boolean
+}
+
+/** A backup of a service at work holds all that was acknowledged, and answers alike elsewhere. */
+export async function provesBackups(t: Test, scale: BackupScale): Promise<void> {
+  const folder = t.testdir({})
+  const part = (name: string) => join(folder, name)
+  const auth = await startAuth(t)
+  const people = auth.people.slice(0, 6)
+  const names = people.map(({ username }) => username)
+  const sessions = await Promise.all(people.map((person) => signIn(auth, person)))
+  const upstream = await startPages(t, names)
+  const environment = { DATA_DIR: part('data') }
+  const start = (name: string) => startPeopleService(part(name), auth, { UPSTREAM_URL: upstream.url })
+  const service = await start('data')
+  t.teardown(() => service.kill())
+  const caller = new Caller(service, 8)
+  t.teardown(() => caller.close())
+  const operations = operatorClient(service.operatorUrl)
+  await operations.scrape('all')
+  const counts = { topic: 'network-count', file: 'counts.csv', columns: {}, set: {}, strict: false }
+  await operations.import(counts, Readable.from([Buffer.from(countsOfYears())]), () => undefined)
+  const wrong = Buffer.from('observedAt,online\n2025-02-01T00:30:00Z,99999\n')
+  const { importId } = await operations.import(counts, Readable.from([wrong]), () => undefined)
+  await operations.retractImport(importId, () => undefined)
+  const imports = await operations.imports()
+  t.match(imports, [{ importId, retractedAt: String }, { retractedAt: null }])
+
+  const acknowledged = new Set<string>()
+  const rating = rateUntil({ caller, sessions, names, acknowledged, seed: scale.seed })
+  while (acknowledged.size < 4) await rating.next()
+  const before = new Set(acknowledged)
+  // The command is killed; the service goes on.
+  await Promise.all([
+    killAt(spawnGamenet(environment, ['backup', part('busy')]), part('busy.unfinished'), { entries: 1 }),
+    rating.end()
+  ])
+  await untilWhole(part('busy'))
+
+  const answers = await restingAnswers(service, caller, names)
+  const quiet = await gamenetJson(environment, ['backup', part('quiet')])
+  t.match(quiet, { directory: part('quiet'), files: Number, bytes: Number })
+  t.ok(answers.size > 30, `${answers.size} answers`)
+  t.same(await shadowOf(part('data')), [], 'nothing stays frozen')
+  await provesBackupRefusals(t, { operations, part })
+
+  await t.test('elsewhere, all answers are equal, though restoring it was killed', async (t) => {
+    await killRestores(t, part('quiet'), part('elsewhere'), scale)
+    await gamenetJson({ DATA_DIR: part('elsewhere') }, ['restore', part('quiet')])
+    const restored = await start('elsewhere')
+    t.teardown(() => restored.kill())
+    const asked = new Caller(restored, 8)
+    t.teardown(() => asked.close())
+    const found = await restingAnswers(restored, asked, names)
+    for (const [path, body] of answers) t.same(found.get(path), body, path)
+    t.same(await operatorClient(restored.operatorUrl).imports(), imports)
+    await makeAnew(t, restored, scale)
+    for (const [path, body] of await restingAnswers(restored, asked, names)) {
+      t.same(body, answers.get(path), `${path} of tables made anew`)
+    }
+    const parts = { data: part('elsewhere'), target: part('second'), like: part('quiet') }
+    await killBackups(t, restored, parts, scale)
+  })
+
+  await t.test('what was acknowledged before a busy one began is in it, in PostgreSQL and in ClickHouse', async (t) => {
+    await restoreHere(part('busy'), part('from-busy'))
+    // What the copy's outbox has goes to the log first.
+    let stored: Awaited<ReturnType<typeof storedRatings>>
+    do {
+      const restored = await start('from-busy')
+      await settle(restored)
+      t.equal(await restored.stop(), 0)
+      stored = await storedRatings(part('from-busy'))
+    } while (stored.outbox > 0)
+    t.same(stored.tables, stored.writes)
+    const kept = new Set(stored.writes.map(({ userKey, raterKey }) => `${userKey}/${raterKey}`))
+    t.same(
+      [...before].filter((pair) => !kept.has(pair)),
+      []
+    )
+  })
+
+  await t.test('who was forgotten since does not come back with it; who came back since stays', async (t) => {
+    const [ann, ben] = [names[0] ?? '', names[1] ?? '']
+    await gamenetJson(environment, ['forget', ann])
+    t.equal(await service.stop(), 0)
+    t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
+      toForget: 1
+    })
+    let restored = await start('later')
+    t.teardown(() => restored.kill())
+    let asked = new Caller(restored, 8)
+    t.teardown(() => asked.close())
+    t.match(await asked.ask('GET', `/api/profile/${ann}`), { status: 404 }, 'from the first answer on')
+    t.match(await asked.ask('GET', `/api/profile/${ben}`), { status: 200 })
+    const ofOthers = await answersOf(asked, OF_NOBODY)
+    for (const [path, body] of ofOthers) t.same(body, answers.get(path), path)
+    const again = await asked.ask('POST', `/api/profile/${ben}/reputation`, sessions[0], { stars: 2, comment: 'back' })
+    t.match(again, { status: 200 })
+    if (scale.startsAgain) {
+      await restored.kill()
+      restored = await start('later')
+      asked = new Caller(restored, 8)
+    } else await settle(restored)
+    t.match(await asked.ask('GET', `/api/profile/${ann}`), { status: 200 }, 'as somebody new')
+    const { body } = await asked.ask('GET', `/api/profile/${ben}/reputation?feedbackLimit=30`)
+    t.match(body, { feedback: [{ raterUsername: ann, stars: 2 }] })
+    t.equal(await restored.stop(), 0)
+  })
+
+  await t.test('what cannot be restored is refused with a sentence, and nothing is left behind', (t) =>
+    provesRestoreRefusals(t, part, scale)
+  )
+}
+
+/** Makes tables anew from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
+async function makeAnew(t: Test, service: Running, { rebuilt = projections.map(({ name }) => name) }: BackupScale) {
+  const { rebuilds } = operatorClient(service.operatorUrl)
+  const made = new Map<string, number>()
+  const done = new Set<string>()
+  for (const name of rebuilt) {
+    if (done.has(name)) continue
+    const { id, unit } = await rebuilds.start(name)
+    for (const each of unit) done.add(each)
+    for (let state = ''; state !== 'filled'; await wait(POLL_MS)) {
+      const rebuild = (await rebuilds.list()).find((each) => each.id === id)
+      state = rebuild?.state ?? ''
+      if (!/^fill/.test(state)) throw new Error(`the rebuild of ${name} is ${state}: ${rebuild?.reason}`)
+    }
+    const report = await rebuilds.verify(name)
+    t.match(report, { isEqual: true, differences: [] }, unit.join(', '))
+    for (const { table, liveRows } of report.tables) made.set(table, liveRows)
+    await rebuilds.swap(name)
+    await rebuilds.drop(name)
+  }
+  t.same(
+    rebuilt.filter((name) => !done.has(name)),
+    []
+  )
+  t.same(
+    [...made].filter(([, rows]) => rows === 0).map(([table]) => table),
+    [],
+    'tables without a row'
+  )
+}
+
+/**
+ * Ends a process with SIGKILL when a folder has so many entries, or when what fills it is over; gives its exit code where
+ * it ended before.
+ */
+async function killAt(
+  child: ChildProcess,
+  folder: string,
+  { entries, filling }: { entries: number; filling?: Promise<unknown> }
+): Promise<number | null> {
+  const closed = once(child, 'close')
+  child.stdout?.resume()
+  child.stderr?.resume()
+  let isOver = false
+  const over = () => {
+    isOver = true
+  }
+  void (filling ?? closed).then(over, over)
+  while (!isOver && (await entriesOf(folder)) < entries) await wait(POLL_MS)
+  child.kill('SIGKILL')
+  await closed
+  return child.exitCode
+}
+
+/** How many files and folders are below a folder; they come and go meanwhile. */
+async function entriesOf(folder: string): Promise<number> {
+  return (await readdir(folder, { recursive: true }).catch(() => [])).length
+}
+
+/** A restore that is killed is none, whenever it is; nothing but the same restore goes on where it stopped. */
+async function killRestores(t: Test, backup: string, data: string, { restoreKills }: BackupScale) {
+  const wanted = await entriesOf(join(backup, 'data'))
+  for (const share of restoreKills) {
+    const restoring = spawnGamenet({ DATA_DIR: data }, ['restore', backup])
+    const code = await killAt(restoring, data, { entries: Math.ceil(share * wanted) })
+    if (code === 0) {
+      await rm(data, { recursive: true })
+      continue
+    }
+    // Killed before it had begun, it leaves nothing.
+    if ((await entriesOf(data)) < 5) continue
+    await t.rejects(
+      takeDataDirectory(data, VERSIONS),
+      /not restored to its end; restore it again: gamenet restore .*quiet/
+    )
+  }
+}
+
+/**
+ * A service that is killed in the middle of a backup of about the size of another, then the command of a stopped one: the
+ * next attempt succeeds.
+ */
+async function killBackups(
+  t: Test,
+  service: Running,
+  { data, target, like }: { data: string; target: string; like: string },
+  { backupKills: [first, second] }: BackupScale
+) {
+  const wanted = await entriesOf(like)
+  const asked = operatorClient(service.operatorUrl).backup(target, () => undefined)
+  await killAt(service.process, `${target}.unfinished`, { entries: Math.ceil(first * wanted), filling: asked })
+  await provesNotHalf(t, target)
+  const command = spawnGamenet({ DATA_DIR: data }, ['backup', target])
+  await killAt(command, `${target}.unfinished`, { entries: Math.ceil(second * wanted) })
+  await provesNotHalf(t, target)
+  await gamenetJson({ DATA_DIR: data }, ['backup', target])
+  t.same(await shadowOf(data), [], 'nothing stays frozen')
+  t.same((await readdir(target)).sort(), ['backup.json', 'data', 'files.ndjson'])
+  t.equal(await entriesOf(`${target}.unfinished`), 0)
+}
+
+/** A backup has its name when it is whole alone; here it goes again. */
+async function provesNotHalf(t: Test, target: string) {
+  if ((await entriesOf(target)) === 0) return
+  await t.resolves(readManifest(target))
+  await rm(target, { recursive: true })
+}
+
+async function untilWhole(target: string) {
+  for (;;) {
+    const names = await readdir(target).catch((): string[] => [])
+    if (names.length > 0 && !names.includes('unfinished')) return
+    await wait(POLL_MS)
+  }
+}
+
+const shadowOf = (data: string) => readdir(join(data, 'tables', 'shadow')).catch(() => [])
+
+function restoreHere(backup: string, dataDirectory: string, ledger?: string) {
+  const signal = new AbortController().signal
+  return restore({ backup, dataDirectory, ledger, onProgress: () => undefined, signal })
+}
+
+async function provesBackupRefusals(
+  t: Test,
+  { operations, part }: { operations: Operations; part: (name: string) => string }
+) {
+  const backup = (target: string) => operations.backup(target, () => undefined)
+  await t.rejects(backup(part('busy')), /holds something already/)
+  const environment = { DATA_DIR: part('data') }
+  t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /apart from it/ })
+  const sparse = join(part('data'), 'sparse')
+  await writeFile(sparse, '')
+  await truncate(sparse, 2 ** 42)
+  await t.rejects(backup(part('large')), /MiB free; this takes/)
+  await rm(sparse)
+  await mkdir(part('foreign.unfinished'))
+  await writeFile(join(part('foreign.unfinished'), 'mine'), '')
+  await t.rejects(backup(part('foreign')), /holds something else \(mine\)/)
+  await t.rejects(backup(join(part('foreign.unfinished'), 'mine')), /is a file, or lies in one/)
+  t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /takes a directory.*got ""/ })
+  t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
+}
+
+async function provesRestoreRefusals(t: Test, part: (name: string) => string, { seed }: BackupScale) {
+  const backup = part('quiet')
+  // What one that was killed at its very begin leaves.
+  await mkdir(part('refused'))
+  for (const name of ['.writable', 'format.json', 'service.json.1']) await writeFile(join(part('refused'), name), '')
+  const attempt = (ledger?: string) => restoreHere(backup, part('refused'), ledger)
+  const file = join(backup, 'backup.json')
+  const text = await readFile(file, 'utf8')
+  const said = z.looseObject({}).parse(JSON.parse(text))
+  const saying = async (changed: object, reason: RegExp) => {
+    await writeFile(file, JSON.stringify({ ...said, ...changed }))
+    await t.rejects(attempt(), reason)
+    await writeFile(file, text)
+  }
+  await saying({ format: 2 }, /format 2.*reads formats up to 1/)
+  await saying({ dataFormat: 9 }, /newer program/)
+  await saying({ migrations: { tables: ['9999-moon'], writes: 1 } }, /migration 9999-moon of the tables/)
+  await saying({ migrations: { tables: [], writes: 999 } }, /migration 999 of the write side/)
+  await saying({ bytes: 2 ** 50 }, /MiB free; this takes/)
+  await saying({ sha256: '0' }, /damaged: files.ndjson/)
+  await t.rejects(attempt(part('nothing')), /ledger .*nothing.* cannot be read \(ENOENT\)/)
+  await writeFile(part('foreign.json'), JSON.stringify({ format: 1, saltMark: 'a', entries: [] }))
+  await t.rejects(attempt(part('foreign.json')), /another installation/)
+
+  const log = join(backup, 'data', 'log', 'data.mdb')
+  const bytes = await readFile(log)
+  await fc.assert(
+    fc.asyncProperty(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 }), async (at, change) => {
+      const other = Buffer.from(bytes)
+      other.writeUInt8((other[at] ?? 0) ^ change, at)
+      await writeFile(log, other)
+      await t.rejects(attempt(), /damaged: log\/data.mdb has/)
+    }),
+    { numRuns: 3, seed }
+  )
+  await rm(log)
+  await t.rejects(attempt(), /damaged: log\/data.mdb is missing/)
+  t.same(await readdir(part('refused')), [])
+  await t.rejects(restoreHere(backup, join(part('new'), 'below')), /damaged/)
+  await t.rejects(readdir(part('new')), /ENOENT/, 'a folder that it made goes again')
+  await mkdir(part('cut-off'))
+  await writeFile(join(part('cut-off'), 'restoring.json'), `${part('busy')}\n`)
+  await t.rejects(restoreHere(backup, part('cut-off')), /damaged/)
+  await t.rejects(takeDataDirectory(part('cut-off'), VERSIONS), /not restored to its end; restore it again.*busy/)
+  await rm(file)
+  await t.rejects(attempt(), /no whole backup/)
+
+  t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
+  t.match(await gamenet({ CLICKHOUSE_URL: 'http://x', DATA_DIR: part('half') }, ['restore', part('busy')]), { code: 2 })
+  await t.rejects(restoreHere(part('busy'), '/proc/nobody/data'), /directory \/proc\/nobody\/data cannot be written/)
+  await t.rejects(restoreHere(part('busy'), part('data')), /holds something already/)
+  await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /lies in the backup .* itself/)
+  await mkdir(part('half'), { recursive: true })
+  await writeFile(join(part('half'), 'restoring.json'), `${part('busy')}\n`)
+  t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /not restored to its end/ })
+}
+
+async function startPages(t: Test, names: readonly string[]) {
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  upstream.show({ registered: 21_345, online: 46, titles })
+  const entries = [1, 2, 3].map((rank) => ({ rank, name: `racer ${rank}`, score: String(100 - rank) }))
+  const lobbies = [{ host: 'ann', players: 8, most: 16 }]
+  const times = [1, 2, 3].map((rank) => ({ rank, name: `racer ${rank}`, score: `1:0${rank}.250` }))
+  const boards = [
+    { leaderboardId: BOARD, name: 'Laps', entries },
+    { leaderboardId: BOARD + 1, name: 'Fastest lap', entries: times }
+  ]
+  upstream.showGame(HALO, { lobbies, boards })
+  upstream.showPlayers(names.map((username) => ({ username, gamertag: `${username} plays`, game: 'Halo 2' })))
+  return upstream
+}
+
+/** An hour apart, over days that are over. */
+function countsOfYears(): string {
+  const rows = Array.from({ length: 2000 }, (_, hour) => {
+    const at = new Date(Date.UTC(2025, 1, 1) + hour * 3_600_000).toISOString()
+    return `${at},${100 + ((hour * 37) % 91)}`
+  })
+  return `observedAt,online\n${rows.join('\n')}\n`
+}
+
+/** Users rate one another at random; `next` resolves with one more acknowledged, `end` when none is under way. */
+function rateUntil({
+  caller,
+  sessions,
+  names,
+  acknowledged,
+  seed
+}: {
+  readonly caller: Caller
+  readonly sessions: readonly SignedIn[]
+  readonly names: readonly string[]
+  readonly acknowledged: Set<string>
+  readonly seed: number
+}) {
+  const pairs = fc
+    .sample(
+      fc.record({ by: fc.nat(names.length - 1), of: fc.nat(names.length - 1), stars: fc.integer({ min: 1, max: 5 }) }),
+      { numRuns: RATED_AT_MOST, seed }
+    )
+    .filter(({ by, of }) => by !== of)
+    .values()
+  const next = async (): Promise<boolean> => {
+    const pair = pairs.next().value
+    if (pair === undefined) return false
+    const [user, rater] = [names[pair.of], names[pair.by]]
+    const { status } = await caller.ask('POST', `/api/profile/${user}/reputation`, sessions[pair.by], {
+      stars: pair.stars,
+      comment: 'seen'
+    })
+    if (status !== 200) throw new Error(`a rating was answered with ${status}`)
+    acknowledged.add(`${nameKey(user ?? '')}/${nameKey(rater ?? '')}`)
+    return true
+  }
+  return {
+    next,
+    end: async () => {
+      while (await next());
+    }
+  }
+}
+
+const DAYS = 'from=2025-02-01T00:00:00Z&to=2025-04-01T00:00:00Z'
+
+const BOARD_PATH = `/api/game/${HALO}/leaderboards/${BOARD}`
+
+/** Every answer that is about no user, but for those that tell the instant of the question. */
+const OF_NOBODY = [
+  ...['registered-users', 'online-24h', 'daily-online'].map((name) => `/api/network-stats/${name}?${DAYS}`),
+  ...['lobbies-24h', 'activity-summary', 'top-games'].map((name) => `/api/network-stats/${name}`),
+  ...['', '/history', '/stats'].map((end) => `/api/title/${HALO}/matches${end}`),
+  ...['', '/records'].map((end) => BOARD_PATH + end),
+  ...['/api/online-users', '/api/games', `/api/game/${HALO}`, `/api/game/${HALO}/leaderboards`],
+  ...['/api/leaderboard-changes', '/api/leaderboard-changes?after=start', '/api/records/recent'],
+  ...['/api/player/racer%201', '/api/player/racer%201/history', '/api/datasearch/player/racer%201'],
+  ...['/api/datasearch/suggest?q=ra', `/api/title/${HALO}/online-users/history`]
+]
+
+/** Every answer to everybody. */
+function pathsOf(names: readonly string[]): string[] {
+  const profiles = names.flatMap((name) =>
+    [
+      '',
+      '/achievements',
+      '/games-played',
+      '/leaderboard-scores',
+      '/play-time',
+      '/timeline',
+      '/reputation?feedbackLimit=30'
+    ].map((end) => `/api/profile/${name}${end}`)
+  )
+  return [...profiles, ...['', '/leaderboard', '/recent'].map((end) => `/api/achievements${end}`), ...OF_NOBODY]
+}
+
+async function answersOf(caller: Caller, paths: readonly string[]) {
+  return new Map(await Promise.all(paths.map(async (path) => [path, atRest(await caller.ask('GET', path))] as const)))
+}
+
+/** An answer without who is online: that follows from the instant at which it is asked. */
+function atRest(answer: unknown): unknown {
+  const isOfTheInstant = (name: string) => name === 'lastState' || name === 'currentGame'
+  return JSON.parse(JSON.stringify(answer, (name, value) => (isOfTheInstant(name) ? undefined : value)))
+}
+
+async function settle({ operatorUrl }: Running): Promise<void> {
+  const { behind } = await operatorClient(operatorUrl).settled(SETTLED_MS)
+  if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
+}
+
+/** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
+async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
+  await settle(service)
+  await untilEvaluated(service)
+  await settle(service)
+  return await answersOf(caller, pathsOf(names))
+}
+
+/** Waits until achievements have been evaluated of all that the tables hold now. */
+async function untilEvaluated({ operatorUrl }: Running): Promise<void> {
+  const nowMs = Date.now()
+  for (let evaluatedMs = 0; evaluatedMs < nowMs; await wait(POLL_MS)) {
+    const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+    const [, seconds] = /^gamenet_achievements_evaluated_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
+    evaluatedMs = Number(seconds) * 1000
+  }
+}

@@ -1,9 +1,8 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { freePort } from '@gamenet/engines/testing'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
-import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, startGamenet } from './service/gamenet.js'
 import { startUpstream, type Upstream, type UpstreamTitle } from './service/upstream.js'
 
 const MINUTE_MS = 60_000
@@ -21,6 +20,8 @@ const BROWSER_ARGUMENTS = [
 ]
 /** Only what hangs meets it; longer than the page waits for a service that is away, at most 75 s. */
 const WAIT_MS = 100_000
+/** Longer than the page waits between two questions. */
+const POLL_MS = 6000
 
 const evil: UpstreamTitle = {
   titleId: '4d530064',
@@ -37,7 +38,7 @@ if (isMissing) console.error(`NO BROWSER: the dashboard is not tested; none of $
 const skip = isMissing && process.env.CI !== 'true' ? 'NO BROWSER is installed: the dashboard is not tested' : false
 
 test('a visitor sees live counts beside the history, and looks closer', { skip }, async (t) => {
-  const { browser, page, upstream, client, apiUrl, faults, environment, service } = await visit(t)
+  const { browser, page, upstream, client, apiUrl, faults } = await visit(t)
 
   await t.test('counts that are too old are called stale, and history is drawn with its gaps', async (t) => {
     await page.goto(apiUrl)
@@ -54,6 +55,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     await page.evaluate('globalThis.isSamePage = true')
     upstream.show({ registered: 21_345, online: 87, titles: [evil, calm] })
     await scrape(client)
+    await page.clock.fastForward(POLL_MS)
     await text(page, '#now-online', /^87$/)
     await text(page, '#now-lobbies', /^3$/)
     await text(page, '#now-registered', /^21,345$/)
@@ -63,6 +65,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     t.same(await rows(page), [`${evil.name} 41 3`, 'Calm Game 5 0'])
     upstream.show({ registered: 21_346, online: 95, titles: [{ ...calm, online: 60 }, evil] })
     await scrape(client)
+    await page.clock.fastForward(POLL_MS)
     await text(page, '#now-online', /^95$/)
     await text(page, '#titles tr:first-child .name', /^Calm Game$/)
     t.same(await rows(page), ['Calm Game 60 0', `${evil.name} 41 3`], 'the most played game leads')
@@ -153,12 +156,13 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
 
   await t.test('the page fits narrow phones and wide screens, light and dark', (t) => fits(t, browser, apiUrl))
 
-  await t.test('a service that goes away is told of, and its return needs nobody', async (t) => {
-    await service.kill()
+  await t.test('a service that goes away is told of, and its return needs nobody', async () => {
+    await page.route('**/api/**', (route) => route.abort('connectionrefused'))
+    await page.clock.fastForward(POLL_MS)
     await text(page, '#status', /^The service does not answer\. Trying again in \d+ s\.$/)
     await text(page, '#now-online', /^95$/)
-    const again = await startGamenet({ ...environment, PORT: new URL(apiUrl).port })
-    t.teardown(() => again.kill())
+    await page.unroute('**/api/**')
+    await page.clock.fastForward(2 * POLL_MS)
     await text(page, '#status', /^Live$|^Stale/)
   })
 })
@@ -184,7 +188,6 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
     { ...board, name: '<i>Best</i> laps', observedAt: '2024-05-01T12:00:00Z' }
   ])
   await importLines(t, client, 'leaderboard-entry', entries)
-  await gamenetJson(client, ['status', '--wait', '180'])
 
   await page.selectOption('#board-game', board.titleId)
   await text(page, '#board-list li', /^<i>Best<\/i> laps$/)
@@ -254,7 +257,7 @@ async function looksAtMatches(t: Test, page: Page, client: Environment): Promise
   t.equal(await page.isVisible('#matches-foot'), false)
   const observedAt = new Date(Date.now() - MINUTE_MS).toISOString()
   await importLines(t, client, 'match-list', [{ titleId: evil.titleId, observedAt, matches }])
-  await gamenetJson(client, ['status', '--wait', '180'])
+  await page.clock.fastForward(POLL_MS)
   await text(page, '#matches-facts', /^2 open lobbies, /)
   t.same(await page.locator('#matches-lobbies tr').allTextContents(), [`${longName}7 of 16`, `${piled}2`])
   await text(page, '#match-stats', /^Matches in 24 hours2In 30 days2/)
@@ -293,7 +296,7 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   const statuses: number[] = []
   for (let round = 0; round < 2; round += 1) {
     const answer = page.waitForResponse((response) => response.url().includes('api/online-users'))
-    await page.clock.runFor(6000)
+    await page.clock.fastForward(POLL_MS)
     statuses.push((await answer).status())
   }
   // Live counts are those of the present minute: one of two rounds may meet a new one.
@@ -301,7 +304,7 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   await page.waitForLoadState('networkidle')
   await hide(true)
   asked = 0
-  await page.clock.runFor(10 * MINUTE_MS)
+  await page.clock.fastForward(10 * MINUTE_MS)
   t.equal(asked, 0)
   const back = page.waitForRequest((request) => request.url().includes('api/online-users'))
   await hide(false)
@@ -311,14 +314,21 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
 
 async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
   const backgrounds = new Set<unknown>()
-  for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await browser.newPage({ colorScheme })
+  const schemes = [
+    { colorScheme: 'light', widths: [360, 768, 1920] },
+    { colorScheme: 'dark', widths: [1920, 768, 360] }
+  ] as const
+  for (const { colorScheme, widths } of schemes) {
+    const [width] = widths
+    const page = await browser.newPage({ colorScheme, viewport: { width, height: 800 } })
     page.setDefaultTimeout(WAIT_MS)
-    for (const width of [360, 768, 1920]) {
+    await page.goto(apiUrl)
+    await page.waitForSelector('#chart canvas')
+    for (const width of widths) {
       await page.setViewportSize({ width, height: 800 })
-      await page.goto(apiUrl)
-      await page.waitForSelector('#chart canvas')
-      t.equal(await page.evaluate('document.documentElement.scrollWidth'), width, `${width} ${colorScheme}`)
+      // The chart follows the window a moment later.
+      const found = await settled(page, 'document.documentElement.scrollWidth', width)
+      t.equal(found, width, `${width} ${colorScheme}`)
     }
     backgrounds.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
     await page.close()
@@ -336,8 +346,6 @@ async function visit(t: Test): Promise<{
   faults: string[]
   upstream: Upstream
   client: Environment
-  environment: Environment
-  service: Running
   apiUrl: string
 }> {
   const directory = t.testdir()
@@ -349,19 +357,19 @@ async function visit(t: Test): Promise<{
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
   }
-  const service = await startGamenet({ ...environment, PORT: String(await freePort()) })
+  const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const client = { OPERATOR_URL: service.operatorUrl }
   const file = join(directory, 'history.csv')
   await writeFile(file, history(Date.now()))
   await gamenetJson(client, ['import', 'network-count', file])
-  await gamenetJson(client, ['status', '--wait', '180'])
   const browser = await chromium.launch({ executablePath: browserPath ?? '', args: BROWSER_ARGUMENTS })
   t.teardown(() => browser.close())
   const page = await browser.newPage({ viewport: { width: 1280, height: 1000 } })
   page.setDefaultTimeout(WAIT_MS)
+  await page.clock.install()
   const faults = await watch(page)
-  return { browser, page, faults, upstream, client, environment, service, apiUrl: service.apiUrl ?? '' }
+  return { browser, page, faults, upstream, client, apiUrl: service.apiUrl ?? '' }
 }
 
 function history(nowMs: number): string {
@@ -398,6 +406,7 @@ async function watch(page: Page): Promise<string[]> {
 async function scrape(client: Environment): Promise<void> {
   const done = await gamenet(client, ['scrape', 'network'])
   if (done.code !== 0) throw new Error(`the scrape failed: ${done.stderr}${done.stdout}`)
+  await gamenetJson(client, ['status', '--wait', '180'])
 }
 
 /** Waits until an element has a text; says what it had instead. */

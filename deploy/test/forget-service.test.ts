@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'tap'
 import { z } from 'zod'
 import { gamenet, gamenetJson } from './service/gamenet.js'
@@ -51,7 +52,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
 
   const forgetting = gamenet(environment, ['forget', ann?.toUpperCase() ?? ''])
-  while (Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).length === 0);
+  while (Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).length === 0) await delay(50)
   await service.kill()
   await caller.close()
   t.match(await forgetting, { code: 1, stderr: /goes on when a service starts/ })
@@ -60,17 +61,18 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.teardown(() => caller.close())
   const isDone = async () =>
     Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).every(({ doneAt }) => doneAt !== null)
-  while (!(await isDone()));
+  while (!(await isDone())) await delay(50)
   t.match(await caller.ask('GET', path(ann)), { status: 404 })
   t.match(await averageOfBen(), { average: 5, ratingCount: 0 })
 
   t.match(await sightings('again.ndjson'), { stdout: /"published":0/ })
   t.match(await caller.ask('GET', `${path(ben)}/reputation`, first), { status: 200, body: { viewer: null } })
   t.match(await caller.ask('GET', path(ann)), { status: 404 }, 'being here does not make anybody known again')
-  const again = await gamenet(environment, ['forget', ann ?? ''])
-  t.match(again, { code: 0, stdout: /^Nothing was known of this user/ })
   t.match(await gamenet(environment, ['forget', 'ana']), { code: 1, stdout: /nothing was done/ })
-  t.match(await gamenet(environment, ['forget', 'ana', '--anyway']), { code: 0, stdout: /^Nothing was known/ })
+  t.match(await gamenet(environment, ['forget', 'ana', '--anyway']), {
+    code: 0,
+    stdout: /^Nothing was known of this user/
+  })
   t.match(await rate(first, ben, 3), { status: 200 }, 'who does something again is somebody new')
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 0 } } })
   t.match(await gamenet(environment, ['forget', 'a\u200bb']), { code: 2, stderr: /no username/ })

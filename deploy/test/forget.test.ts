@@ -4,13 +4,13 @@ import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/en
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { presenceTopic } from '@gamenet/schemas'
-import fc from 'fast-check'
 import { test } from 'tap'
-import { catchUpForgettings, type ForgetNeeds, finishForgettings, forget } from '../src/forgetting/forget.js'
+import { catchUpForgettings, finishForgettings, forget } from '../src/forgetting/forget.js'
 import { readLedger } from '../src/forgetting/ledger.js'
 import {
   filesThatName,
   fill,
+  leftBehindCuts,
   mutationsKept,
   needsOf,
   openTables,
@@ -19,9 +19,11 @@ import {
   sighting,
   tablesThatName,
   USER,
-  type WorldUnderTest,
   writesThatName
 } from './service/forgetting-world.js'
+
+/** Uses of the engines: at the keys; behind the deletions, and again at the beginning of what ends it. */
+const CUTS = [[3], [40, 4]]
 
 test('what is forgotten is in no table, no row and no byte, and nothing brings it back', async (t) => {
   const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
@@ -43,6 +45,21 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
+  await t.test('beside an older state of everything else, the ledger is applied again', async (t) => {
+    const ledger = await world.writes.query('SELECT f.* FROM forgotten AS f')
+    await world.writes.query('DELETE FROM forgotten')
+    await fill(world)
+    t.not((await tablesThatName(world.clickhouse)).length, 0)
+    for (const { name_hash, forgotten_at } of ledger) {
+      await world.writes.query('INSERT INTO forgotten (name_hash, forgotten_at) VALUES ($1, $2)', [
+        name_hash,
+        forgotten_at
+      ])
+    }
+    t.equal(await finishForgettings(needsOf(world)), 1)
+    t.same(await tablesThatName(world.clickhouse), [])
+    t.same(await writesThatName(world.writes), [])
+  })
   await t.test('what sources still say is not listened to', async (t) => {
     const heads = await world.log.extents('presence')
     await publish(world.log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, world.people)
@@ -50,13 +67,21 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.match(await world.registry.metrics(), /gamenet_forgotten_events_total\{topic="presence"\} 1/)
   })
   await t.test('forgetting again, and somebody whom nobody knows, changes nothing', async (t) => {
-    t.match(await forget(needsOf(world), USER), { wasKnown: false, rowsOfWrites: 0, rowsOfTables: 0 })
+    const nothing = { wasKnown: false, isEntered: true, rowsOfWrites: 0, rowsOfTables: 0 }
+    t.same(await forget(needsOf(world), USER), nothing)
     t.same(await rowsOfOthers(world), before)
     t.match(await forget(needsOf(world), 'nobody'), { wasKnown: false, isEntered: false })
     t.equal((await readLedger(world.writes)).length, 1, 'a name that may be misspelt is not entered')
     t.match(await forget(needsOf(world), 'nobody', true), { wasKnown: false, isEntered: true })
     t.equal((await readLedger(world.writes)).length, 2)
   })
+  for (const cuts of CUTS) {
+    await t.test(`a forgetting that is cut off at uses ${cuts.join(', ')} is ended later`, async (t) => {
+      t.same(await leftBehindCuts(world, cuts), [])
+      t.same(await rowsOfOthers(world), before)
+    })
+  }
+  t.same(await filesThatName(world.folder), [])
   await t.test('tables made anew from the log do not have it either', async (t) => {
     await world.closeTables()
     const anew = { ...world, ...(await openTables(world, 'anew')) }
@@ -65,44 +90,99 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.same(await tablesThatName(anew.clickhouse), [])
     t.same(await rowsOfOthers(anew), before)
   })
-})
+  await t.test(
+    'beside older tables, who was forgotten is forgotten again, and who came back since stays',
+    async (t) => {
+      const { folder, writes, log, people } = world
+      await writes.query('DELETE FROM forgotten')
+      const first = await openTables(world, 'tables')
+      await first.clickhouse.control.execute('TRUNCATE TABLE forgotten')
+      await fill({ ...world, ...first })
+      await first.closeTables()
+      await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
+      const now = await openTables(world, 'tables')
+      await forget(needsOf({ ...world, ...now }), USER)
+      await forget(needsOf({ ...world, ...now }), 'ben')
+      await now.closeTables()
+      await writes.query(
+        'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
+      )
+      await publish(log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, people)
 
-test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
-  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
-  await fill(world)
-  await world.closeTables()
-  const slow = slowInsert('presence_day__1')
-  const tables = await openTables(world, 'tables', (lane) => slow.on(lane))
-  t.teardown(() => tables.closeTables())
-  const now = { ...world, ...tables }
-  await tables.projector.settled()
-  await tables.projector.rebuilds.start('presence')
-  await slow.begun
-  const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
-  let waits = 0
-  const stepsEnded = async () => {
-    waits += 1
-    const ended = tables.projector.stepsEnded()
-    let isOver = false
-    void ended.then(() => {
-      isOver = true
-    })
-    if (waits === 1) {
-      // A question to the tables later, everything that waits for nothing else is over.
-      await tables.clickhouse.control.rows('SELECT 1 AS one')
-      t.equal(isOver, false, 'the step is waited for')
-      slow.goOn()
+      const signal = new AbortController().signal
+      const clickhouse = await openChdb({ path: join(folder, 'older') })
+      const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
+      t.not((await tablesThatName(clickhouse)).length, 0)
+      t.equal(await catchUpForgettings(needs), 2)
+      t.same(await tablesThatName(clickhouse), [])
+      t.equal(await catchUpForgettings(needs), 0)
+      await clickhouse.close()
+      const loaded = await openTables(world, 'older')
+      t.teardown(() => loaded.closeTables())
+      await loaded.projector.settled()
+      const known = async () =>
+        await loaded.clickhouse.control.rows(
+          'SELECT d.user_key, sum(d.sightings) AS sightings FROM presence_day AS d FINAL GROUP BY d.user_key ORDER BY d.user_key'
+        )
+      const sightings = await known()
+      t.match(sightings, [{ user_key: 'ann' }, { user_key: 'zebrafish', sightings: '1' }])
+      t.equal(await catchUpForgettings({ ...needs, tables: loaded.clickhouse.control }), 0)
+      t.same(await known(), sightings)
+
+      await t.test('beside an older PostgreSQL, the tables tell whom', async (t) => {
+        await writes.query('DELETE FROM forgotten')
+        const tables = loaded.clickhouse.control
+        t.equal(await catchUpForgettings({ ...needs, tables, isAlone: false }), 0, 'others may read the log with a key')
+        t.match(await readLedger(writes), [{ doneAt: null }, { doneAt: null }])
+        t.equal(await catchUpForgettings({ ...needs, tables }), 2)
+        t.same(await tablesThatName(loaded.clickhouse), [])
+        t.same(await writesThatName(writes), [])
+        t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
+      })
+
+      await t.test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
+        await writes.query('DELETE FROM forgotten')
+        await fill({ ...world, ...loaded })
+        await loaded.closeTables()
+        const slow = slowInsert('presence_day__1')
+        const tables = await openTables(world, 'older', (lane) => slow.on(lane))
+        t.teardown(() => tables.closeTables())
+        const now = { ...world, ...tables }
+        await tables.projector.settled()
+        await tables.projector.rebuilds.start('presence')
+        await slow.begun
+        const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
+        let waits = 0
+        const stepsEnded = async () => {
+          waits += 1
+          const ended = tables.projector.stepsEnded()
+          let isOver = false
+          void ended.then(() => {
+            isOver = true
+          })
+          if (waits === 1) {
+            // A question to the tables later, everything that waits for nothing else is over.
+            await tables.clickhouse.control.rows('SELECT 1 AS one')
+            t.equal(isOver, false, 'the step is waited for')
+            slow.goOn()
+          }
+          await ended
+          if (waits === 1) await orphan.begin()
+        }
+        await forget({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
+        t.equal(
+          orphan.hadEnded(),
+          true,
+          'nor is anything deleted beside a statement whose process is gone, or its lock'
+        )
+        t.same(await tablesThatName(tables.clickhouse), [])
+        slow.goOn()
+        while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
+        t.same(await tablesThatName(tables.clickhouse), [])
+        t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
+      })
     }
-    await ended
-    if (waits === 1) await orphan.begin()
-  }
-  await forget({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
-  t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
-  t.same(await tablesThatName(tables.clickhouse), [])
-  slow.goOn()
-  while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
-  t.same(await tablesThatName(tables.clickhouse), [])
-  t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
+  )
 })
 
 /** A statement that the engine goes on with by itself, and whether it had ended when rows were first deleted. */
@@ -152,95 +232,6 @@ function slowInsert(table: string) {
   return { on, begun, goOn: () => goOn() }
 }
 
-test('a forgetting that is cut off anywhere is ended later', async (t) => {
-  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 3 }), async (cuts) => {
-      await fill(world)
-      const [first, ...later] = cuts
-      await forget(cutOff(world, first ?? 1), USER).catch(() => undefined)
-      for (const cut of later) await finishForgettings(cutOff(world, cut)).catch(() => undefined)
-      const isKnown = (await readLedger(world.writes)).length === 0
-      if (isKnown) await forget(needsOf(world), USER)
-      else await finishForgettings(needsOf(world))
-      const left = [...(await tablesThatName(world.clickhouse)), ...(await writesThatName(world.writes))]
-      if (left.length > 0) throw new Error(`left: ${left.join(', ')}`)
-      const open = (await readLedger(world.writes)).filter(({ doneAt }) => doneAt === null)
-      if (open.length > 0) throw new Error('not said to be done')
-      if ((await finishForgettings(needsOf(world))) !== 0) throw new Error('done twice')
-      await world.writes.query('DELETE FROM forgotten')
-    }),
-    { numRuns: 4 }
-  )
-  t.same(await filesThatName(world.folder), [])
-  t.same(await mutationsKept(world.clickhouse), [])
-})
-
-test('beside an older state of everything else, the ledger is applied again', async (t) => {
-  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
-  await fill(world)
-  await forget(needsOf(world), USER)
-  const ledger = await world.writes.query('SELECT f.* FROM forgotten AS f')
-  await world.writes.query('DELETE FROM forgotten')
-  await fill(world)
-  for (const { name_hash, forgotten_at } of ledger) {
-    await world.writes.query('INSERT INTO forgotten (name_hash, forgotten_at) VALUES ($1, $2)', [
-      name_hash,
-      forgotten_at
-    ])
-  }
-  t.equal(await finishForgettings(needsOf(world)), 1)
-  t.same(await tablesThatName(world.clickhouse), [])
-  t.same(await writesThatName(world.writes), [])
-})
-
-test('beside older tables, who was forgotten is forgotten again, and who came back since stays', async (t) => {
-  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
-  const { folder, writes, log, people } = world
-  await fill(world)
-  await world.closeTables()
-  await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
-  const now = await openTables(world, 'tables')
-  await forget(needsOf({ ...world, ...now }), USER)
-  await forget(needsOf({ ...world, ...now }), 'ben')
-  await now.closeTables()
-  await writes.query(
-    'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
-  )
-  await publish(log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, people)
-
-  const signal = new AbortController().signal
-  const clickhouse = await openChdb({ path: join(folder, 'older') })
-  const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
-  t.not((await tablesThatName(clickhouse)).length, 0)
-  t.equal(await catchUpForgettings(needs), 2)
-  t.same(await tablesThatName(clickhouse), [])
-  t.equal(await catchUpForgettings(needs), 0)
-  await clickhouse.close()
-  const loaded = await openTables(world, 'older')
-  t.teardown(() => loaded.closeTables())
-  await loaded.projector.settled()
-  const known = async () =>
-    await loaded.clickhouse.control.rows(
-      'SELECT d.user_key, sum(d.sightings) AS sightings FROM presence_day AS d FINAL GROUP BY d.user_key ORDER BY d.user_key'
-    )
-  const sightings = await known()
-  t.match(sightings, [{ user_key: 'ann' }, { user_key: 'zebrafish', sightings: '1' }])
-  t.equal(await catchUpForgettings({ ...needs, tables: loaded.clickhouse.control }), 0)
-  t.same(await known(), sightings)
-
-  await t.test('beside an older PostgreSQL, the tables tell whom', async (t) => {
-    await writes.query('DELETE FROM forgotten')
-    const tables = loaded.clickhouse.control
-    t.equal(await catchUpForgettings({ ...needs, tables, isAlone: false }), 0, 'others may read the log with a key')
-    t.match(await readLedger(writes), [{ doneAt: null }, { doneAt: null }])
-    t.equal(await catchUpForgettings({ ...needs, tables }), 2)
-    t.same(await tablesThatName(loaded.clickhouse), [])
-    t.same(await writesThatName(writes), [])
-    t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
-  })
-})
-
 const programs = postgresPrograms()
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
@@ -255,34 +246,3 @@ test('the same on a PostgreSQL server, but for the files of the server itself', 
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])
 })
-
-/** Needs of which the n-th use fails, and every later one: the process is gone. */
-function cutOff(world: WorldUnderTest, uses: number): ForgetNeeds {
-  let left = uses
-  const use = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    left -= 1
-    return left < 0 ? Promise.reject(new Error('killed')) : work()
-  }
-  const needs = needsOf(world)
-  const { writes, tables } = needs
-  return {
-    ...needs,
-    writes: {
-      ...writes,
-      query: (sql, values) => use(() => writes.query(sql, values)),
-      transaction: (work) =>
-        use(() =>
-          writes.transaction((transaction) =>
-            work({ ...transaction, query: (sql, values) => use(() => transaction.query(sql, values)) })
-          )
-        ),
-      erase: (names) => use(() => writes.erase(names))
-    },
-    tables: {
-      ...tables,
-      execute: (sql, parameters) => use(() => tables.execute(sql, parameters)),
-      rows: (sql, parameters) => use(() => tables.rows(sql, parameters))
-    },
-    settled: (names) => use(() => needs.settled(names))
-  }
-}

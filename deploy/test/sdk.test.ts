@@ -21,13 +21,17 @@ import {
 } from '@gamenet/schemas'
 import { type GamenetClient, GamenetError, gamenetClient } from '@gamenet/sdk'
 import fc from 'fast-check'
-import { chromium } from 'playwright-core'
+import { chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
+import type { DemoAuth } from '../src/demo-auth/server.js'
+import { gamenetJson, ROOT, type Running } from './service/gamenet.js'
+import { Caller, signIn, startAuth, startPeopleService } from './service/people-service.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const MINUTE_MS = 60_000
+/** Only what hangs meets it. */
+const WAIT_MS = 60_000
 
 const halo: UpstreamTitle = {
   titleId: '4d530064',
@@ -132,12 +136,8 @@ test('the client and a running service understand each other', async (t) => {
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
   upstream.show(page)
-  const service = await startGamenet({
-    DATA_DIR: t.testdir(),
-    UPSTREAM_URL: upstream.url,
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0'
-  })
+  const auth = await startAuth(t)
+  const service = await startPeopleService(t.testdir(), auth, { UPSTREAM_URL: upstream.url })
   t.teardown(() => service.kill())
   const baseUrl = z.string().parse(service.apiUrl)
   const scrape = async () => {
@@ -247,12 +247,7 @@ test('the client and a running service understand each other', async (t) => {
       const text = module === undefined ? '<!doctype html>' : await readFile(new URL(`sdk/dist/src${module}`, ROOT))
       response.writeHead(200, { 'content-type': module === undefined ? 'text/html' : 'text/javascript' }).end(text)
     })
-    const browser = await chromium.launch({
-      executablePath: browserPath ?? '',
-      args: ['--no-sandbox', '--disable-gpu']
-    })
-    t.teardown(() => browser.close())
-    const page = await browser.newPage()
+    const page = await newPage(t)
     await page.goto(origin)
     await amidAMinute()
     const seen = await page.evaluate(`(async () => {
@@ -278,6 +273,8 @@ test('the client and a running service understand each other', async (t) => {
     })
   })
 
+  await t.test('the example page works under its strict policy', { skip }, (t) => usesExamplePage(t, service, auth))
+
   await t.test('the example of the README runs', async (t) => {
     const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
     const example = /```js\n(.*?)```/s.exec(readme)?.[1]?.replace('http://127.0.0.1:8080', baseUrl) ?? ''
@@ -289,7 +286,76 @@ test('the client and a running service understand each other', async (t) => {
       /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\n404 No game "No \/ Such # Game" is known\.\n$/
     )
   })
+  t.equal(await service.stop(), 0, service.stderr())
 })
+
+/** A page of a browser of its own, closed behind the test. */
+async function newPage(t: Test): Promise<Page> {
+  const browser = await chromium.launch({
+    executablePath: browserPath ?? '',
+    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
+  })
+  t.teardown(() => browser.close())
+  const page = await browser.newPage()
+  page.setDefaultTimeout(WAIT_MS)
+  return page
+}
+
+/** Signs in on the example page, shows friends and rates a profile. */
+async function usesExamplePage(t: Test, service: Running, auth: DemoAuth): Promise<void> {
+  const [ann, ben] = auth.people
+  if (ann === undefined || ben === undefined) throw new Error('The demo auth service has fewer than two accounts.')
+  const caller = new Caller(service, 1)
+  const other = await signIn(auth, ben)
+  await caller.ask('PATCH', `/api/profile/${ben.username}`, other, { bio: 'hello' })
+  await caller.close()
+  const page = await newPage(t)
+  const faults: string[] = []
+  page.on('pageerror', (error) => faults.push(error.message))
+  page.on('console', (message) => {
+    if (/policy|uncaught/i.test(message.text())) faults.push(message.text())
+  })
+  const answer = await page.goto(`${service.apiUrl}/example/`)
+  t.match(answer?.headers()['content-security-policy'], `default-src 'none'; script-src 'self'`)
+  t.match(answer?.headers()['content-security-policy'], `connect-src 'self' ${auth.url};`)
+
+  const signInAs = async (email: string, password: string) => {
+    await page.getByLabel('Email').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+  }
+  await signInAs(ann.email, 'not her password')
+  await page.getByText('The email address or the password is wrong.').waitFor()
+  await signInAs(ann.email, ann.password)
+  await page.getByRole('button', { name: ann.username }).waitFor()
+  await page.locator('#friends li').first().waitFor()
+  const friends = await page.locator('#friends li').allTextContents()
+  t.ok(friends.length > 3)
+  t.ok(friends.every((line) => / plays .+, for \d| was last seen /.test(line)))
+
+  await page.getByLabel('Username').fill(ben.username.toUpperCase())
+  await page.getByRole('button', { name: 'Show' }).click()
+  await page.getByText('5 stars of 0 ratings').waitFor()
+  t.equal(await page.locator('#profile-name').textContent(), ben.username)
+  await page.getByLabel('Stars').fill('2')
+  await page.getByLabel('Comment').fill('<b>bold</b> & fair')
+  await page.getByRole('button', { name: 'Rate' }).click()
+  await page.getByText('4.73 stars of 1 ratings; you gave 2').waitFor()
+  await page.getByText(`${ann.username}: 2 stars, “<b>bold</b> & fair”`).waitFor()
+
+  await page.getByRole('button', { name: ann.username }).click()
+  await page.locator('#profile-name', { hasText: ann.username }).waitFor()
+  await page.getByRole('button', { name: 'Rate' }).click()
+  await page.locator('#message[data-failed="true"]').waitFor()
+  t.match(await page.locator('#message').textContent(), /yourself|own/i)
+
+  await page.reload()
+  await page.getByRole('button', { name: ann.username }).waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByRole('button', { name: 'Sign in' }).waitFor()
+  t.equal(await page.evaluate(`localStorage.getItem('service_auth')`), null)
+  t.same(faults, [], 'no violation of the policy, no unhandled rejection')
+}
 
 test('a service that does not answer in its own words is an error that says what came', async (t) => {
   const answers: Record<string, RequestListener> = {

@@ -17,7 +17,8 @@ import {
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import type { ForgetNeeds } from '../../src/forgetting/forget.js'
+import { type ForgetNeeds, finishForgettings, forget } from '../../src/forgetting/forget.js'
+import { readLedger } from '../../src/forgetting/ledger.js'
 
 /** Nobody else's texts hold these words. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
@@ -217,4 +218,57 @@ export async function rowsOfOthers({ clickhouse: { control } }: WorldUnderTest) 
     control.rows(`SELECT p.user_key, p.bio FROM profile AS p FINAL WHERE p.user_key IN ('ann', 'ben') ORDER BY ALL`),
     control.rows(`SELECT s.* FROM achievement_score AS s FINAL WHERE s.user_key IN ('ann', 'ben') ORDER BY ALL`)
   ])
+}
+
+/** Forgets the user, cut off at these uses of the engines one after the other, then ends it: says what is wrong afterwards. */
+export async function leftBehindCuts(
+  world: WorldUnderTest,
+  [first = 1, ...later]: readonly number[]
+): Promise<string[]> {
+  await world.writes.query('DELETE FROM forgotten')
+  await fill(world)
+  await forget(cutOff(world, first), USER).catch(() => undefined)
+  for (const cut of later) await finishForgettings(cutOff(world, cut)).catch(() => undefined)
+  const isKnown = (await readLedger(world.writes)).length === 0
+  if (isKnown) await forget(needsOf(world), USER)
+  else await finishForgettings(needsOf(world))
+  const open = (await readLedger(world.writes)).filter(({ doneAt }) => doneAt === null)
+  return [
+    ...(await tablesThatName(world.clickhouse)),
+    ...(await writesThatName(world.writes)),
+    ...(await mutationsKept(world.clickhouse)),
+    ...open.map(({ nameHash }) => `${nameHash} is not said to be done`),
+    ...((await finishForgettings(needsOf(world))) === 0 ? [] : ['it was done twice'])
+  ]
+}
+
+/** Needs of which the n-th use fails, and every later one: the process is gone. */
+function cutOff(world: WorldUnderTest, uses: number): ForgetNeeds {
+  let left = uses
+  const use = <Result>(work: () => Promise<Result>): Promise<Result> => {
+    left -= 1
+    return left < 0 ? Promise.reject(new Error('killed')) : work()
+  }
+  const needs = needsOf(world)
+  const { writes, tables } = needs
+  return {
+    ...needs,
+    writes: {
+      ...writes,
+      query: (sql, values) => use(() => writes.query(sql, values)),
+      transaction: (work) =>
+        use(() =>
+          writes.transaction((transaction) =>
+            work({ ...transaction, query: (sql, values) => use(() => transaction.query(sql, values)) })
+          )
+        ),
+      erase: (names) => use(() => writes.erase(names))
+    },
+    tables: {
+      ...tables,
+      execute: (sql, parameters) => use(() => tables.execute(sql, parameters)),
+      rows: (sql, parameters) => use(() => tables.rows(sql, parameters))
+    },
+    settled: (names) => use(() => needs.settled(names))
+  }
 }

@@ -1,0 +1,21 @@
+import { join } from 'node:path'
+import { openPglite } from '@gamenet/engines'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { filesThatName, leftBehindCuts, openWorld } from './service/forgetting-world.js'
+
+const RUNS = 60
+
+test('a forgetting that is cut off anywhere, and cut off again while it is ended, is ended later', async (t) => {
+  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
+  const property = fc.asyncProperty(
+    fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 3 }),
+    async (cuts) => {
+      const left = await leftBehindCuts(world, cuts)
+      if (left.length > 0) throw new Error(`left: ${left.join(', ')}`)
+    }
+  )
+  await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
+  t.same(await filesThatName(world.folder), [])
+  t.comment(`${RUNS} forgettings cut off`)
+})

@@ -13,23 +13,30 @@ const TAP = path.join(ROOT, 'node_modules', '.bin', 'tap')
 /** How much of the failures is told again; `.tap/results.tap` has all. */
 const FAILURE_LINES = 300
 const RESULTS = path.join(ROOT, '.tap', 'results.tap')
+/** Starts the broker and the PostgreSQL that test files share, and ends when its input does. */
+const SHARED_ENGINES = path.join(__dirname, 'engines', 'dist', 'src', 'shared', 'main.js')
 const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
 
 // tap compiles its set of plugins once for a checkout; a run that has to do it on the way finds no tests.
 childProcess.spawnSync(TAP, ['build'], { cwd: ROOT, stdio: 'ignore' })
 fs.rmSync(RESULTS, { force: true })
-const run = childProcess.spawn(
-  TAP,
-  ['run', '--reporter=terse', `--output-file=${RESULTS}`].concat(process.argv.slice(2)),
-  {
-    cwd: ROOT,
-    stdio: 'inherit',
-    // tap removes a test's folder before the test's own teardowns have closed the engines that still write to it, so that the
-    // removal fails now and then: here all folders go at the end.
-    env: { UV_THREADPOOL_SIZE: '16', TAP_SAVE_FIXTURE: '1', ...process.env }
-  }
-)
-run.on('exit', (code) => {
+const engines = childProcess.spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
+engines.on('exit', (code) => {
+  if (code !== 0) process.exitCode = 1
+})
+engines.stdout.once('data', (url) => {
+  const options = ['run', '--reporter=terse', `--output-file=${RESULTS}`].concat(process.argv.slice(2))
+  // tap removes a test's folder before the test's own teardowns have closed the engines that still write to it, so that the
+  // removal fails now and then: here all folders go at the end.
+  const own = { UV_THREADPOOL_SIZE: '16', TAP_SAVE_FIXTURE: '1', GAMENET_TEST_ENGINES: String(url).trim() }
+  const run = childProcess.spawn(TAP, options, { cwd: ROOT, stdio: 'inherit', env: { ...own, ...process.env } })
+  run.on('exit', (code) => {
+    engines.stdin.end()
+    finish(code)
+  })
+})
+
+function finish(code) {
   fs.rmSync(FIXTURES, { force: true, recursive: true })
   const results = fs.existsSync(RESULTS) ? fs.readFileSync(RESULTS, 'utf8') : ''
   const { passed, failed, skipped } = totals(results)
@@ -38,7 +45,7 @@ run.on('exit', (code) => {
     `\n${failures(results)}\n${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`
   )
   process.exitCode = code === 0 && failed === 0 && passed > 0 ? 0 : 1
-})
+}
 
 /** The totals that tap wrote at the end of its results: `# { total: 5, pass: 3, fail: 1, skip: 1 }`. */
 function totals(results) {

@@ -6,7 +6,9 @@
  * A campaign has a directory that stays between runs (CAMPAIGN_DIRECTORY), in which an interrupted one resumes. One that passed
  * runs again only when it is named or the program has changed.
  */
+import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -18,6 +20,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** The packages with the longest files first, so that no long file runs alone at the end. */
 const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
+/** Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does. */
+const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'src', 'shared', 'main.js')
 /** In a campaign's directory: the program that it passed on. */
 const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
@@ -42,7 +46,10 @@ const output = fs.createWriteStream(RESULTS)
 t.register()
 t.pipe(output)
 t.jobs = isCampaign ? 1 : os.availableParallelism()
+const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
+const enginesUrl = String(await once(engines.stdout, 'data')).trim()
 const ran = await Promise.all(chosenFiles().map(runFile))
+engines.stdin.end()
 t.end()
 await finished(output)
 // Here instead of in each test: tap removes a test's directory before the test's teardowns have closed the engines in it.
@@ -88,6 +95,7 @@ async function runFile(file) {
     env: {
       UV_THREADPOOL_SIZE: '16',
       TAP_SAVE_FIXTURE: '1',
+      GAMENET_TEST_ENGINES: enginesUrl,
       ...process.env,
       TAP_TIMEOUT: String(timeout),
       ...(isCampaign ? { CAMPAIGN_DIRECTORY: directory } : {})

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamenet/engines'
-import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
+import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import tap, { type Test, test } from 'tap'
 import type { ApiNeeds } from '../src/app.js'
@@ -119,12 +119,9 @@ const engines: { name: string; skip: string | false; open: () => Promise<Postgre
       PROGRAMS === undefined && process.env.CI !== 'true' ? 'PostgreSQL is not installed (Debian: postgresql)' : false,
     open: async () => {
       if (PROGRAMS === undefined) throw new Error("CI tests on a real PostgreSQL; install Debian's package postgresql")
-      const server = await startPostgres(PROGRAMS)
+      const server = await sharedPostgres(tap)
       const postgres = openPostgres({ url: server.url })
-      tap.teardown(async () => {
-        await postgres.close()
-        await server.stop()
-      })
+      tap.teardown(() => postgres.close())
       return postgres
     }
   }

@@ -23,7 +23,7 @@ export const reloadKafka: Measurement = {
     const { scale, note } = conditions
     const missing = await kafkaBrokerMissing()
     if (missing !== undefined) throw new CannotMeasure(`${missing}.`)
-    const broker = await startKafkaBroker()
+    const broker = await startKafkaBroker({ measured: true })
     try {
       const choice: LogChoice = {
         engine: 'kafka',

@@ -1,7 +1,7 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
-import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
+import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
@@ -237,8 +237,7 @@ const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
 test('the same on a PostgreSQL server, but for the files of the server itself', { skip }, async (t) => {
   if (programs === undefined) throw new Error(missing)
-  const server = await startPostgres(programs)
-  t.teardown(() => server.stop())
+  const server = await sharedPostgres(t)
   const world = await openWorld(t, async () => openPostgres({ url: server.url }))
   await fill(world)
   t.match(await forget(needsOf(world), USER), { wasKnown: true, rowsOfWrites: 5 })

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openChdb, openPostgres } from '@gamenet/engines'
-import { postgresPrograms, startClickHouseFront, startPostgres } from '@gamenet/engines/testing'
+import { postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { FailureError, readConfig } from '../src/config.js'
 import { takeDataDirectory } from '../src/data-directory.js'
@@ -57,8 +57,7 @@ const absent = programs === undefined && process.env.CI !== 'true' ? 'PostgreSQL
 test('an older program refuses servers that a newer one migrated', { skip: absent }, async (t) => {
   const front = await startClickHouseFront({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => front.stop())
-  const server = await startPostgres(programs ?? '')
-  t.teardown(() => server.stop())
+  const server = await sharedPostgres(t)
   const config = readConfig({ CLICKHOUSE_URL: front.url, POSTGRES_URL: server.url, PORT: '0', OPERATOR_PORT: '0' })
   const open = () => openService(config, 'api', 16)
   await (await open()).close()

@@ -1,6 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
+import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
 import {
   encodeEvent,
   instantOf,
@@ -167,17 +168,21 @@ test('an operator looks at what an older program could not read, retries it, and
 
 test('the same on a real Kafka', missing === undefined ? {} : { skip: missing }, async (t) => {
   const folder = t.testdir({})
-  const kafka = await startKafkaBroker()
-  t.teardown(() => kafka.stop())
+  const kafka = await sharedKafka(t)
+  const topicPrefix = `${randomUUID()}.`
   const partitions = 2
   const brokers = [kafka.address]
-  const choice: LogChoice = { engine: 'kafka', brokers, topicPrefix: 'g.', partitions, replicationFactor: 1, epoch: 1 }
+  const choice: LogChoice = { engine: 'kafka', brokers, topicPrefix, partitions, replicationFactor: 1, epoch: 1 }
   const log = await openLog(choice, 'test')
   await appendAll(log)
   await runOlderProgram(log, join(folder, 'tables'))
   await log.close()
   await cp(writes, join(folder, 'writes'), { recursive: true })
-  const environment = { KAFKA_BROKERS: kafka.address, KAFKA_TOPIC_PREFIX: 'g.', KAFKA_PARTITIONS: String(partitions) }
+  const environment = {
+    KAFKA_BROKERS: kafka.address,
+    KAFKA_TOPIC_PREFIX: topicPrefix,
+    KAFKA_PARTITIONS: String(partitions)
+  }
   // The same but for where changes stand: of two partitions, the board's key belongs to the second.
   const there: unknown[] = JSON.parse(JSON.stringify(expected).replaceAll('"id":"1-0-', '"id":"1-1-'))
   await provesRetry(t, { ...QUIET, ...environment, DATA_DIR: folder }, there)

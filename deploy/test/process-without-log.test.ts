@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { freePort, postgresPrograms, startClickHouseFront, startPostgres } from '@gamenet/engines/testing'
+import { freePort, postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { gamenet, startGamenet } from './service/gamenet.js'
 
@@ -14,8 +14,7 @@ test('what cannot be done without the log is refused by a process that was not t
   const folder = t.testdir({ 'counts.ndjson': '{"observedAt":"2026-03-14T20:00:00Z","online":1}\n' })
   const front = await startClickHouseFront({ path: join(folder, 'tables'), port: await freePort() })
   t.teardown(() => front.stop())
-  const postgres = await startPostgres(programs)
-  t.teardown(() => postgres.stop())
+  const postgres = await sharedPostgres(t)
   const environment = { DATA_DIR: join(folder, 'data'), CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
   const api = await startGamenet(environment, 'api')
   t.teardown(() => api.kill())

@@ -5,10 +5,10 @@ import { readFile } from 'node:fs/promises'
 import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
-import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
+import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
 import type { LogHalt } from '@gamenet/schemas'
 import kafkajs, { type Admin } from 'kafkajs'
-import { after, type Test, test } from 'tap'
+import tap, { type Test, test } from 'tap'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
 
 const missing = await kafkaBrokerMissing()
@@ -19,8 +19,7 @@ if (missing !== undefined) {
     else t.pass(`SKIPPED, NOTHING OF KAFKA WAS TESTED: ${missing}`, { skip: missing })
   })
 } else {
-  const broker = await startKafkaBroker({ secured: true, proxied: true })
-  after(() => broker.stop())
+  const broker = await sharedKafka(tap)
 
   testLog({
     name: 'Kafka log',
@@ -106,6 +105,15 @@ if (missing !== undefined) {
         await reading
       }
     }
+  }
+
+  /** A way to the broker on which a test may do harm. */
+  const openProxy = async (t: Test) => {
+    const { proxied } = broker
+    if (proxied === undefined) throw new Error('there is no listener to go through')
+    const proxy = await startProxy(proxied)
+    t.teardown(() => proxy.close())
+    return proxy
   }
 
   void test('an append to a topic that was not made is refused with a sentence', async (t) => {
@@ -215,17 +223,14 @@ if (missing !== undefined) {
   })
 
   void test('a consumer that stands still without a word is replaced, and nothing is read twice', async (t) => {
-    const { proxied } = broker
-    if (proxied === undefined) throw new Error('there is no listener to go through')
-    const proxy = await startProxy(proxied)
-    t.teardown(() => proxy.close())
+    const proxy = await openProxy(t)
     const topicPrefix = `${randomUUID()}.`
     const writer = openLog(t, { topicPrefix })
     await writer.ensureTopics(['thing'])
     const crashes: string[] = []
     const log = openLog(t, {
       topicPrefix,
-      brokers: [`127.0.0.1:${proxied.through}`],
+      brokers: [proxy.address],
       stalledMs: 1500,
       sessionMs: 1500,
       onCrash: ({ message }) => crashes.push(message)
@@ -414,10 +419,11 @@ if (missing !== undefined) {
   })
 
   void test('a process that closed its logs while the broker stood still ends by itself when it goes on', async (t) => {
+    const proxy = await openProxy(t)
     const program = `
       import { once } from 'node:events'
       import { openKafkaLog } from ${JSON.stringify(new URL('../src/log.js', import.meta.url).href)}
-      const logs = Array.from({ length: 4 }, () => openKafkaLog({ brokers: [${JSON.stringify(broker.address)}], clientId: 'c',
+      const logs = Array.from({ length: 4 }, () => openKafkaLog({ brokers: [${JSON.stringify(proxy.address)}], clientId: 'c',
         groupId: ${JSON.stringify(randomUUID())}, epoch: 1, topicPrefix: ${JSON.stringify(`${randomUUID()}.`)}, partitions: 1, replicationFactor: 1 }))
       const [reading, appending, asking, beginning] = logs
       for (const log of [reading, appending, asking]) await log.ensureTopics(['thing'])
@@ -435,66 +441,35 @@ if (missing !== undefined) {
     const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
       stdio: ['pipe', 'pipe', 'inherit']
     })
-    t.teardown(() => {
-      broker.signal('SIGCONT')
-      child.kill('SIGKILL')
-    })
+    t.teardown(() => child.kill('SIGKILL'))
     const ended = once(child, 'exit')
     const said = async (): Promise<string> =>
       String(await Promise.race([once(child.stdout, 'data'), ended.then(() => 'it ended')]))
     t.equal(await said(), 'up')
-    broker.signal('SIGSTOP')
+    proxy.stand(true)
     child.stdin.write('\n')
     t.equal(await said(), 'closed')
-    broker.signal('SIGCONT')
+    proxy.stand(false)
     t.same(await ended, [0, null])
   })
 
   void test('a log that was opened while the broker stood still appends once it goes on', async (t) => {
-    t.teardown(() => broker.signal('SIGCONT'))
-    const shared = { topicPrefix: `${randomUUID()}.` }
+    const proxy = await openProxy(t)
+    const shared = { topicPrefix: `${randomUUID()}.`, brokers: [proxy.address] }
     const before = openLog(t, shared)
     await before.ensureTopics(['thing'])
     const log = openLog(t, shared)
-    broker.signal('SIGSTOP')
+    proxy.stand(true)
     const [appended, asked] = await Promise.allSettled([log.append('thing', messages(1)), log.extents('thing')])
-    broker.signal('SIGCONT')
+    proxy.stand(false)
     for (const each of [appended, asked]) t.ok(each.status === 'rejected' && each.reason instanceof LogUnreachable)
     await log.append('thing', messages(1))
     t.equal((await log.extents('thing')).length, 1)
   })
 
-  void test('a broker that is killed and comes back loses nothing that was answered, and reading goes on', async (t) => {
-    const log = openLog(t)
-    await log.ensureTopics(['thing'])
-    await log.append('thing', messages(50))
-    const read: string[] = []
-    const enough = new AbortController()
-    let isRestarted: Promise<void> | undefined
-    const reading = log.consume({
-      topics: ['thing'],
-      startAt: async () => read.length,
-      deliver: async ({ records }) => {
-        read.push(...records.map((record) => asAppended(record).value))
-        if (read.length === 50) isRestarted ??= broker.restart().then(() => log.append('thing', messages(50, 50)))
-        if (read.length >= 100) enough.abort()
-      },
-      signal: enough.signal
-    })
-    await reading
-    await isRestarted
-    t.same(
-      read,
-      messages(100).map(({ value }) => value)
-    )
-  })
-
   void test('topics that a broker refuses to list, as while one waits for its leader, are asked for again', async (t) => {
-    const { proxied } = broker
-    if (proxied === undefined) throw new Error('there is no listener to go through')
-    const proxy = await startProxy(proxied)
-    t.teardown(() => proxy.close())
-    const log = openLog(t, { topicPrefix: `${randomUUID()}.`, brokers: [`127.0.0.1:${proxied.through}`] })
+    const proxy = await openProxy(t)
+    const log = openLog(t, { topicPrefix: `${randomUUID()}.`, brokers: [proxy.address] })
     // The first question for metadata finds the brokers, the second one lists their topics.
     proxy.cutAtMetadata(2)
     await log.ensureTopics(['thing'])
@@ -511,14 +486,15 @@ if (missing !== undefined) {
 }
 
 /**
- * Stands between clients and a broker: connections that were asked for records can be made to hang for ever, and one can be cut
- * instead of an answer about metadata.
+ * Stands between clients and a broker: connections that were asked for records can be made to hang for ever, one can be cut instead
+ * of an answer about metadata, and all can stand still, as with a broker that is stopped, until they go on.
  */
 async function startProxy({ address, through }: { address: string; through: number }) {
   const FETCH = 1
   const METADATA = 3
   let metadataAsked = 0
   let cutAt = 0
+  let isStanding = false
   const fetching = new Set<() => void>()
   const sockets = new Set<Socket>()
   const [host, port] = address.split(':')
@@ -549,8 +525,10 @@ async function startProxy({ address, through }: { address: string; through: numb
       [upstream, client]
     ] as const) {
       sockets.add(socket)
+      if (isStanding) socket.pause()
       socket.on('error', () => other.destroy())
       socket.on('close', () => {
+        sockets.delete(socket)
         fetching.delete(freeze)
         other.destroy()
       })
@@ -559,6 +537,11 @@ async function startProxy({ address, through }: { address: string; through: numb
   server.listen(through, '127.0.0.1')
   await once(server, 'listening')
   return {
+    address: `127.0.0.1:${through}`,
+    stand(still: boolean) {
+      isStanding = still
+      for (const socket of sockets) still ? socket.pause() : socket.resume()
+    },
     freezeFetches() {
       for (const freeze of fetching) freeze()
       return fetching.size

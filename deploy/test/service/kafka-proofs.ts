@@ -2,13 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { openClickHouseServer } from '@gamenet/engines'
+import { openKafkaLog } from '@gamenet/engines/log'
 import type { KafkaBroker } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { type OpenLog, openLog } from '../../src/service/log.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './gamenet.js'
-import type { Upstream } from './upstream.js'
+import { startUpstream, type Upstream } from './upstream.js'
 
 /* What only a real Kafka, or several processes on it, can show. */
 
@@ -16,6 +17,25 @@ const LOOK_MS = 100
 const TITLE = '4d530064'
 const T0 = Date.UTC(2015, 5, 1)
 const HOUR_MS = 3_600_000
+
+/** An upstream network, and the variables of a service that reads it into topics of its own. */
+export async function surroundings(
+  t: Test,
+  kafka: KafkaBroker,
+  topicPrefix: string
+): Promise<{ upstream: Upstream; environment: Environment }> {
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  const environment: Environment = {
+    KAFKA_BROKERS: kafka.address,
+    KAFKA_TOPIC_PREFIX: topicPrefix,
+    KAFKA_PARTITIONS: '3',
+    UPSTREAM_URL: upstream.url,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0'
+  }
+  return { upstream, environment }
+}
 
 /** A log beside the service's, of another group. */
 export async function logBeside(t: Test, kafka: KafkaBroker, environment: Environment): Promise<OpenLog> {
@@ -35,8 +55,67 @@ export async function logBeside(t: Test, kafka: KafkaBroker, environment: Enviro
   return log
 }
 
-/** Of a service that is stopped, Kafka loses what was not loaded yet; gives the service that an operator lets go on. */
-export async function provesGap(t: Test, kafka: KafkaBroker, environment: Environment): Promise<Running> {
+/**
+ * Appends and reads by one log before the broker is killed, and gives how to go on when it is back: nothing that was answered is
+ * lost, and the reading goes on.
+ */
+export async function provesReadingGoesOn(t: Test, kafka: KafkaBroker): Promise<() => Promise<void>> {
+  const log = openKafkaLog({
+    brokers: [kafka.address],
+    clientId: 'test',
+    groupId: 'outage',
+    epoch: 1,
+    topicPrefix: 'outage.',
+    partitions: 1,
+    replicationFactor: 1
+  })
+  t.teardown(() => log.close())
+  await log.ensureTopics(['thing'])
+  const values = Array.from({ length: 100 }, (_, n) => `${n}`)
+  const append = (part: readonly string[]) =>
+    log.append(
+      'thing',
+      part.map((value) => ({ key: 'k', headers: {}, value }))
+    )
+  await append(values.slice(0, 50))
+  const read: string[] = []
+  const enough = new AbortController()
+  let half = (): void => undefined
+  const isHalfRead = new Promise<void>((resolve) => {
+    half = resolve
+  })
+  const reading = log.consume({
+    topics: ['thing'],
+    startAt: async () => read.length,
+    deliver: async ({ records }) => {
+      read.push(...records.map(({ value }) => String(value)))
+      if (read.length === 50) half()
+      if (read.length >= values.length) enough.abort()
+    },
+    signal: enough.signal
+  })
+  await Promise.race([isHalfRead, reading])
+  return async () => {
+    await append(values.slice(50))
+    await reading
+    t.same(read, values, 'a broker that was killed has all that it answered, and reading went on')
+  }
+}
+
+/**
+ * Of a service (or a projector) that is stopped, Kafka loses what was not loaded yet; gives the one that was started after it and
+ * that an operator lets go on. Without `apiUrl` it answers by itself.
+ */
+export async function provesGap(
+  t: Test,
+  world: {
+    readonly kafka: KafkaBroker
+    readonly environment: Environment
+    readonly command: 'start' | 'projector'
+    readonly apiUrl?: string | null
+  }
+): Promise<Running> {
+  const { kafka, environment } = world
   const topic = networkCountTopic.name
   const log = await logBeside(t, kafka, environment)
   const counts = Array.from({ length: 3 }, (_, n) =>
@@ -50,7 +129,7 @@ export async function provesGap(t: Test, kafka: KafkaBroker, environment: Enviro
   const { partition, offset } = last
   await kafka.deleteRecords(`${environment.KAFKA_TOPIC_PREFIX}${topic}`, { partition, offset })
 
-  const service = await startGamenet(environment)
+  const service = await startGamenet(environment, world.command)
   t.teardown(() => service.kill())
   const asked = { OPERATOR_URL: service.operatorUrl }
   const operations = operatorClient(service.operatorUrl)
@@ -74,7 +153,8 @@ export async function provesGap(t: Test, kafka: KafkaBroker, environment: Enviro
     accepted: [{ topic, partition, first: offset - 2, next: offset }]
   })
   const day = `from=${instantOf(T0)}&to=${instantOf(T0 + 24 * HOUR_MS)}`
-  t.match(await (await fetch(`${service.apiUrl}/api/network-stats/online-24h?${day}`)).json(), [{ online_count: 33 }])
+  const apiUrl = world.apiUrl ?? service.apiUrl
+  t.match(await (await fetch(`${apiUrl}/api/network-stats/online-24h?${day}`)).json(), [{ online_count: 33 }])
   return service
 }
 
@@ -128,6 +208,8 @@ export async function provesRebuild(
     readonly owner: Running
     readonly other: Running
     readonly apiUrls: readonly string[]
+    /** Between two answers. */
+    readonly pauseMs: number
   }
 ): Promise<void> {
   const { apiUrls, directory, owner, other } = world
@@ -160,6 +242,7 @@ export async function provesRebuild(
       const points = answer.status === 200 ? (JSON.parse(text) as { online_count: number }[]) : []
       const shown = answer.status === 200 ? points.map(({ online_count }) => online_count).join() : text
       if (seen[n]?.at(-1) !== shown) seen[n]?.push(shown)
+      if (world.pauseMs > 0) await wait(world.pauseMs)
     }
   }
   const asking = apiUrls.map((_, n) => ask(n))

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamenet/engines'
-import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
-import { type Test, test } from 'tap'
+import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
+import tap, { type Test, test } from 'tap'
 
 /** A write side that tests share; each of them empties what it uses. */
 export type WriteSideUnderTest = {
@@ -23,20 +23,14 @@ export function onEachWriteSide(
   const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
   declareOn('PostgreSQL', skip, declare, async () => {
     if (programs === undefined) throw new Error(missing)
-    const server = await startPostgres(programs)
+    const server = await sharedPostgres(tap)
     const postgres = openPostgres({ url: server.url })
     const another = (t: Test) => {
       const opened = openPostgres({ url: server.url })
       t.teardown(() => opened.close())
       return opened
     }
-    return {
-      side: { postgres, another },
-      close: async () => {
-        await postgres.close()
-        await server.stop()
-      }
-    }
+    return { side: { postgres, another }, close: () => postgres.close() }
   })
 }
 

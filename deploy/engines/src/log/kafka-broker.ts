@@ -14,6 +14,8 @@ const run = promisify(execFile)
 const START_MS = 240_000
 const FETCH_JARS_MS = 240_000
 const OUTPUT_CHARACTERS_MAX = 20_000
+/** A broker of a test lives for seconds: the optimizing compiler and the concurrent collector took half of its processor time. */
+const JVM = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 
 /** A real Apache Kafka, one node, on this machine's loopback. */
 export type KafkaBroker = {
@@ -44,13 +46,19 @@ export type SecuredListener = {
   readonly password: string
 }
 
-/** Why no Kafka can be started here; undefined when it can. */
+/**
+ * Why no Kafka can be started here; undefined when it can. Fetches the jars where they are not there yet, so that no test waits for
+ * a download within its time limit.
+ */
 export async function kafkaBrokerMissing(): Promise<string | undefined> {
   const missing: string[] = []
-  for (const tool of ['java', 'mvn']) {
-    await run(tool, ['-version']).catch(() => missing.push(tool))
-  }
-  return missing.length === 0 ? undefined : `a real Kafka cannot be started without ${missing.join(' and ')}`
+  const needed = (await isThere(jarsFolder(await pomText()))) ? ['java'] : ['java', 'mvn']
+  for (const tool of needed) await run(tool, ['-version']).catch(() => missing.push(tool))
+  if (missing.length > 0) return `a real Kafka cannot be started without ${missing.join(' and ')}`
+  return await kafkaJars().then(
+    () => undefined,
+    (error: Error) => `the jars of a real Kafka cannot be fetched: ${error.message}`
+  )
 }
 
 /**
@@ -64,6 +72,8 @@ export async function startKafkaBroker(
     readonly proxied?: boolean
     /** Every 2 s it gives no sign of life in time, so that its partitions have no leader for half a second. */
     readonly fenced?: boolean
+    /** Its speed is measured: it compiles as a broker of an installation does. */
+    readonly measured?: boolean
   } = {}
 ): Promise<KafkaBroker> {
   const jars = await kafkaJars()
@@ -75,7 +85,8 @@ export async function startKafkaBroker(
   const classPath = join(jars, '*')
   const isFenced = options.fenced === true
   const port = (await portOf(config)) ?? (await format({ directory, config, classPath, secured, proxied, isFenced }))
-  let child = await startServer(classPath, config)
+  const javaOptions = options.measured === true ? [] : JVM
+  let child = await startServer(javaOptions, classPath, config)
   const killAtExit = (): void => {
     child.kill('SIGKILL')
   }
@@ -95,13 +106,9 @@ export async function startKafkaBroker(
     signal: (signal) => void child.kill(signal),
     async restart() {
       await kill()
-      child = await startServer(classPath, config)
+      child = await startServer(javaOptions, classPath, config)
     },
-    deleteRecords: (topic, { partition, offset }) =>
-      withAdmin(`127.0.0.1:${port}`, async (admin) => {
-        await admin.fetchTopicOffsets(topic)
-        await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
-      }),
+    deleteRecords: deleteRecords(`127.0.0.1:${port}`),
     async stop() {
       process.removeListener('exit', killAtExit)
       await kill()
@@ -109,6 +116,15 @@ export async function startKafkaBroker(
     }
   }
 }
+
+/** How a broker at this address deletes records. */
+export const deleteRecords =
+  (address: string): KafkaBroker['deleteRecords'] =>
+  (topic, { partition, offset }) =>
+    withAdmin(address, async (admin) => {
+      await admin.fetchTopicOffsets(topic)
+      await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
+    })
 
 async function withAdmin(address: string, use: (admin: Admin) => Promise<void>): Promise<void> {
   const admin = kafkaClient({ brokers: [address], clientId: 'test' }).admin()
@@ -143,30 +159,40 @@ async function format({ directory, config, classPath, secured, proxied, isFenced
   const scram = secured === undefined ? [] : ['--add-scram', `SCRAM-SHA-512=[name=${USERNAME},password=${PASSWORD}]`]
   // One id of 64 begins with -, which on its own would be taken for an option.
   const command = ['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '-c', config, ...scram]
-  await run('java', ['-cp', classPath, ...command])
+  await run('java', [...JVM, '-cp', classPath, ...command])
   return port
 }
 
-/** The folder with Kafka's jars, made once and shared by all tests of this checkout. */
-async function kafkaJars(): Promise<string> {
-  const pom = join(import.meta.dirname, '../../../test/kafka/pom.xml')
-  const version = createHash('sha256')
-    .update(await readFile(pom))
-    .digest('hex')
-    .slice(0, 12)
-  const cache = join(import.meta.dirname, '../../../../../node_modules/.cache/gamenet-kafka')
-  const jars = join(cache, version)
-  const isThere = await access(jars).then(
+const POM = join(import.meta.dirname, '../../../test/kafka/pom.xml')
+const JARS_CACHE = join(import.meta.dirname, '../../../../../node_modules/.cache/gamenet-kafka')
+
+const pomText = (): Promise<string> => readFile(POM, 'utf8')
+
+/** A folder for each version of the list of jars. */
+const jarsFolder = (pom: string): string =>
+  join(JARS_CACHE, createHash('sha256').update(pom).digest('hex').slice(0, 12))
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
     () => true,
     () => false
   )
-  if (isThere) return jars
-  await mkdir(cache, { recursive: true })
-  const making = await mkdtemp(join(cache, 'making-'))
-  const goal = ['-q', '-B', '-f', pom, 'dependency:copy-dependencies', `-DoutputDirectory=${making}`]
-  await run('mvn', goal, { cwd: dirname(pom), timeout: FETCH_JARS_MS })
-  // Another test may have been faster; then its folder is as good.
-  await rename(making, jars).catch(() => rm(making, { recursive: true, force: true }))
+
+/** The folder with Kafka's jars, made once and shared by all tests of this checkout. */
+async function kafkaJars(): Promise<string> {
+  const jars = jarsFolder(await pomText())
+  if (await isThere(jars)) return jars
+  await mkdir(JARS_CACHE, { recursive: true })
+  const making = await mkdtemp(join(JARS_CACHE, 'making-'))
+  const goal = ['-q', '-B', '-f', POM, 'dependency:copy-dependencies', `-DoutputDirectory=${making}`]
+  try {
+    await run('mvn', goal, { cwd: dirname(POM), timeout: FETCH_JARS_MS })
+    await rename(making, jars)
+  } catch (error) {
+    await rm(making, { recursive: true, force: true })
+    // Another test may have been faster; then its folder is as good.
+    if (!(await isThere(jars))) throw error
+  }
   return jars
 }
 
@@ -240,8 +266,8 @@ listener.name.secured.scram-sha-512.sasl.jaas.config=${login}.scram.ScramLoginMo
 `
 }
 
-async function startServer(classPath: string, config: string): Promise<ChildProcess> {
-  const args = ['-Xmx768m', '-cp', classPath, 'kafka.Kafka', config]
+async function startServer(javaOptions: readonly string[], classPath: string, config: string): Promise<ChildProcess> {
+  const args = [...javaOptions, '-Xmx768m', '-cp', classPath, 'kafka.Kafka', config]
   const child = spawn('java', args, { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { endOnWrongUsage } from '../src/commands/wrong-usage.js'
 import { mistakes } from './bugs.js'
+import { firstThatFinds, writeFoundBy } from './found-by.js'
 import { type Outcome, runSeed } from './run-seed.js'
 
 /*
@@ -13,6 +14,7 @@ type Options = {
   readonly seed: string
   readonly bug?: string
   readonly prove?: boolean
+  readonly write?: boolean
   readonly trace?: boolean
   readonly goOn?: boolean
 }
@@ -26,6 +28,7 @@ const program = new Command('simulate')
   .option('--seed <number>', 'the first one', '1')
   .option('--bug <name>', `with a mistake put in: ${Object.keys(mistakes).join(', ')}`)
   .option('--prove', `for each mistake, the first seed of ${PROVE_SEEDS_MAX} that finds it`)
+  .option('--write', 'with --prove, write these seeds to deploy/simulate/found-by.json, which the tests read')
   .option('--go-on', 'do not end at the first seed that fails; one line of each')
   .option('--trace', 'print the last events of every seed, not only of one that fails')
   .exitOverride(endOnWrongUsage)
@@ -80,19 +83,18 @@ function tellProgress(done: number): void {
 }
 
 async function prove(): Promise<number> {
-  let missed = 0
+  const foundBy: Record<string, number> = {}
   for (const [bug, { says }] of Object.entries(mistakes)) {
-    let found: Outcome | undefined
-    for (let seed = first; found === undefined && seed < first + PROVE_SEEDS_MAX; seed += 1) {
-      const outcome = await runSeed(seed, { bug })
-      if (outcome.faults.length > 0 && (await runSeed(seed)).faults.length === 0) found = outcome
-    }
-    if (found === undefined) missed += 1
+    const found = await firstThatFinds(bug, first, PROVE_SEEDS_MAX)
     const verdict = found === undefined ? `NOT FOUND in ${PROVE_SEEDS_MAX} seeds` : `seed ${found.seed}`
     process.stdout.write(`${bug.padEnd(24)} ${verdict.padEnd(12)} ${says}\n`)
-    if (found !== undefined) process.stdout.write(`${' '.repeat(25)}${found.faults[0]?.slice(0, 160)}\n`)
+    if (found === undefined) continue
+    foundBy[bug] = found.seed
+    process.stdout.write(`${' '.repeat(25)}${found.faults[0]?.slice(0, 160)}\n`)
   }
-  return missed === 0 ? 0 : 1
+  if (Object.keys(foundBy).length < Object.keys(mistakes).length) return 1
+  if (options.write === true) writeFoundBy(foundBy)
+  return 0
 }
 
 function tell({ seed, faults, trace }: Outcome): void {

@@ -33,7 +33,7 @@ export async function tortureEmbedded({
   directory,
   facts,
   kills,
-  areAllRebuilt,
+  rebuilt,
   auth,
   upstream,
   note
@@ -42,7 +42,14 @@ export async function tortureEmbedded({
   const [port, operatorPort] = await Promise.all([freePort(), freePort()])
   const urls = { apiUrl: `http://127.0.0.1:${port}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
   const { operatorUrl } = urls
-  const load = await startLoad({ facts, auth, operatorUrl, apiUrls: [urls.apiUrl], projectorUrls: [operatorUrl] })
+  const load = await startLoad({
+    facts,
+    auth,
+    operatorUrl,
+    apiUrls: [urls.apiUrl],
+    projectorUrls: [operatorUrl],
+    rebuilt
+  })
   const needs: OneProcessNeeds = {
     facts,
     load,
@@ -63,7 +70,7 @@ export async function tortureEmbedded({
     // Whatever the last kill left behind, it comes up.
     const last = await startOnce(needs)
     try {
-      if (areAllRebuilt) await load.rebuiltAll()
+      await load.rebuilt()
       await load.drain()
       upstream.freeze()
       await inTime('the last scrape of everything', bringToAnEnd(last))

@@ -16,8 +16,8 @@ import { importedFile } from './world.js'
 export type Load = {
   /** Resolves after so many more acknowledgements. */
   acknowledged(count: number): Promise<void>
-  /** Resolves when each projection has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
-  rebuiltAll(): Promise<void>
+  /** Resolves when each of those to be rebuilt has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
+  rebuilt(): Promise<void>
   /** What was answered and must not be. */
   readonly wrong: readonly string[]
   /** Ends after one more acknowledgement of everybody and everything, or rejects when one does not come. */
@@ -35,6 +35,8 @@ type LoadNeeds = {
   readonly operatorUrl: string
   /** Of all processes that project. */
   readonly projectorUrls: readonly string[]
+  /** Projections that are to be rebuilt, before any other. */
+  readonly rebuilt: readonly string[]
 }
 
 const USERS = 6
@@ -76,7 +78,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const { importNext, scrape } = operatorWork(needs, told)
   const say = (sentence: string): void => told.say(sentence)
   const readers = readersOf(needs.facts, say)
-  const rebuilds = rebuilder(needs.projectorUrls.map(operatorClient), needs.facts, say)
+  const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operatorClient), say })
   const working = Promise.all([
     ...users.map((me) =>
       loop(me.person.username, USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
@@ -97,7 +99,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   return {
     wrong: told.wrong,
     acknowledged: (count) => told.acknowledged(count),
-    async rebuiltAll() {
+    async rebuilt() {
       let [before, since] = [Number.POSITIVE_INFINITY, Date.now()]
       for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
         if (left.length < before) [before, since] = [left.length, Date.now()]

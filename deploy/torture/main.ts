@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
 import { endOnWrongUsage } from '../src/commands/wrong-usage.js'
+import { REBUILT_NAMES } from './rebuilder.js'
 import { type Engines, type Report, torture } from './torture.js'
 
 /*
@@ -33,7 +34,7 @@ type Options = {
 }
 const options = program.opts<Options>()
 const kills = wholeNumber('--kills', options.kills, 1_000_000)
-const areAllRebuilt = options.rebuildAll === true
+const rebuilt = options.rebuildAll === true ? REBUILT_NAMES : []
 const seed = options.seed === undefined ? randomInt(SEEDS) : wholeNumber('--seed', options.seed, SEEDS - 1)
 const directory = options.directory ?? join(tmpdir(), `gamenet-torture-${options.engines}-${seed}`)
 const trace: string[] = []
@@ -45,7 +46,7 @@ const note = (sentence: string): void => {
 }
 
 try {
-  const report = await torture({ engines: options.engines, kills, areAllRebuilt, seed, directory, note })
+  const report = await torture({ engines: options.engines, kills, rebuilt, seed, directory, note })
   process.stdout.write(options.json === true ? `${JSON.stringify(report, null, 2)}\n` : textOf(report))
   if (report.differences.length > 0) fail()
 } catch (error) {

@@ -5,14 +5,16 @@ import type { Facts } from './facts.js'
 import { chance } from './world.js'
 
 /** Rebuilt in turn; what hangs on one is rebuilt with it. Nobody takes an import back here. */
-const NAMES = projections.map(({ name }) => name).filter((name) => name !== 'import-retraction')
+export const REBUILT_NAMES: readonly string[] = projections
+  .map(({ name }) => name)
+  .filter((name) => name !== 'import-retraction')
 const FROM_LOG_SHARE = 0.25
 const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
 
 type Rebuilder = {
   /** Takes one step; gives whether something was done. */
   next(round: number): Promise<boolean>
-  /** Projections that have not served yet out of tables with rows that were made anew. */
+  /** Projections to be rebuilt that have not served yet out of tables with rows that were made anew. */
   unserved(): readonly string[]
 }
 
@@ -20,11 +22,18 @@ type Rebuilder = {
  * One step at a time of rebuilds that follow one another: start, verify, swap, take back or not, drop. It looks anew each
  * time, for whoever it asked may have died.
  */
-export function rebuilder(
-  projectors: readonly Pick<Operations, 'rebuilds'>[],
-  facts: Facts,
-  say: (sentence: string) => void
-): Rebuilder {
+export function rebuilder({
+  projectors,
+  facts,
+  rebuilt,
+  say
+}: {
+  readonly projectors: readonly Pick<Operations, 'rebuilds'>[]
+  readonly facts: Facts
+  /** To be rebuilt before any other. */
+  readonly rebuilt: readonly string[]
+  readonly say: (sentence: string) => void
+}): Rebuilder {
   const served = new Set<string>()
   /** Of these each table had rows when it was compared. */
   const full = new Set<RebuildStatus['id']>()
@@ -32,6 +41,7 @@ export function rebuilder(
     facts.add({ fact: 'rebuilt', what })
     return true
   }
+  const unserved = () => rebuilt.filter((name) => !served.has(name))
   const next = async (round: number): Promise<boolean> => {
     // Whoever is asked goes on with what the others have begun.
     const { rebuilds } = projectors[round % projectors.length] ?? {}
@@ -40,8 +50,8 @@ export function rebuilder(
     const one = all.find(({ state }) => !OVER.includes(state))
     if (one === undefined) {
       const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
-      const rest = NAMES.filter((name) => !served.has(name))
-      const among = rest.length > 0 ? rest : NAMES
+      const left = unserved()
+      const among = left.length > 0 ? left : REBUILT_NAMES
       const name = among[facts.counts.rebuilds % among.length] ?? ''
       await rebuilds.start(name, { isFromLog })
       return did('start')
@@ -64,7 +74,7 @@ export function rebuilder(
     else return false
     return true
   }
-  return { next, unserved: () => NAMES.filter((name) => !served.has(name)) }
+  return { next, unserved }
 }
 
 function textOf({ differences }: VerifyReport): string {

@@ -30,7 +30,7 @@ const ASKED_MS_MAX = 250
 
 /** Roles in processes of their own, on real engines, all of which are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
-  const { directory, facts, areAllRebuilt, auth, upstream, note } = surroundings
+  const { directory, facts, rebuilt, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'), note)
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
@@ -64,7 +64,8 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     auth,
     operatorUrl,
     apiUrls: [urlOf(apiPort), urlOf(otherApiPort)],
-    projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)]
+    projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)],
+    rebuilt
   })
   try {
     await inTime('a first start', Promise.all(roles.map((each) => each.start())))
@@ -72,7 +73,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await strikeAll(surroundings, [...roles, ...engines.actors])
     await Promise.all(roles.map((each) => each.isUp()))
     note('everything is up again')
-    if (areAllRebuilt) await load.rebuiltAll()
+    await load.rebuilt()
     await load.drain()
     note('all that was asked for is acknowledged')
     upstream.freeze()
@@ -125,8 +126,8 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
   const { seed } = facts
   for (const until = facts.counts.kills + kills; facts.counts.kills < until; ) {
     const number = facts.counts.kills + facts.counts.pauses
-    const alive = actors.filter((actor) => actor.isAlive())
-    const actor = alive[wholeChance(alive.length, seed, number, 201)]
+    const chosen = wholeChance(actors.length, seed, number, 201)
+    const actor = [...actors.slice(chosen), ...actors.slice(0, chosen)].find((each) => each.isAlive())
     if (actor !== undefined) {
       const blow = blowOf(seed, number)
       const freeze = 'frozenMs' in blow ? actor.freeze?.bind(actor, blow.frozenMs) : undefined

@@ -20,8 +20,8 @@ export type Surroundings = {
   readonly directory: string
   readonly facts: Facts
   readonly kills: number
-  /** Whether it goes on until every projection has been rebuilt, and served. */
-  readonly areAllRebuilt: boolean
+  /** It goes on until these projections have been rebuilt, and served. */
+  readonly rebuilt: readonly string[]
   readonly auth: DemoAuth
   readonly upstream: SteppingUpstream
   readonly note: (sentence: string) => void
@@ -49,12 +49,12 @@ const NOON = Date.UTC(2026, 10, 21, 12)
 export async function torture(options: {
   readonly engines: Engines
   readonly kills: number
-  readonly areAllRebuilt: boolean
+  readonly rebuilt: readonly string[]
   readonly seed: number
   readonly directory: string
   readonly note: (sentence: string) => void
 }): Promise<Report> {
-  const { engines, directory, kills, areAllRebuilt, note } = options
+  const { engines, directory, kills, rebuilt, note } = options
   const began = performance.now()
   const facts = openFacts(directory, options.seed, engines)
   const network = { url: 'http://network.example', world: createWorld(7), instantShown: () => NOON }
@@ -62,7 +62,7 @@ export async function torture(options: {
   const upstream = await startSteppingUpstream(facts)
   try {
     const tortured = engines === 'embedded' ? tortureEmbedded : tortureSeveral
-    const { differences, startsMs } = await tortured({ directory, facts, kills, areAllRebuilt, auth, upstream, note })
+    const { differences, startsMs } = await tortured({ directory, facts, kills, rebuilt, auth, upstream, note })
     const seconds = (performance.now() - began) / 1000
     facts.add({ fact: 'ran', seconds, differences: differences.length })
     const struckBy = Object.fromEntries([...facts.struckBy].sort())

@@ -1,7 +1,7 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import type { Test } from 'tap'
-import { baseName } from '../../simulate/statement-names.js'
+import { baseName, plain as oneLine } from '../../simulate/statement-names.js'
 import type { Played } from '../../simulate/store.js'
 import { TABLES } from '../../simulate/table-definitions.js'
 
@@ -42,6 +42,13 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
     }
   }
   return compared
+}
+
+/** What was executed, and what was asked and found something, one line each. */
+export function statementsOf(played: readonly Played[]): string[] {
+  return played.flatMap((each) =>
+    each.kind === 'execute' || (each.kind === 'rows' && each.answer.length > 0) ? [oneLine(each.sql)] : []
+  )
 }
 
 function tablesIn(each: Played): string[] {

@@ -27,7 +27,7 @@ function usualWidth(fromMs: number, toMs: number, spanMs: number): number {
 }
 
 test('online users and lobbies over any window are the samples, or the peak of each bucket', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
@@ -62,7 +62,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
 })
 
 test('the last days of online users start at the floored minute and hold the current minute', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -86,7 +86,7 @@ test('the last days of online users start at the floored minute and hold the cur
 })
 
 test('registered users are the last count of each UTC day that has one, today included', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -104,7 +104,7 @@ test('registered users are the last count of each UTC day that has one, today in
 })
 
 test('a day of online users has its extremes, mean, samples and the share of hours that are covered', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   const someDays = fc
     .tuple(fc.integer({ min: 0, max: 14 }), fc.integer({ min: 1, max: 14 }))
@@ -138,7 +138,7 @@ test('a day of online users has its extremes, mean, samples and the share of hou
 })
 
 test('the summary has the first instant of each peak and counts instants, not rows', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d', undefined), async (facts, period) => {
@@ -210,7 +210,7 @@ test('what an answer reads is told by projection and stretch, with nothing in be
 })
 
 test('a series of more than a million points is refused by a resolution that fits', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS }
   const from = Date.UTC(2010, 0, 1)
   const fill = (offset: number, count: number) =>

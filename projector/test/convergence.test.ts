@@ -35,7 +35,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
 test('any batches, doubled, reordered over partitions and cut by deaths, end as the plain fold of the events', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   /** Lives through a scenario, and compares; true when somebody died on the way. */
   const live = async ({ rounds, batchRecords, forget }: Scenario): Promise<number> => {
     await emptyTables(engine.control)
@@ -83,8 +83,8 @@ const FrozenScenario = fc.record({
   atCall: fc.nat(60)
 })
 
-test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async (t) => {
-  const engine = await openTables(t)
+test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async () => {
+  const engine = await openTables()
   const standsStill = fc.asyncProperty(FrozenScenario, async ({ before, taken, meanwhile, atCall }) => {
     await emptyTables(engine.control)
     const log = new MemoryLog()
@@ -109,7 +109,7 @@ test('a projector that stands still before any call, while another goes ahead, l
 })
 
 test('a board is made anew where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const entry = (playerName: string, timeMs: number, minute: number) => {
     const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'updated' } as const
     const changedAt = instantOf(Date.UTC(2026, 2, 14, 20, minute))

@@ -49,7 +49,7 @@ test('what an event costs in long steps is told by two sizes of samples, of what
 })
 
 test('what is sampled by keys has the events that its cost is told by, however few boards there are', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
   const live = new Checkpoints()
   live.advance({ name: projectionCheckpoint('entry-time'), epoch: 0, partition: 0, next: EVENTS })

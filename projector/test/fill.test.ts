@@ -30,7 +30,7 @@ const EVENTS_SQL = `
   FROM numbers({events: UInt64}) AS n`
 
 test('what is filled slice by slice goes on behind the last one that was noted, and makes the rows of the whole', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   await engine.control.execute(EVENTS_SQL, { boards: BOARDS, events: EVENTS })
   const rowsOf = async () => {
     const hashes: string[] = []
@@ -108,7 +108,7 @@ const COUNTS_SQL = `
   FROM numbers({events: UInt64}) AS n`
 
 test('what is made of another table is filled in few steps, in smaller ones where the memory does not do, to the same rows', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   await engine.control.execute(COUNTS_SQL, { events: COUNTS })
   const counts = projections.filter(({ name }) => name === 'title-count' || name === 'title-count-hour')
   const rowsOf = async () =>

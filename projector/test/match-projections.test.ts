@@ -22,7 +22,7 @@ const MATCHES = `
   FROM match_session AS s FINAL WHERE NOT s.is_void ORDER BY s.first_seen, s.host, s.nth`
 
 test('projections of matches', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 

@@ -89,7 +89,7 @@ const Scenario = fc.record({
 })
 
 test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   let deaths = 0
   const property = fc.asyncProperty(Scenario, async ({ rounds, isForgotten }) => {
     await emptyTables(engine.control)

@@ -95,7 +95,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
 test('messages that were parked and are retried', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
 
   /** Lives through a scenario, and compares with a log that every program could read; true when somebody died on the way. */

@@ -67,8 +67,8 @@ const step = fc.record({
   epoch: fc.constantFrom(0, 1)
 })
 
-test('presence is what a plain computation over the sightings gives, in any order of arrival and of steps', async (t) => {
-  const { control } = await openTables(t)
+test('presence is what a plain computation over the sightings gives, in any order of arrival and of steps', async () => {
+  const { control } = await openTables()
   const property = fc.asyncProperty(
     fc.array(sighting, { minLength: 1, maxLength: 25 }),
     fc.array(sighting, { maxLength: 8 }),
@@ -90,7 +90,7 @@ test('presence is what a plain computation over the sightings gives, in any orde
 })
 
 test('a process that dies at any call leaves presence as one that lived, and tells of every day that changed', async (t) => {
-  const tables = await openTables(t)
+  const tables = await openTables()
   let deaths = 0
   const appended = fc.record({
     epoch: fc.constantFrom(0, 0, 1),

@@ -12,7 +12,7 @@ const ENDLESS = `INSERT INTO FUNCTION null('hash UInt64') SELECT sum(cityHash64(
 const T0 = Date.UTC(2026, 2, 14, 22)
 
 test('a rebuild that something comes between', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const begin = async () => {
     await emptyTables(engine.control)
     const log = counts()

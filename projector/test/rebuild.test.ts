@@ -30,7 +30,7 @@ const Rebuilt = fc.constantFrom(
 )
 
 test('rebuilds', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   await t.test('of any projection at any time equal what serves, and serve on after swap and rollback', (t) =>
     serveOn(t, engine)
   )

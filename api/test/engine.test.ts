@@ -1,6 +1,7 @@
 import { type AddressInfo, connect } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
@@ -133,7 +134,7 @@ test('what ClickHouse gives in a few rows is what every single change would have
         }
       }
     }),
-    { numRuns: 25 }
+    runs(10)
   )
 })
 

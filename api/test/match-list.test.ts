@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -147,7 +148,7 @@ test('the matches of any window are those that overlap it, the last begun first'
       const old = await ask(lastMatches, { titleId: HALO, hours: String(asked) }, needs)
       deepStrictEqual(old.body, body, 'the old path says the same')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.ok(open > 0, `${open} open matches were among them`)
 })
@@ -163,7 +164,7 @@ test('statistics are those of the lists and matches of 30 days, computed plainly
       deepStrictEqual(body, statsOf(listsOf(facts)))
       deepStrictEqual((await ask(lobbyStats, { titleId: HALO }, needs)).body, body, 'the old path says the same')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })

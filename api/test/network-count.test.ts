@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -56,7 +57,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
     }),
-    { numRuns: 30 }
+    runs(12)
   )
   t.pass()
 })
@@ -80,7 +81,7 @@ test('the last days of online users start at the floored minute and hold the cur
         }))
       )
     }),
-    { numRuns: 12 }
+    runs(6)
   )
   t.pass()
 })
@@ -98,7 +99,7 @@ test('registered users are the last count of each UTC day that has one, today in
       const expected = rollupsOf(samples, DAY_MS).map((day) => ({ date: date(day.fromMs), registered_count: day.last }))
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 12 }
+    runs(6)
   )
   t.pass()
 })
@@ -132,7 +133,7 @@ test('a day of online users has its extremes, mean, samples and the share of hou
       })
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
@@ -162,7 +163,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
         totalSnapshotCount: new Set(samples.map(({ ms }) => ms)).size
       })
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })

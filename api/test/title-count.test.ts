@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { compareNames } from '../src/queries/catalog.js'
@@ -60,7 +61,7 @@ test('players of a title over any window are the samples, or the peak of each bu
         deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
       }
     }),
-    { numRuns: 30 }
+    runs(12)
   )
   t.pass()
 })
@@ -126,7 +127,7 @@ test('top games of any window have peak, first instant of it, mean and active ho
         deepStrictEqual(body, gamesOf(within(foldOf(facts), fromMs, toMs)).slice(0, limit))
       }
     ),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
@@ -150,7 +151,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
       deepStrictEqual(gamesWithActivityCount, games.filter(({ peak }) => peak > 0).length)
       deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are no counts of the network')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   await model.clear()
   await model.storeTitles([SAME, BETA, ALPHA].map((key, i) => ({ key, ms: minuteNow - i * HOUR_MS, value: 7 })))

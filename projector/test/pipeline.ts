@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -149,7 +150,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
       'all'
     )
     if (report.retried > 0) projector.wakeForLate()
-    while ((await notTaken(tables, name, report.batches)).length > 0);
+    while ((await notTaken(tables, name, report.batches)).length > 0) await wait(5)
     reports.push(report)
   }
   return reports

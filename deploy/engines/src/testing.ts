@@ -2,3 +2,4 @@ export { type FrontProcess, startClickHouseFront } from './clickhouse-front/star
 export { freePort } from './free-port.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './log/kafka-broker.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres/start.js'
+export { beginCampaign, runs } from './property-runs.js'

@@ -14,8 +14,8 @@ const END_MS = Date.UTC(2106, 0, 1)
 export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
 
 /** The whole API on a real engine, with tables of boards that a test fills by hand. */
-export async function openBoardApi(t: Teardown & { testdir(): string }, given: Partial<ApiNeeds> = {}) {
-  const model = await openReadModel(t)
+export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ tables })
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })

@@ -22,8 +22,8 @@ type Described = {
 }
 
 /** The whole API on a real engine; `changed` tells it that tables were filled. */
-async function openApi(t: Teardown & { testdir(): string }) {
-  const model = await openReadModel(t)
+async function openApi(t: Teardown) {
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ tables })
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })

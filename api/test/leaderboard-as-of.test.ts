@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -142,7 +143,7 @@ test('a board as of any instant is the plain fold of what was recorded, ranks in
         }
       }
     ),
-    { numRuns: 25 }
+    runs(10)
   )
   t.pass()
 })
@@ -199,7 +200,7 @@ test('a comparison sorts every entry of two instants by what became of it', asyn
         }
       }
     ),
-    { numRuns: 25 }
+    runs(10)
   )
   t.pass()
 })

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -204,7 +205,7 @@ test('the newest changes come first, and of one instant that first which was rec
         deepStrictEqual(walked, expected)
       }
     ),
-    { numRuns: 15 }
+    runs(8)
   )
   t.pass()
 })
@@ -258,7 +259,7 @@ test('a walk by cursor gives each change once, in order, on full pages, while ne
         }
       }
     ),
-    { numRuns: 15 }
+    runs(8)
   )
   t.pass()
 })

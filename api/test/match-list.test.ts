@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -113,7 +114,7 @@ async function clear(model: ReadModel): Promise<void> {
 }
 
 test('the matches of any window are those that overlap it, the last begun first', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   let open = 0
   await fc.assert(
@@ -147,13 +148,13 @@ test('the matches of any window are those that overlap it, the last begun first'
       const old = await ask(lastMatches, { titleId: HALO, hours: String(asked) }, needs)
       deepStrictEqual(old.body, body, 'the old path says the same')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.ok(open > 0, `${open} open matches were among them`)
 })
 
 test('statistics are those of the lists and matches of 30 days, computed plainly', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(anyLists, async (facts) => {
@@ -163,7 +164,7 @@ test('statistics are those of the lists and matches of 30 days, computed plainly
       deepStrictEqual(body, statsOf(listsOf(facts)))
       deepStrictEqual((await ask(lobbyStats, { titleId: HALO }, needs)).body, body, 'the old path says the same')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
@@ -212,7 +213,7 @@ function statsOf(lists: readonly PlainList[]) {
 }
 
 test('current matches are the newest list in its order, by three paths; an empty list and none are empty', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const none = { titleId: QUIET, gameName: QUIET, matches: [] }
   t.same((await ask(matches, { titleId: QUIET }, needs)).body, none, 'a title that no list is known of')
@@ -238,7 +239,7 @@ test('current matches are the newest list in its order, by three paths; an empty
 })
 
 test('a title without matches has zeros and nulls, an unknown one is refused, and so is what is no title or window', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(matchHistory, { titleId: QUIET }, needs)).body, [])
   t.same((await ask(matchStats, { titleId: QUIET }, needs)).body, {
@@ -290,7 +291,7 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
 })
 
 test('a window with more than 100,000 matches is refused, one with as many is answered', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const insert = (count: number) =>
     model.clickhouse.loader.execute(
@@ -322,7 +323,7 @@ test('the old paths name the paths to use', async (t) => {
 })
 
 test('the live counts name the hosts of a list that is not much older than the count', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const columns = ['title_id', 'ts', 'online', 'version']
   await model.insert(

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -27,7 +28,7 @@ function usualWidth(fromMs: number, toMs: number, spanMs: number): number {
 }
 
 test('online users and lobbies over any window are the samples, or the peak of each bucket', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
@@ -56,13 +57,13 @@ test('online users and lobbies over any window are the samples, or the peak of e
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
     }),
-    { numRuns: 30 }
+    runs(12)
   )
   t.pass()
 })
 
 test('the last days of online users start at the floored minute and hold the current minute', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -80,13 +81,13 @@ test('the last days of online users start at the floored minute and hold the cur
         }))
       )
     }),
-    { numRuns: 12 }
+    runs(6)
   )
   t.pass()
 })
 
 test('registered users are the last count of each UTC day that has one, today included', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -98,13 +99,13 @@ test('registered users are the last count of each UTC day that has one, today in
       const expected = rollupsOf(samples, DAY_MS).map((day) => ({ date: date(day.fromMs), registered_count: day.last }))
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 12 }
+    runs(6)
   )
   t.pass()
 })
 
 test('a day of online users has its extremes, mean, samples and the share of hours that are covered', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   const someDays = fc
     .tuple(fc.integer({ min: 0, max: 14 }), fc.integer({ min: 1, max: 14 }))
@@ -132,13 +133,13 @@ test('a day of online users has its extremes, mean, samples and the share of hou
       })
       deepStrictEqual(body, expected)
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
 
 test('the summary has the first instant of each peak and counts instants, not rows', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d', undefined), async (facts, period) => {
@@ -162,7 +163,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
         totalSnapshotCount: new Set(samples.map(({ ms }) => ms)).size
       })
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
@@ -210,7 +211,7 @@ test('what an answer reads is told by projection and stretch, with nothing in be
 })
 
 test('a series of more than a million points is refused by a resolution that fits', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS }
   const from = Date.UTC(2010, 0, 1)
   const fill = (offset: number, count: number) =>

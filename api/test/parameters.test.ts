@@ -51,7 +51,10 @@ test('an integer is plain decimal digits within its range, and nothing else', as
 
 test('an integer reads every safe integer in its range back as it was written', async () => {
   const any = z.object({ n: integer({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }) })
-  fc.assert(fc.property(fc.maxSafeInteger(), (n) => parseInput(any, { n: String(n) }).n === n))
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), (n) => parseInput(any, { n: String(n) }).n === n),
+    { seed: 1 }
+  )
 })
 
 test('any text at all as any parameter is taken or refused with 400 in a short sentence without control characters', async () => {
@@ -71,7 +74,7 @@ test('any text at all as any parameter is taken or refused with 400 in a short s
         return error.status === 400 && error.message.length < 300 && !/\p{Cc}/u.test(error.message)
       }
     }),
-    { numRuns: 500 }
+    { numRuns: 500, seed: 1 }
   )
 })
 
@@ -121,7 +124,8 @@ test('every instant in any offset reads as the same milliseconds', async () => {
       const size = Math.abs(minutes)
       const zone = `${minutes < 0 ? '-' : '+'}${String(Math.floor(size / 60)).padStart(2, '0')}:${String(size % 60).padStart(2, '0')}`
       return parseInput(from, { from: local + zone }).from === ms
-    })
+    }),
+    { seed: 1 }
   )
 })
 
@@ -174,7 +178,8 @@ test('a window is the same all minute long', async () => {
   fc.assert(
     fc.property(anyInput, inMinute, inMinute, (input, first, second) => {
       return JSON.stringify(window(input, { days: 1 }, first)) === JSON.stringify(window(input, { days: 1 }, second))
-    })
+    }),
+    { seed: 1 }
   )
 })
 

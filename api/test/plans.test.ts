@@ -40,7 +40,7 @@ async function granules(
 }
 
 test('a question about one title or metric reads by the primary key, whatever the table holds', async (t) => {
-  const { clickhouse } = await openReadModel(t)
+  const { clickhouse } = await openReadModel()
   await clickhouse.loader.execute(`
     INSERT INTO title_count (title_id, ts, online, position)
     SELECT leftPad(lower(hex(intDiv(number, ${MINUTES}))), 8, '0'),
@@ -80,7 +80,7 @@ test('a question about one title or metric reads by the primary key, whatever th
 const USERS = 5000
 
 test('a question about one user reads by the primary key, whatever the tables hold', async (t) => {
-  const { clickhouse } = await openReadModel(t)
+  const { clickhouse } = await openReadModel()
   const user = `concat('user ', leftPad(toString(number % ${USERS}), 6, '0'))`
   const from = `FROM numbers(${60 * USERS})`
   const day = `toDate('2026-03-14') - intDiv(number, ${USERS})`

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { measureGap, nameKey, PlayerComparison } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -90,7 +91,7 @@ test('two players are compared board by board as plain loops compare them, page 
       }
       deepStrictEqual(boards, plain.boards)
     }),
-    { numRuns: 15 }
+    runs(8)
   )
   t.pass()
 })

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { LeaderboardChanges, measureGap, nameKey, Player, SuggestedPlayers } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -89,7 +90,7 @@ test('all boards of a player have rank, size, percentile and the entry above, as
       const link = answer.headers.link
       deepStrictEqual(link === undefined, offset + limit >= all.length)
     }),
-    { numRuns: 15 }
+    runs(8)
   )
   t.pass()
 })

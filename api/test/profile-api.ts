@@ -1,8 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migratePostgres, openPglite } from '@gamenet/engines'
+import { migratePostgres, openPglite, type Postgres } from '@gamenet/engines'
 import { nameKey, Refusal } from '@gamenet/schemas'
+import tap from 'tap'
 import type { WriteTransactions } from '../src/write-side.js'
 import { type BoardApi, openBoardApi } from './board-api.js'
 import { time } from './read-model.js'
@@ -31,20 +32,19 @@ export type Day = {
 export type ProfileApi = BoardApi & Awaited<ReturnType<typeof openWrites>> & ReturnType<typeof peopleTables>
 
 /** The whole API on real engines, with tables of boards and of people that a test fills by hand. */
-export async function openProfileApi(t: Teardown & { testdir(): string }): Promise<ProfileApi> {
-  const writes = await openWrites(t)
+export async function openProfileApi(t: Teardown): Promise<ProfileApi> {
+  const writes = await openWrites()
   const api = await openBoardApi(t, { writes: writes.writes })
   return { ...api, ...writes, ...peopleTables(api) }
 }
 
-async function openWrites(t: Teardown) {
-  const dir = await mkdtemp(join(tmpdir(), 'writes-'))
-  const postgres = await openPglite({ dir })
-  t.teardown(async () => {
-    await postgres.close()
-    await rm(dir, { recursive: true, force: true })
-  })
-  await migratePostgres(postgres)
+let opened: Promise<Postgres> | undefined
+
+/** An empty write side for a test; the tests of a file share one PostgreSQL. */
+async function openWrites() {
+  opened ??= openPostgres()
+  const postgres = await opened
+  await postgres.script('TRUNCATE profile, rating, outbox, person, forgotten, achievement_evaluation')
   let isAway = false
   const away = async (): Promise<never> => {
     throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
@@ -69,6 +69,17 @@ async function openWrites(t: Teardown) {
       )
     }
   }
+}
+
+async function openPostgres(): Promise<Postgres> {
+  const dir = await mkdtemp(join(tmpdir(), 'writes-'))
+  const postgres = await openPglite({ dir })
+  tap.teardown(async () => {
+    await postgres.close()
+    await rm(dir, { recursive: true, force: true })
+  })
+  await migratePostgres(postgres)
+  return postgres
 }
 
 const TABLES = ['presence', 'presence_latest', 'presence_day', 'achievement_unlock', 'scrape']

@@ -1,3 +1,4 @@
+import { runs } from '@gamenet/engines/testing'
 import { ProfileChanged } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { onEachPostgres, openPeopleApi } from './people-api.js'
@@ -309,7 +310,7 @@ onEachPostgres('of edits at once the later wins in every field, and none is lost
       if (events.some(({ revision }, n) => revision <= (events[n - 1]?.revision ?? 0)))
         throw new Error('a revision fell')
     }),
-    { numRuns: 25 }
+    runs(8)
   )
   t.pass()
 })

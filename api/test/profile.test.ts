@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import {
   achievementById,
   achievements,
@@ -185,7 +186,7 @@ test('profile, games, scores and play time are what plain loops make of the fact
         deepStrictEqual(DailyPlayTime.parse(playTime), plainDays(user, days))
       }
     ),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })

@@ -1,3 +1,4 @@
+import { runs } from '@gamenet/engines/testing'
 import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { createRatingKeeper } from '../src/writes/rating.js'
@@ -186,7 +187,7 @@ onEachPostgres('averages are those of a plain model, whoever rates when', async 
       }
       await outboxTellsAll(api, model)
     }),
-    { numRuns: 15 }
+    runs(6)
   )
   t.pass()
 })

@@ -50,7 +50,7 @@ async function history(
 
 test('nine years of hours can be asked for as a day, a year and a whole, and what is missing stays missing', async (t) => {
   const { facts, highest, zeros, gapDays } = await history((sentence) => t.comment(sentence))
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   await model.storeNetwork(facts)
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS }
   const series = async (from: string, to: string, resolution?: string) => {

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { FoundEntries, FoundRosters, FoundTimes, nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -96,7 +97,7 @@ test('a search by names finds every spelling on every board, best rank first', a
       const one = await get(`/api/datasearch/player/${encodeURIComponent(name.toUpperCase())}`)
       deepStrictEqual(withoutIds(FoundEntries.parse(one.json()).results), plain([name], undefined))
     }),
-    { numRuns: 12 }
+    runs(6)
   )
   t.pass()
 })
@@ -129,7 +130,7 @@ test('a search by time finds the entries that have it now, nearest first, and no
         deepStrictEqual(told, { searchTime, searchTimeMs: ms, tolerance: tolerance ?? 0, count: plain.length })
       }
     ),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
@@ -196,7 +197,7 @@ test('a roster finds the boards on which all stand at their ranks, give or take 
         found += count
       }
     ),
-    { numRuns: 40 }
+    runs(15)
   )
   t.ok(found > 0, `${found} rosters were found`)
 })

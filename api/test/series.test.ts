@@ -52,7 +52,8 @@ test('the buckets that a window touches are those that hold one of its instants'
       for (let ms = fromMs; ms < fromMs + spanMs; ms += 1000) held.add(Math.floor(ms / 7000))
       held.add(Math.floor((fromMs + spanMs - 1) / 7000))
       return bucketsTouched(windowOf(fromMs, spanMs), seconds) === held.size
-    })
+    }),
+    { seed: 1 }
   )
   t.pass()
 })
@@ -90,7 +91,8 @@ test('the parts of a cut window are whole units, and each of its instants lies i
         borders,
         [...borders].sort((x, y) => x - y)
       )
-    })
+    }),
+    { seed: 1 }
   )
 })
 

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { nameKey, Timeline } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -216,7 +217,7 @@ test('the pages of a timeline, whatever their length, give unlocks, records and 
       }
       deepStrictEqual(told, plainTimeline(world))
     }),
-    { numRuns: 15 }
+    runs(8)
   )
   t.pass()
 })

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { compareNames } from '../src/queries/catalog.js'
@@ -37,7 +38,7 @@ function gamesOf(samples: readonly Fact[]) {
 }
 
 test('players of a title over any window are the samples, or the peak of each bucket', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
       await model.clear()
@@ -60,13 +61,13 @@ test('players of a title over any window are the samples, or the peak of each bu
         deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
       }
     }),
-    { numRuns: 30 }
+    runs(12)
   )
   t.pass()
 })
 
 test('the last hours of a title start at the floored minute, 48 when nothing is said', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const facts = [-49 * 60, -48 * 60 - 1, -48 * 60, -24 * 60, -60, 0].map((minutes, i) => ({
     key: ALPHA,
@@ -86,7 +87,7 @@ test('the last hours of a title start at the floored minute, 48 when nothing is 
 })
 
 test('a title that nobody has heard of is unknown, one without samples in the window is empty', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(titleOnlineHistory, { titleId: NAMELESS }, needs)).body, [])
   await t.rejects(ask(titleOnlineHistory, { titleId: '4D53FFFF' }, needs), { status: 404, message: /4d53ffff/ })
@@ -107,7 +108,7 @@ test('a title that nobody has heard of is unknown, one without samples in the wi
 })
 
 test('top games of any window have peak, first instant of it, mean and active hours, highest peak first', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const limits = fc.constantFrom(undefined, 1, 2, 500)
   await fc.assert(
@@ -126,13 +127,13 @@ test('top games of any window have peak, first instant of it, mean and active ho
         deepStrictEqual(body, gamesOf(within(foldOf(facts), fromMs, toMs)).slice(0, limit))
       }
     ),
-    { numRuns: 20 }
+    runs(8)
   )
   t.pass()
 })
 
 test('the most played game of the summary has the highest peak, of equal ones the first by name', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d'), async (facts, period) => {
@@ -150,7 +151,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
       deepStrictEqual(gamesWithActivityCount, games.filter(({ peak }) => peak > 0).length)
       deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are no counts of the network')
     }),
-    { numRuns: 20 }
+    runs(8)
   )
   await model.clear()
   await model.storeTitles([SAME, BETA, ALPHA].map((key, i) => ({ key, ms: minuteNow - i * HOUR_MS, value: 7 })))
@@ -159,7 +160,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
 })
 
 test('online users are the titles of the newest scrape, zero counts too, keyed by names that nobody shares', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const columns = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version']
   t.same((await ask(onlineUsers, {}, needs)).body, {}, 'nothing yet')
@@ -192,7 +193,7 @@ test('online users are the titles of the newest scrape, zero counts too, keyed b
 })
 
 test('an import does not empty the live counts, and what is dated later than now does not show', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const shown = async (nowMs = NOW_MS) =>
     Object.values((await ask(onlineUsers, {}, { ...needs, nowMs })).body as Record<string, { name: string }>)
@@ -227,7 +228,7 @@ test('an import does not empty the live counts, and what is dated later than now
 })
 
 test('when a title was counted last is the newest of what was seen and what was imported', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   await model.insert(
     'title_latest',
     ['imported', 'title_id', 'ts', 'online', 'version'],
@@ -249,7 +250,7 @@ test('when a title was counted last is the newest of what was seen and what was 
 })
 
 test('a game may be called __proto__', async (t) => {
-  const model = await openReadModel(t)
+  const model = await openReadModel()
   await model.insert('title_latest', ['title_id', 'ts', 'online', 'version'], [[ALPHA, time(minuteNow), 3, '1']])
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog: catalogNaming({ [ALPHA]: '__proto__' }) }
   const { body } = await ask(onlineUsers, {}, needs)

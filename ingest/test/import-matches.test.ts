@@ -1,6 +1,7 @@
 import { deepStrictEqual as deepEqual } from 'node:assert'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { runs } from '@gamenet/engines/testing'
 import { instantOf, type MatchesListed } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
@@ -8,7 +9,6 @@ import { matchListGathering } from '../src/import/match-list-gathering.js'
 import { ImportCutOff, type ImportRequest, importInWorker, runImport } from '../src/index.js'
 import { anyWriting, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
-import { runs } from './runs.js'
 
 const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'titleId,observedAt,hostName,currentPlayers,maxPlayers'

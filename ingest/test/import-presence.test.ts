@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { runs } from '@gamenet/engines/testing'
 import { decodeEvent, nameKey, presenceTopic, type Seal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { type ImportRequest, importInWorker, type People, runImport } from '../src/index.js'
 import { anyWriting, written } from './import-files.js'
 import { memoryLog } from './import-log.js'
-import { runs } from './runs.js'
 
 const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'username,gamertag,state,game,periodSeconds,observedAt'

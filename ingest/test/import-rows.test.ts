@@ -1,10 +1,10 @@
 import { deepStrictEqual as deepEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { cellsOf, csvCutter } from '../src/import/csv.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from '../src/import/json.js'
 import { type Cutter, type Row, rowsOf } from '../src/import/rows.js'
-import { runs } from './runs.js'
 
 async function* blocksOf(blocks: readonly string[]): AsyncGenerator<string> {
   yield* blocks

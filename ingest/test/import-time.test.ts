@@ -1,8 +1,8 @@
+import { runs } from '@gamenet/engines/testing'
 import { instantOf } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { readEpoch, readTime } from '../src/import/import-time.js'
-import { runs } from './runs.js'
 
 const LAST_MS = Date.UTC(2106, 0, 1) - 1
 const EPOCH_MS_MIN = 1e11

@@ -1,6 +1,7 @@
 import { deepStrictEqual as deepEqual } from 'node:assert'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { runs } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -8,7 +9,6 @@ import { packMessages, unpackMessages } from '../src/import/import-worker.js'
 import { importInWorker, runImport } from '../src/index.js'
 import { inPieces } from './import-files.js'
 import { memoryLog } from './import-log.js'
-import { runs } from './runs.js'
 
 const events = Array.from({ length: 6000 }, (_, n) => ({
   observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),

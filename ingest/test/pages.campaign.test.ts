@@ -1,21 +1,9 @@
-import { randomInt } from 'node:crypto'
-import { test } from 'tap'
-import { lookDeeper } from './runs.js'
+import { beginCampaign } from '@gamenet/engines/testing'
 
-/*
- * Every property of the parsers of pages and of imports, twenty times as often as `npm test` tries it, with other cases
- * each time.
- */
-
-const seed = randomInt(2 ** 31)
-lookDeeper(seed, 20)
-test('the seed of this campaign', async (t) => t.comment(`seed ${seed}`))
-await import('./pages/home-page-fuzz.test.js')
-await import('./pages/game-page-fuzz.test.js')
-await import('./pages/games-page-fuzz.test.js')
-await import('./pages/players-page.test.js')
-await import('./import-rows.test.js')
-await import('./import-matches.test.js')
-await import('./import-time.test.js')
-await import('./boards/diff-board.test.js')
-await import('./boards/order-keys.test.js')
+beginCampaign()
+for (const properties of [
+  ...['pages/home-page-fuzz', 'pages/game-page-fuzz', 'pages/games-page-fuzz', 'pages/players-page'],
+  ...['import-rows', 'import-matches', 'import-time', 'boards/diff-board', 'boards/order-keys']
+]) {
+  await import(`./${properties}.test.js`)
+}

@@ -5,7 +5,7 @@ import { openTables } from './pipeline.js'
 const NO_GAMES = { games: [''], game_keys: [''] }
 
 test('every rule of the catalogue is a statement that the tables answer', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   for (const achievement of achievements) {
     const asked = { users: ['ann', 'bob'], now_ms: 0, ...NO_GAMES }
     t.same(await control.rows(ruleStatement([achievement]), asked), [], achievement.key)
@@ -13,7 +13,7 @@ test('every rule of the catalogue is a statement that the tables answer', async 
 })
 
 test('rules about days are asked about a hundred users with years of days at once', async (t) => {
-  const { readers, control } = await openTables(t)
+  const { readers, control } = await openTables()
   const [users, days] = [100, 1200]
   await control.execute(
     `INSERT INTO presence_day (user_key, day, sightings, online_sightings, last_at, seconds, position)

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import { type LeaderboardEntryChanged, nameKey, type RankGoal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -7,7 +8,7 @@ import { compareStates, type Entry, type State } from '../src/folds/board-histor
 import { BoardEvent } from './board-events.js'
 import { type PlacedEntry, plainBoard } from './board-model.js'
 
-const RUNS = 600
+const RUNS = 150
 
 /** As those that achievements ask for, on boards as small as these. */
 const GOALS: readonly RankGoal[] = [
@@ -163,7 +164,7 @@ test('a board folded step by step, whatever comes late, twice or at once, equals
         deepStrictEqual(board.tables(), plainTables(board.events))
       }
     }),
-    { numRuns: RUNS }
+    runs(RUNS)
   )
   t.end()
 })
@@ -186,7 +187,7 @@ test('where a change was recorded never moves as events arrive', (t) => {
         }
       }
     }),
-    { numRuns: RUNS }
+    runs(RUNS)
   )
   t.end()
 })

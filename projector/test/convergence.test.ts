@@ -1,3 +1,4 @@
+import { runs } from '@gamenet/engines/testing'
 import { instantOf, leaderboardEntryTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -18,7 +19,7 @@ import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
-const RUNS = { all: 16, boards: 12, epochs: 8, frozen: 12 }
+const RUNS = { all: 4, boards: 4, epochs: 3, frozen: 5 }
 
 const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], calls: number) =>
   fc.record({
@@ -35,7 +36,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
 test('any batches, doubled, reordered over partitions and cut by deaths, end as the plain fold of the events', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   /** Lives through a scenario, and compares; true when somebody died on the way. */
   const live = async ({ rounds, batchRecords, forget }: Scenario): Promise<number> => {
     await emptyTables(engine.control)
@@ -70,7 +71,7 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     const property = fc.asyncProperty(scenario, async (each) => {
       deaths += await live(each)
     })
-    await fc.assert(property, { numRuns, endOnFailure: true })
+    await fc.assert(property, { ...runs(numRuns), endOnFailure: true })
     t.ok(deaths > 0, `${what}: ${deaths} deaths`)
   }
 })
@@ -83,8 +84,8 @@ const FrozenScenario = fc.record({
   atCall: fc.nat(60)
 })
 
-test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async (t) => {
-  const engine = await openTables(t)
+test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async () => {
+  const engine = await openTables()
   const standsStill = fc.asyncProperty(FrozenScenario, async ({ before, taken, meanwhile, atCall }) => {
     await emptyTables(engine.control)
     const log = new MemoryLog()
@@ -105,11 +106,11 @@ test('a projector that stands still before any call, while another goes ahead, l
     await runToHead(engine, log)
     compare(await readModel(engine.control), foldOf(log), true)
   })
-  await fc.assert(standsStill, { numRuns: RUNS.frozen, endOnFailure: true })
+  await fc.assert(standsStill, { ...runs(RUNS.frozen), endOnFailure: true })
 })
 
 test('a board is made anew where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const entry = (playerName: string, timeMs: number, minute: number) => {
     const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'updated' } as const
     const changedAt = instantOf(Date.UTC(2026, 2, 14, 20, minute))

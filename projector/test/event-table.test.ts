@@ -7,7 +7,7 @@ import { projections } from '../src/projections.js'
 import { openTables } from './pipeline.js'
 
 test('every topic has one event table, with the columns of the migrations, and a projection', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   t.same(eventTables.map(({ topic }) => topic.name).sort(), topics.map(({ name }) => name).sort())
   for (const { table, columns, topic } of eventTables) {
     const rows = await control.rows(

@@ -40,7 +40,7 @@ const reading = (tables: Tables): Omit<Tables, 'insert'> => ({
 })
 
 test('somebody who is forgotten while rows wait to be stored', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 

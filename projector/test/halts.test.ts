@@ -21,7 +21,7 @@ const ran = (minute: number) =>
   })
 
 test('what retention took before it was loaded halts its partition alone, until the gap is accepted', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const tables = engine.control
   const log = openEmbeddedLog({ path: t.testdir({}), retentionBytes: 1 })
   t.teardown(() => log.close())

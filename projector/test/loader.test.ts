@@ -26,7 +26,7 @@ const counted = (online: number, observedAt = T0) =>
   message(titleCountTopic, { titleId: '4d530064', observedAt, online })
 
 test('the loader', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   const events = (table: string) =>
     control.rows(`SELECT e.* FROM ${table} AS e FINAL ORDER BY e.epoch, e.partition, e.offset`)

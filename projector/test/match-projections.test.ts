@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { Checkpoints } from '../src/checkpoint.js'
 import type { Tables } from '../src/index.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, openTables, runToHead } from './pipeline.js'
+import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const TITLE = '4d530064'
 /** A list at a time of one evening: `ann 3/8` is a lobby of ann with 3 of 8 players. */
@@ -22,18 +22,23 @@ const MATCHES = `
   FROM match_session AS s FINAL WHERE NOT s.is_void ORDER BY s.first_seen, s.host, s.nth`
 
 test('projections of matches', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
+
+  const rowsOf = async (sql: string) => (await control.rows(sql)).map((row) => Object.values(row))
 
   /** Given what was projected before, step by step, the rows that the table holds in the end. */
   const rowsAfter = async (sql: string, ...steps: ReturnType<typeof list>[][]) => {
     const log = new MemoryLog()
+    const projector = projectorOn(engine, log)
+    projector.start()
     for (const messages of steps) {
       log.append('match-list', messages)
-      await runToHead(engine, log)
+      await projector.settled()
     }
-    return (await control.rows(sql)).map((row) => Object.values(row))
+    await projector.stop()
+    return await rowsOf(sql)
   }
 
   await t.test('a lobby in successive lists is one match, with its first and last sight and its peaks', async (t) => {
@@ -128,9 +133,9 @@ test('projections of matches', async (t) => {
   await t.test('a list that comes again for the same instant replaces the whole list', async (t) => {
     const steps = [[list('20:00:00', 'ann 2/8'), list('20:01:00', 'ann 9/16', 'bob')], [list('20:01:00', 'ann 1/8')]]
     t.same(await rowsAfter(MATCHES, ...steps), [['ann', '20:00:00', '20:01:00', 2, 8, 3, 2]])
-    t.same(await rowsAfter('SELECT l.hosts, l.players FROM match_latest AS l FINAL'), [[['ann'], [1]]])
+    t.same(await rowsOf('SELECT l.hosts, l.players FROM match_latest AS l FINAL'), [[['ann'], [1]]])
     t.same(
-      await rowsAfter(
+      await rowsOf(
         'SELECT h.lists, toUInt32(h.lobbies) AS lobbies, toUInt32(h.players) AS players FROM match_list_hour AS h FINAL'
       ),
       [[2, 2, 3]]
@@ -154,9 +159,11 @@ test('projections of matches', async (t) => {
     const readFor = async (...messages: ReturnType<typeof list>[]) => {
       read.length = 0
       log.append('match-list', messages)
-      await runToHead({ loader: engine.loader, projections: watched }, log)
+      await projector.settled()
       return read.flat()
     }
+    const projector = projectorOn({ ...engine, projections: watched }, log)
+    projector.start()
     await readFor(list('19:00:00', 'old'), list('19:30:00', 'zoe'), list('20:00:00', 'ann'))
     t.same(await readFor(list('20:01:00', 'ann')), [at('20:01:00')])
     t.same(await readFor(list('21:02:00', 'bob'), list('21:03:00', 'bob')), [at('21:02:00'), at('21:03:00')])
@@ -164,6 +171,7 @@ test('projections of matches', async (t) => {
     t.same(await readFor(list('21:05:00', 'ann')), [at('21:05:00')], 'nothing is open, and nothing goes on')
     const late = [at('20:00:00'), at('20:01:00'), at('20:02:00'), at('21:02:00'), at('21:03:00'), at('21:04:00')]
     t.same(await readFor(list('20:02:00', 'bob')), [...late, at('21:05:00')])
+    await projector.stop()
   })
 
   await t.test('another projector that goes ahead between two reads of a step spoils no match', async (t) => {
@@ -190,13 +198,10 @@ test('projections of matches', async (t) => {
       log.append('match-list', [next])
       await runToHead({ loader: engine.loader, projections: overtaken }, log)
       const bobs = bobsLast === '20:00:00' ? [1, 1] : [2, 2]
-      t.same(
-        (await control.rows(MATCHES)).map((row) => Object.values(row)),
-        [
-          ['ann', '20:00:00', '20:03:00', 1, 8, 4, 4],
-          ['bob', '20:00:00', bobsLast, 1, 8, ...bobs]
-        ]
-      )
+      t.same(await rowsOf(MATCHES), [
+        ['ann', '20:00:00', '20:03:00', 1, 8, 4, 4],
+        ['bob', '20:00:00', bobsLast, 1, 8, ...bobs]
+      ])
     }
   })
 
@@ -221,14 +226,11 @@ test('projections of matches', async (t) => {
     }
     log.append('match-list', [list('20:02:00', 'ann', 'bob')])
     await runToHead({ loader: engine.loader, projections: frozen }, log, { isShared: true })
-    t.same(
-      (await control.rows(MATCHES)).map((row) => Object.values(row)),
-      [
-        ['ann', '20:00:00', '20:00:00', 1, 8, 1, 1],
-        ['bob', '20:01:00', '20:02:00', 1, 8, 2, 2],
-        ['ann', '20:02:00', '20:02:00', 1, 8, 1, 1]
-      ]
-    )
+    t.same(await rowsOf(MATCHES), [
+      ['ann', '20:00:00', '20:00:00', 1, 8, 1, 1],
+      ['bob', '20:01:00', '20:02:00', 1, 8, 2, 2],
+      ['ann', '20:02:00', '20:02:00', 1, 8, 1, 1]
+    ])
   })
 
   await t.test('what is right already is not written again', async (t) => {

@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
 import { instantOf, type MatchesListed, matchListTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -11,7 +12,7 @@ import { emptyTables, message, newestVersion, openTables, runToHead } from './pi
 
 const T0 = Date.UTC(2026, 2, 14, 22)
 const MINUTE = 60_000
-const RUNS = 30
+const RUNS = 8
 
 const Sight = fc.record({
   host: fc.constantFrom('a', 'a', 'b', 'ä/ß'),
@@ -38,7 +39,7 @@ test('runs of stretches, wherever the lists are cut, join to the matches of the 
       const ended = before.filter((match) => !open.includes(match))
       deepStrictEqual(sorted([...ended, ...joinRuns(rest, open)]), sorted(expected))
     }),
-    { numRuns: 500 }
+    runs(500)
   )
   t.pass()
 })
@@ -89,7 +90,7 @@ const Scenario = fc.record({
 })
 
 test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   let deaths = 0
   const property = fc.asyncProperty(Scenario, async ({ rounds, isForgotten }) => {
     await emptyTables(engine.control)
@@ -108,7 +109,7 @@ test('lists in any order, doubled, late and cut by deaths, end as the plain matc
     await runToHead(engine, log)
     deepStrictEqual(await matchTables(engine.control), expectedTables(log))
   })
-  await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
+  await fc.assert(property, { ...runs(RUNS), endOnFailure: true })
   t.ok(deaths > 0, `${deaths} deaths`)
 })
 

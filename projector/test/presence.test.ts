@@ -1,3 +1,4 @@
+import { runs } from '@gamenet/engines/testing'
 import { instantOf, millisecondsOf, nameKey, type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -12,7 +13,7 @@ import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, openTables, runToHead } from './pipeline.js'
 import { type PlacedSighting, type PresenceTables, presenceTablesOf, readPresenceTables } from './presence-model.js'
 
-const RUNS = { steps: 25, deaths: 16 }
+const RUNS = { steps: 10, deaths: 5 }
 const DAY_S = 86_400
 /** Midnights of December, and of the new year. */
 const START_S = Date.UTC(2025, 11, 30) / 1000
@@ -67,8 +68,8 @@ const step = fc.record({
   epoch: fc.constantFrom(0, 1)
 })
 
-test('presence is what a plain computation over the sightings gives, in any order of arrival and of steps', async (t) => {
-  const { control } = await openTables(t)
+test('presence is what a plain computation over the sightings gives, in any order of arrival and of steps', async () => {
+  const { control } = await openTables()
   const property = fc.asyncProperty(
     fc.array(sighting, { minLength: 1, maxLength: 25 }),
     fc.array(sighting, { maxLength: 8 }),
@@ -86,11 +87,11 @@ test('presence is what a plain computation over the sightings gives, in any orde
       same(await readPresenceTables(control), presenceTablesOf(events))
     }
   )
-  await fc.assert(property, { numRuns: RUNS.steps })
+  await fc.assert(property, runs(RUNS.steps))
 })
 
 test('a process that dies at any call leaves presence as one that lived, and tells of every day that changed', async (t) => {
-  const tables = await openTables(t)
+  const tables = await openTables()
   let deaths = 0
   const appended = fc.record({
     epoch: fc.constantFrom(0, 0, 1),
@@ -117,7 +118,7 @@ test('a process that dies at any call leaves presence as one that lived, and tel
     same(found, presenceTablesOf(written))
     await everyDayIsTold(tables.control, found, seen)
   })
-  await fc.assert(property, { numRuns: RUNS.deaths, endOnFailure: true })
+  await fc.assert(property, { ...runs(RUNS.deaths), endOnFailure: true })
   t.ok(deaths > 0, `${deaths} deaths`)
 })
 

@@ -41,7 +41,7 @@ const until = async (isSo: () => Promise<boolean>) => {
 const topicOf = (each: LogMessage) => each.headers.ce_type?.slice('gamenet.'.length, -'.v1'.length) ?? ''
 
 test('projections', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 

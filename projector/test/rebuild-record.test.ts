@@ -21,7 +21,7 @@ const AT_REST = {
 }
 
 test('an exchange that ended while another process took it for not begun has ended', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   for (const [id, [intent, before, ended]] of EXCHANGES.entries()) {
     const record: RebuildRecord = {
       id: id + 1,

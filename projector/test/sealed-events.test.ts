@@ -31,7 +31,7 @@ const without = (usernames: readonly string[]) => async (people: readonly number
 }
 
 test('the loader', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 

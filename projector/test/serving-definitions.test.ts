@@ -6,7 +6,7 @@ import { lockedPasses } from './locked-passes.js'
 import { openTables } from './pipeline.js'
 
 test('what is new waits while nobody can be alone, and all else serves', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
     projections.filter(({ name }) => names.includes(name))
   )
@@ -19,7 +19,7 @@ test('what is new waits while nobody can be alone, and all else serves', async (
 })
 
 test('what was written down without an answer serves all the same', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   const all = projections.filter(({ name }) => name === 'title-count')
   let landed = async () => {}
   const insert: Tables['insert'] = async (...row) => {
@@ -35,7 +35,7 @@ test('what was written down without an answer serves all the same', async (t) =>
 })
 
 test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
-  const { control } = await openTables(t)
+  const { control } = await openTables()
   const older = projections.filter(({ name }) => name === 'title-count')
   const newer = older.map(
     (each): Projection => (each.form === 'fold' ? each : { ...each, select: `${each.select} LIMIT 5` })

@@ -12,7 +12,7 @@ import { AT_ONCE, message, openTables, QUIET } from './pipeline.js'
 const EVENTS = 50_000
 
 test('a reading thread on the embedded log loads everything', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const path = `${t.testdirName}-log`
   t.teardown(() => rm(path, { recursive: true, force: true }))
   const log = openEmbeddedLog({ path })

@@ -7,7 +7,7 @@ test('a time comes back from its text', (t) => {
     fc.property(fc.nat(599_999_999), (ms) => {
       t.equal(millisecondsOfTime(timeText(ms)), ms)
     }),
-    { numRuns: 200 }
+    { numRuns: 200, seed: 1 }
   )
   t.equal(timeText(0), '0:00.000')
   t.equal(timeText(83_456), '1:23.456')

@@ -10,5 +10,8 @@ test('names that differ in case, width or composition have one key', async (t) =
 })
 
 test('the key of a key is that key', async (t) => {
-  fc.assert(fc.property(fc.string({ unit: 'binary' }), (name) => t.equal(nameKey(nameKey(name)), nameKey(name))))
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (name) => t.equal(nameKey(nameKey(name)), nameKey(name))),
+    { seed: 1 }
+  )
 })

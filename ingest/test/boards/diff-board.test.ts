@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import { LeaderboardEntryChanged, ranked, type Standing } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { diffBoard, type KnownEntry } from '../../src/boards/diff-board.js'
 import type { BoardEntry } from '../../src/pages/board-table.js'
-import { runs } from '../runs.js'
 
 const BOARD = { titleId: '4d530064', leaderboardId: 7, changedAt: '2026-03-14T20:00:00.123Z' }
 const SPACING = 2 ** 32

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { orderKeys } from '../../src/boards/order-keys.js'
-import { runs } from '../runs.js'
 
 /** Small numbers, so that keys are close, equal or exhausted nearly always. */
 const known = fc.record({

@@ -1,4 +1,5 @@
 import type { Postgres } from '@gamenet/engines'
+import { runs } from '@gamenet/engines/testing'
 import {
   decodeEvent,
   FILLS_LOCK,
@@ -15,7 +16,6 @@ import { test } from 'tap'
 import { createPeople, createRelay, type Log, sealKeys } from '../../src/index.js'
 import { type RelayNeeds, relayOnce } from '../../src/outbox/relay-outbox.js'
 import type { WriteTransactions } from '../../src/write-side.js'
-import { runs } from '../runs.js'
 import { onEachWriteSide } from './write-sides.js'
 
 const USERS = ['Ann', 'Bob', 'Cleo', 'dan']

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { type GamePage, parseGamePage } from '../../src/pages/game-page.js'
 import { mutation } from '../page-mutation.js'
-import { runs } from '../runs.js'
 import { DETAIL_NAMES, type GamePageModel, gamePageModel, ratingText, renderGamePage } from './game-page-model.js'
 
 test('every game page reads back as what was written into it', async () => {

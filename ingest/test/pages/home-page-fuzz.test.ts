@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { type HomePage, parseHomePage } from '../../src/pages/home-page.js'
 import { type PageModel, pageModel, renderHomePage } from '../page-model.js'
 import { mutation } from '../page-mutation.js'
-import { runs } from '../runs.js'
 
 const ADDRESS = 'https://upstream.example/'
 

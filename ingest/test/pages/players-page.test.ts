@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { type PlayersPage, parsePlayersPage, type ShownPlayer } from '../../src/pages/players-page.js'
 import type { RenderedPage } from '../page-model.js'
 import { mutation } from '../page-mutation.js'
-import { runs } from '../runs.js'
 
 const text = fc
   .oneof(

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
+import { runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { nextOnGrid, schedule, type Timing } from '../../src/scrape/schedule.js'
-import { runs } from '../runs.js'
 
 const MINUTE = 60_000
 

@@ -43,6 +43,8 @@ if (unknown !== undefined) {
 fs.rmSync(RESULTS, { force: true })
 fs.mkdirSync(path.dirname(RESULTS), { recursive: true })
 const output = fs.createWriteStream(RESULTS)
+// Each file has a limit of its own.
+t.setTimeout(0)
 t.register()
 t.pipe(output)
 t.jobs = isCampaign ? 1 : os.availableParallelism()

@@ -1,5 +1,6 @@
+import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { lstat, open, readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /** Together they let the disk write many files at once: a new cluster of 1,000 files takes 0.1 s, one after the other 0.3 s. */
 const TOGETHER = 16
@@ -22,6 +23,23 @@ export const flushPath = async (path: string): Promise<void> => {
     await file.sync()
   } finally {
     await file.close()
+  }
+}
+
+/** Makes a folder that outlives a loss of power, where it is missing. */
+export const makeFolder = (path: string): void => {
+  const first = mkdirSync(path, { recursive: true })
+  if (first === undefined) return
+  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made)) flushNow(dirname(made))
+}
+
+/** As `flushPath`, at once. */
+export const flushNow = (path: string): void => {
+  const fd = openSync(path, 'r')
+  try {
+    fsyncSync(fd)
+  } finally {
+    closeSync(fd)
   }
 }
 

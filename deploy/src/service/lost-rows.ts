@@ -65,7 +65,8 @@ export async function openLostRows({
   })
   const repair = repairOf(projections, isAlone ? tablesOf(found) : new Set())
   for (const [table, reason] of sentences(found, repair.lasting, isAlone)) logger.error({ table }, reason)
-  const repairing = new Set(isAlone ? tablesOf(found) : [])
+  const ours = isAlone ? found.filter(({ table }) => isRepaired(table)) : []
+  const repairing = new Set(tablesOf(ours))
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
   let targets: readonly Target[] = []
   if (isAlone && found.length > 0) {
@@ -103,7 +104,6 @@ export async function openLostRows({
         if (!isDone) return
         incomplete = () => undefined
         repairing.clear()
-        const ours = found.filter(({ table }) => !table.includes('__'))
         await dropLostParts(tables, ours)
         logger.warn({ tables: [...tablesOf(ours)] }, 'the rows that were lost are made again')
       })
@@ -117,7 +117,7 @@ export async function openLostRows({
       return sentences(now, repair.lasting, isAlone).map(([table, reason]) => ({
         table,
         parts: now.filter((each) => each.table === table).length,
-        state: isAlone && !table.includes('__') ? 'repairing' : 'left',
+        state: isAlone && isRepaired(table) ? 'repairing' : 'left',
         reason
       }))
     },
@@ -145,6 +145,11 @@ async function untilDone(
       await wait(AGAIN_MS, undefined, { signal }).catch(() => undefined)
     }
   }
+}
+
+/** What a rebuild lost goes with that rebuild. */
+function isRepaired(table: string): boolean {
+  return !table.includes('__')
 }
 
 function tablesOf(parts: readonly LostPart[]): ReadonlySet<string> {

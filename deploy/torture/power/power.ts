@@ -22,10 +22,11 @@ const Cut = z.object({
   activity: z.enum(activities),
   flushed: z.string(),
   tornBytes: z.int(),
+  isTwice: z.boolean(),
   tornFiles: z.int(),
   detached: z.int(),
   isStarted: z.boolean(),
-  startMs: z.int(),
+  ms: z.record(z.string(), z.int()),
   seconds: z.number(),
   differences: z.array(z.string())
 })
@@ -106,12 +107,12 @@ type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & {
 async function tried({ place, isCompared, ...which }: Tried): Promise<Cut> {
   const began = performance.now()
   const plan = planOf(which.seed, which.number, which.activity)
-  const { flushed, tornBytes } = plan
+  const { flushed, tornBytes, isTwice } = plan
   const outcome = await cutOnce(place, plan, isCompared).catch((error: unknown) => ({
     tornFiles: 0,
     detached: 0,
     isStarted: true,
-    startMs: 0,
+    ms: {},
     differences: [error instanceof Error ? (error.stack ?? error.message) : String(error)]
   }))
   return {
@@ -119,6 +120,7 @@ async function tried({ place, isCompared, ...which }: Tried): Promise<Cut> {
     ...outcome,
     flushed,
     tornBytes,
+    isTwice,
     seconds: (performance.now() - began) / 1000,
     differences: [...outcome.differences]
   }
@@ -143,10 +145,11 @@ function keptCuts(file: string): Cut[] {
 }
 
 export function textOf(cut: Cut): string {
-  const { life, number, seed, activity, flushed, tornBytes, tornFiles, detached, startMs, seconds, differences } = cut
+  const { life, number, seed, activity, flushed, tornBytes, tornFiles, isTwice, detached, ms, seconds, differences } =
+    cut
   const torn = tornBytes === 0 ? '' : `, ${tornFiles} files torn by ${tornBytes} B`
   return [
-    `cut ${number} of life ${life}, seed ${seed}: ${activity}, half flushed: ${flushed}${torn}; ${detached} parts detached, start ${startMs} ms, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
+    `cut ${number} of life ${life}, seed ${seed}: ${activity}${isTwice ? ' and the start after it' : ''}, half flushed: ${flushed}${torn}; ${detached} parts detached; ms ${JSON.stringify(ms)}, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
     ...differences.map((difference) => `  ${difference.slice(0, TOLD_CHARACTERS)}`)
   ].join('\n')
 }
@@ -168,6 +171,10 @@ export function tableOf(cuts: readonly Cut[]): string {
     line(
       'torn writes',
       cuts.filter(({ tornBytes }) => tornBytes > 0)
+    ),
+    line(
+      'once more during the start after it',
+      cuts.filter(({ isTwice }) => isTwice)
     ),
     line('all', cuts)
   ].join('\n')

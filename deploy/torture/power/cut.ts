@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -144,7 +145,8 @@ async function liveUntilCut(living: Living): Promise<number> {
       await mkdir(backups, { recursive: true })
       await reach(plan.activity, { service, load, auth, numbers, backups, promised })
       if (plan.activity === 'restart' && chance(...numbers, 5) < 0.6) {
-        await stopWell(service)
+        // It was asked to end before, and a second signal would not wait for it.
+        if (life.process.exitCode === null) await once(life.process, 'exit')
         written(living, life)
         life = launchGamenet(environment)
         await wait(chance(...numbers, 6) * START_MS)
@@ -169,12 +171,12 @@ async function liveUntilCut(living: Living): Promise<number> {
 async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time: number): Promise<number> {
   const numbers = [plan.seed, plan.number, 420, time]
   if (plan.flushed === 'before') {
-    await flushHalf(disk.path, ...numbers)
+    await flushHalf(disk, ...numbers)
     await wait(chance(...numbers, 1) * 300)
   }
   if (plan.tornBytes > 0 || chance(...numbers, 2) < 0.5) await standStill(life)
-  if (plan.flushed === 'at') await flushHalf(disk.path, ...numbers)
-  const before = plan.tornBytes === 0 ? undefined : await contentsUnder(disk.path)
+  if (plan.flushed === 'at') await flushHalf(disk, ...numbers)
+  const before = plan.tornBytes === 0 ? undefined : contentsUnder(disk)
   const code = life.process.exitCode
   if (code !== null && code !== 0) throw new Error(`The service ended by itself: ${tailOf(life)}`)
   const said = load.wrong.length
@@ -185,7 +187,7 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
   for (const sentence of load.wrong.slice(said)) forgiven.add(sentence)
   disk.unmount()
   disk.mount()
-  const torn = before === undefined ? 0 : await tear(disk.path, before, plan.tornBytes, ...numbers)
+  const torn = before === undefined ? 0 : tear(disk.path, before, plan.tornBytes, ...numbers)
   disk.unmount()
   disk.keep()
   disk.mount()

@@ -10,9 +10,9 @@ import { join } from 'node:path'
 export type Disk = {
   /** Where it is mounted. */
   readonly path: string
-  /** The file that holds it. */
-  readonly image: string
-  mount(options?: readonly string[]): void
+  /** Since 1970. */
+  readonly mountedMs: number
+  mount(): void
   unmount(): void
   /** Nothing that is not on the disk now will ever be. */
   cut(): void
@@ -30,28 +30,32 @@ const SHUTDOWN = `use Fcntl; sysopen(my $directory, $ARGV[0], O_RDONLY) or die "
  * Without barriers a flush does not wait for the disk under the image, which loses nothing here. Without automatic allocation a file that is
  * renamed over another is not flushed for it, as on other file systems.
  */
-const OPTIONS = ['loop', 'noatime', 'barrier=0', 'noauto_da_alloc']
+const OPTIONS = 'loop,noatime,barrier=0,noauto_da_alloc'
 
 const mounted = new Set<string>()
 
-/** Makes the file system in `directory`, or takes the one that is there. It is not mounted yet. */
-export function openDisk(directory: string, { isNew, mebibytes }: { isNew: boolean; mebibytes: number }): Disk {
+/** Makes an empty file system, which is not mounted yet, in a directory of which nothing is kept. */
+export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
   const [image, path] = [join(directory, 'disk.img'), join(directory, 'disk')]
+  // As a run leaves it that is killed.
+  tryIt(() => run('umount', '-l', path))
+  rmSync(directory, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
-  if (isNew) {
-    rmSync(image, { force: true })
-    writeFileSync(image, '')
-    truncateSync(image, mebibytes * MEBIBYTE)
-    run('mkfs.ext4', '-q', '-F', '-J', 'size=16', image)
-  }
+  writeFileSync(image, '')
+  truncateSync(image, mebibytes * MEBIBYTE)
+  run('mkfs.ext4', '-q', '-F', '-J', 'size=16', image)
+  let mountedMs = 0
   return {
     path,
-    image,
-    mount(options = []) {
+    get mountedMs() {
+      return mountedMs
+    },
+    mount() {
       unmountAtExit()
+      mountedMs = Date.now()
       mounted.add(path)
       try {
-        run('mount', '-t', 'ext4', '-o', [...OPTIONS, ...options].join(','), image, path)
+        run('mount', '-t', 'ext4', '-o', OPTIONS, image, path)
       } catch (error) {
         mounted.delete(path)
         throw error
@@ -87,7 +91,7 @@ export function whyNoDisk(): string | undefined {
 }
 
 function whyNoDiskIn(directory: string): string | undefined {
-  const disk = tryIt(() => openDisk(directory, { isNew: true, mebibytes: 64 }))
+  const disk = tryIt(() => makeDisk(join(directory, 'probe'), { mebibytes: 64 }))
   if (typeof disk === 'string') return disk
   const reason = tryIt(() => {
     disk.mount()

@@ -8,7 +8,7 @@ import { openFacts } from '../facts.js'
 import { wholeChance } from '../world.js'
 import { type Activity, activities } from './activities.js'
 import { cutOnce, type Place, planOf } from './cut.js'
-import { openDisk } from './disk.js'
+import { makeDisk } from './disk.js'
 
 /*
  * cut    one loss of power, and the start after it
@@ -79,8 +79,7 @@ type Life = { readonly auth: DemoAuth; readonly seed: number; readonly life: num
 
 async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): AsyncIterable<Cut> {
   const directory = join(power.directory, `life-${life}`)
-  rmSync(directory, { recursive: true, force: true })
-  const disk = openDisk(directory, { isNew: true, mebibytes: IMAGE_MEBIBYTES })
+  const disk = makeDisk(directory, { mebibytes: IMAGE_MEBIBYTES })
   const ports = { api: await freePort(), operator: await freePort() }
   const place = { disk, auth, ports, directory, facts: openFacts(directory, seed, 'embedded') }
   const order = (power.order ?? shuffled(seed)).slice(0, most)

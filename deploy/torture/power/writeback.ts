@@ -1,5 +1,15 @@
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  writeSync
+} from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { chance } from '../world.js'
 
@@ -11,11 +21,16 @@ import { chance } from '../world.js'
 const PAGE = 4096
 /** Of files whose pages were being written. */
 const TORN_SHARE = 0.5
+/** By so much the clock of a file system may be behind. */
+const CLOCK_MS = 100
 
-/** Flushes a half of the directories under `root`, which one follows from the numbers. */
-export async function flushHalf(root: string, ...of: readonly number[]): Promise<void> {
-  for await (const { directory, files } of directoriesUnder(root)) {
-    if (chance(...of, ...Buffer.from(relative(root, directory))) < 0.5) continue
+/** A file system of which all is flushed that did not change since. */
+type Root = { readonly path: string; readonly mountedMs: number }
+
+/** Flushes a half of the directories, which one follows from the numbers. */
+export async function flushHalf(root: Root, ...of: readonly number[]): Promise<void> {
+  for (const { directory, files } of directoriesUnder(root)) {
+    if (chance(...of, ...Buffer.from(relative(root.path, directory))) < 0.5) continue
     for (const file of files) await flush(join(directory, file))
     await flush(directory)
   }
@@ -34,9 +49,9 @@ async function flush(path: string): Promise<void> {
 /** What files hold as their processes see it, whether it is on the disk or not; by what stays when they are renamed. */
 export type Contents = ReadonlyMap<string, Buffer>
 
-export async function contentsUnder(root: string): Promise<Contents> {
+export function contentsUnder(root: Root): Contents {
   const contents = new Map<string, Buffer>()
-  for await (const path of filesUnder(root)) {
+  for (const path of filesUnder(root)) {
     const file = openSync(path, 'r')
     contents.set(identityOf(file), bytesOf(file))
     closeSync(file)
@@ -48,9 +63,9 @@ export async function contentsUnder(root: string): Promise<Contents> {
  * Tears the writes that a cut has lost: of a page that was not flushed, each unit of so many bytes is as it was or as it was to be, and a
  * file may end anywhere in what was appended to it. Gives how many files it tore.
  */
-export async function tear(root: string, before: Contents, unit: number, ...of: readonly number[]): Promise<number> {
+export function tear(root: string, before: Contents, unit: number, ...of: readonly number[]): number {
   let torn = 0
-  for await (const path of filesUnder(root)) {
+  for (const path of filesUnder({ path: root, mountedMs: 0 })) {
     const seeds = [...of, ...Buffer.from(relative(root, path))]
     if (chance(...seeds, 1) > TORN_SHARE) continue
     const file = openSync(path, 'r+')
@@ -96,12 +111,23 @@ function bytesOf(file: number): Buffer {
   return bytes
 }
 
-async function* filesUnder(root: string): AsyncIterable<string> {
-  for await (const { directory, files } of directoriesUnder(root)) for (const file of files) yield join(directory, file)
+function* filesUnder(root: Root): Iterable<string> {
+  for (const { directory, files } of directoriesUnder(root)) for (const file of files) yield join(directory, file)
 }
 
-async function* directoriesUnder(directory: string): AsyncIterable<{ directory: string; files: string[] }> {
-  const entries = await readdir(directory, { withFileTypes: true }).catch(() => [])
-  yield { directory, files: entries.filter((entry) => entry.isFile()).map(({ name }) => name) }
-  for (const entry of entries) if (entry.isDirectory()) yield* directoriesUnder(join(directory, entry.name))
+/** All directories, with those of their files that may have pages which are not flushed. */
+function* directoriesUnder({ path, mountedMs }: Root): Iterable<{ directory: string; files: readonly string[] }> {
+  const files: string[] = []
+  const directories: string[] = []
+  try {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      if (entry.isDirectory()) directories.push(join(path, entry.name))
+      else if (entry.isFile() && statSync(join(path, entry.name)).ctimeMs > mountedMs - CLOCK_MS) files.push(entry.name)
+    }
+  } catch (error) {
+    // The service may be at work.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+  }
+  yield { directory: path, files }
+  for (const directory of directories) yield* directoriesUnder({ path: directory, mountedMs })
 }

@@ -6,7 +6,10 @@ export function healthMethods(get: Get) {
     /** Whether the process answers. */
     getHealth: (call?: CallOptions) => get<{ status: 'ok' }>('/healthz', {}, call),
 
-    /** Whether the service answers with data; until it does, a {@link GamenetError} with 503 says why. */
-    getReadiness: (call?: CallOptions) => get<{ status: 'ready' }>('/readyz', {}, call)
+    /**
+     * Whether the service answers with data; until it does, a {@link GamenetError} with 503 says why. `repairing`: tables that lost
+     * rows; what needs them is answered with 503 until these are made again.
+     */
+    getReadiness: (call?: CallOptions) => get<{ status: 'ready'; repairing?: readonly string[] }>('/readyz', {}, call)
   }
 }

@@ -1,0 +1,85 @@
+import { readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { migrate, type Projector } from '@gamenet/projector'
+import { pino } from 'pino'
+import { Registry } from 'prom-client'
+import { type Test, test } from 'tap'
+import { openLostRows } from '../src/service/lost-rows.js'
+
+const SQL = 'SELECT 1 AS one FROM network_count AS n'
+
+test('what needs lost rows is refused until they are made again, all else is answered', async (t) => {
+  const clickhouse = await brokenTables(t, ['network_count', 'title__7'])
+  const { lostRows, registry } = await open(clickhouse, true)
+  const readers = lostRows.guarded(clickhouse.readers)
+  const refused = {
+    name: 'Refusal',
+    code: 'table_incomplete',
+    status: 503,
+    message: /the table network_count were lost/
+  }
+  await t.rejects(readers.rows(SQL, {}), refused)
+  await t.rejects(readers.json('SELECT 1 FROM network_count_hour AS h', {}), {
+    ...refused,
+    message: /network_count_hour/
+  })
+  t.same(await readers.rows('SELECT t.title_id FROM title AS t', {}), [])
+  t.match(await lostRows.status(), [
+    { table: 'network_count', parts: 1, state: 'repairing', reason: /made again from the log/ },
+    { table: 'title__7', parts: 1, state: 'left', reason: /discard that rebuild/ }
+  ])
+  t.same(lostRows.repairing(), ['network_count'])
+  t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 1/)
+
+  let settle = () => {}
+  const settled = new Promise<void>((resolve) => {
+    settle = resolve
+  })
+  lostRows.finish({ settled: () => settled } as unknown as Projector)
+  await t.rejects(readers.rows(SQL, {}), refused)
+  settle()
+  while (lostRows.repairing().length > 0 || (await lostRows.status()).length > 1) await new Promise(setImmediate)
+  t.same(await readers.rows(SQL, {}), [])
+  t.notMatch(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\}/)
+  t.match(await lostRows.status(), [{ table: 'title__7' }], 'what nobody made again stays reported')
+  await lostRows.stop()
+})
+
+test('tables of a server are reported alone, with what to type', async (t) => {
+  const clickhouse = await brokenTables(t, ['event_network_count'])
+  const { lostRows } = await open(clickhouse, false)
+  t.same(await lostRows.guarded(clickhouse.readers).rows('SELECT 1 AS one FROM event_network_count AS e', {}), [])
+  t.match(await lostRows.status(), [
+    { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count DROP/ }
+  ])
+  t.same(lostRows.repairing(), [])
+})
+
+async function open(clickhouse: ClickHouse, isAlone: boolean) {
+  const registry = new Registry()
+  const engines = { clickhouse, log: { extents: async () => [] } as never, names: { log: 'LMDB' } }
+  const lostRows = await openLostRows({ engines, isAlone, registry, logger: pino({ level: 'silent' }) })
+  return { lostRows, registry }
+}
+
+/** Migrated tables of which these have a part that the engine could not read, and no other. */
+async function brokenTables(t: Test, names: readonly string[]): Promise<ClickHouse> {
+  const clickhouse = await openChdb({ path: join(t.testdir({}), 'tables') })
+  t.teardown(() => clickhouse.close())
+  const tables = clickhouse.control
+  await migrate(tables)
+  await tables.execute('CREATE TABLE title__7 AS title')
+  for (const name of names) {
+    await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom() LIMIT 1`)
+    const [part] = await tables.rows(
+      `SELECT p.name AS name, t.data_paths[1] AS path FROM system.parts AS p JOIN system.tables AS t ON t.name = p.table
+       WHERE p.table = {name: String} AND p.active LIMIT 1`,
+      { name }
+    )
+    await tables.execute(`ALTER TABLE ${name} DETACH PARTITION ALL`)
+    const folder = join(String(part?.path), 'detached')
+    for (const each of readdirSync(folder)) renameSync(join(folder, each), join(folder, `broken-on-start_${each}`))
+  }
+  return clickhouse
+}

@@ -1,0 +1,70 @@
+import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { operatorClient } from '../src/operator/operator-client.js'
+import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+
+/*
+ * What a loss of power can leave of a directory, made by hand: a service starts on it by itself, and says what it found.
+ */
+
+const DAYS = 40
+const WINDOW = '/api/network-stats/daily-online?from=2025-01-01T00:00:00Z&to=2025-02-01T00:00:00Z'
+
+test('a service whose tables lost all rows starts by itself, and makes them again', async (t) => {
+  const data = join(t.testdir({}), 'data')
+  const file = join(data, '..', 'counts.csv')
+  await writeFile(file, countsOf(DAYS))
+  const environment: Environment = { DATA_DIR: data, UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0' }
+  let service = await start(t, environment)
+  await gamenetJson(environment, ['import', 'network-count', file])
+  const before = await answerOf(service)
+  t.match(before, { status: 200 })
+  t.equal(await service.stop(), 0)
+
+  const folder = join(data, 'tables', 'store')
+  let files = 0
+  for (const path of await readdir(folder, { recursive: true })) {
+    if (!path.endsWith('/data.bin')) continue
+    await truncate(join(folder, path))
+    files += 1
+  }
+  t.ok(files > 10, `${files} parts`)
+  await writeFile(join(data, 'writes', 'postmaster.pid'), '')
+  await writeFile(join(data, 'service.json'), '')
+
+  service = await start(t, environment)
+  const operations = operatorClient(service.operatorUrl)
+  while ((await operations.status()).lostRows.some(({ state }) => state === 'repairing')) {
+    const { status, body } = await answerOf(service)
+    if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being made again/ })
+    else t.same({ status, body }, before, 'nothing wrong is answered')
+  }
+  t.same(await answerOf(service), before)
+  t.match(service.stderr(), /parts of event_network_count could not be read at the start/)
+  t.match(
+    await (await fetch(`${service.operatorUrl}/metrics`)).text(),
+    /# TYPE gamenet_lost_parts gauge\n(?!gamenet_lost)/
+  )
+  t.same((await operations.status()).lostRows, [])
+  t.equal(await service.stop(), 0)
+  t.match(JSON.parse(await readFile(join(data, 'format.json'), 'utf8')), { format: Number })
+})
+
+async function start(t: Test, environment: Environment): Promise<Running> {
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
+  return service
+}
+
+async function answerOf({ apiUrl }: Running): Promise<{ status: number; body: unknown }> {
+  const answer = await fetch(`${apiUrl}${WINDOW}`)
+  return { status: answer.status, body: await answer.json() }
+}
+
+function countsOf(days: number): string {
+  const lines = Array.from({ length: days * 24 }, (_, hour) => {
+    return `${new Date(Date.UTC(2025, 0, 1, hour)).toISOString()},${1000 + hour}`
+  })
+  return `observedAt,online\n${lines.join('\n')}\n`
+}

@@ -32,6 +32,7 @@ export {
   repairOf
 } from './lost-rows.js'
 export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'
+export { newestWrites } from './newest-writes.js'
 export {
   dropAllParked,
   dropParked,

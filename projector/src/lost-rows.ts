@@ -6,6 +6,7 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from './checkpoint.js'
+import { eventTableName } from './event-table.js'
 import { eventTables } from './event-tables.js'
 import type { Projection } from './projection.js'
 import { readsOf, TABLE_NAMED, tablesOf } from './rebuilding/fresh-tables.js'
@@ -84,7 +85,11 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
 }
 
 /** Where a repair has to come to, and what the log no longer has for it. */
-export type RepairBegun = { readonly targets: readonly Target[]; readonly gone: readonly Target[] }
+export type RepairBegun = {
+  readonly targets: readonly Target[]
+  /** Of event tables that lost rows: events below `next` cannot be loaded again. */
+  readonly gone: readonly (Target & { readonly table: string })[]
+}
 
 /**
  * Begins a repair: forgets how far topics were loaded and projections have come. Call it while nothing loads or projects.
@@ -103,11 +108,16 @@ export async function beginRepair(
     ...projections.map(({ name }) => projectionCheckpoint(name))
   ]
   if (names.length === 0) return { targets: [], gone: [] }
-  const gone = topics.flatMap(({ name }) => goneOf(name, before, extents.get(name)))
+  const gone = topics.flatMap((topic) => goneOf(topic, before, extents.get(topic.name)))
   // Names of ours: a statement that stays in the table's files takes no parameters.
   await tables.execute(`DELETE FROM checkpoint WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
   if (gone.length > 0) {
-    const kept: Checkpoint[] = gone.map(({ topic, ...place }) => ({ name: loadCheckpoint(topic), ...place }))
+    const kept: Checkpoint[] = gone.map(({ topic, epoch, partition, next }) => ({
+      name: loadCheckpoint(topic),
+      epoch,
+      partition,
+      next
+    }))
     await storeCheckpoints(tables, kept)
   }
   const toReach = new Set([...topics, ...projections.map(({ from }) => from)].map(({ name }) => name))
@@ -115,12 +125,16 @@ export async function beginRepair(
 }
 
 /** What was loaded of a topic, and the log no longer has: it is not loaded again. */
-function goneOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] | undefined): Target[] {
+function goneOf(
+  topic: Topic,
+  before: Checkpoints,
+  extents: readonly PartitionExtent[] | undefined
+): RepairBegun['gone'] {
   if (extents === undefined) return []
-  return before.of(loadCheckpoint(topic)).flatMap(({ epoch, partition, next }) => {
+  return before.of(loadCheckpoint(topic.name)).flatMap(({ epoch, partition, next }) => {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
     const first = Math.min(next, extent?.first ?? next)
-    return first === 0 ? [] : [{ topic, epoch, partition, next: first }]
+    return first === 0 ? [] : [{ topic: topic.name, table: eventTableName(topic), epoch, partition, next: first }]
   })
 }
 

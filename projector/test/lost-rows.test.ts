@@ -82,7 +82,7 @@ test('where the log no longer has the beginning, what it has is loaded again, an
     repairOf(projections, new Set([table])),
     new Map([[topic, [{ ...extent, first: 2 }]]])
   )
-  t.same(gone, [{ topic, epoch: 0, partition: extent.partition, next: 2 }])
+  t.same(gone, [{ topic, table, epoch: 0, partition: extent.partition, next: 2 }])
   t.match(targets, [{ topic, next: extent.next }])
   const rows = await engine.control.rows(
     `SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:${topic}'`

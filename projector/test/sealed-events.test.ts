@@ -8,6 +8,7 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
+import { newestWrites } from '../src/index.js'
 import { KeptSealKeys, peopleOf, SEAL_KEYS_KEPT_MS } from '../src/loader/seal-keys.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
@@ -79,6 +80,8 @@ test('the loader', async (t) => {
       { offset: '3', reason: /does not open/ },
       { offset: '4', reason: /is not sealed/ }
     ])
+    const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
+    t.match(await newestWrites(control), { person: opened }, 'a person above these is new')
     for (const { topic, lag } of topics) t.equal(lag === null || lag === 0, true, topic)
     const metrics = await registry.metrics()
     t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)

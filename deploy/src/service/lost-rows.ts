@@ -69,15 +69,19 @@ export async function openLostRows({
   const repairing = new Set(tablesOf(ours))
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
   let targets: readonly Target[] = []
+  let gone: readonly LostTable[] = []
   if (isAlone && found.length > 0) {
     incomplete = await incompleteReads(tables, repair.incomplete)
     const begun = await beginRepair(tables, projections, repair, await extentsOf(log))
-    for (const gone of begun.gone) {
-      logger.error(
-        gone,
-        `${names.log} has the events of ${gone.topic} from offset ${gone.next} on: lost rows of earlier ones stay lost`
-      )
-    }
+    gone = begun.gone.map(({ table, topic, epoch, partition, next }) => ({
+      table,
+      parts: 0,
+      state: 'left',
+      reason:
+        `Rows of ${table} were lost, and ${names.log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
+        'those of earlier events stay lost. Restore a backup that has them.'
+    }))
+    for (const { table, reason } of gone) logger.error({ table }, reason)
     targets = begun.targets
   }
   addMetric(registry, tables)
@@ -114,12 +118,11 @@ export async function openLostRows({
     repairing: () => [...repairing],
     status: async () => {
       const now = await findLostParts(tables)
-      return sentences(now, repair.lasting, isAlone).map(([table, reason]) => ({
-        table,
-        parts: now.filter((each) => each.table === table).length,
-        state: isAlone && isRepaired(table) ? 'repairing' : 'left',
-        reason
-      }))
+      const tablesNow = sentences(now, repair.lasting, isAlone).map(([table, reason]): LostTable => {
+        const parts = now.filter((each) => each.table === table).length
+        return { table, parts, state: isAlone && isRepaired(table) ? 'repairing' : 'left', reason }
+      })
+      return [...tablesNow, ...gone]
     },
     stop: async () => {
       stopping.abort()

@@ -19,6 +19,7 @@ import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { FORGOTTEN_CHANNEL } from '../forgetting/ledger.js'
 import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
+import { bringForward } from './bring-forward.js'
 import { type Demo, startDemo } from './demo.js'
 import { type Engines, openEngines } from './engines.js'
 import { openExchanges, type ServiceExchanges } from './exchanges.js'
@@ -159,6 +160,7 @@ async function prepareTables({
   parts
 }: Omit<Needs, 'tables'> & { role: Role; others: OthersBeside }): Promise<{ applied: string[]; lostRows: LostRows }> {
   const applied = await orNewer(migrate(engines.clickhouse.control))
+  if (engines.postgres !== undefined) await bringForward(engines.postgres, engines.clickhouse.control, logger)
   await forgetAgain(engines, role, stepsEnded(others), logger)
   const isAlone = config.CLICKHOUSE_URL === undefined && role === 'all'
   const lostRows = await openLostRows({ engines, isAlone, registry, logger })

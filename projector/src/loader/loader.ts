@@ -1,11 +1,12 @@
 import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
-import { Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
+import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../checkpoint.js'
 import type { EventTable } from '../event-table.js'
 import { eventTables } from '../event-tables.js'
 import { haltSentence } from '../halts.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../metrics.js'
+import { PEOPLE_CHECKPOINT } from '../newest-writes.js'
 import { OWN_PASSES, type Passes } from '../passes.js'
 import { deleteRetracted, retractedImports } from '../retracted-imports.js'
 import type { Tables } from '../tables.js'
@@ -274,6 +275,7 @@ class Storing {
   readonly #sealKeys: KeptSealKeys
   #tail: Promise<unknown> = Promise.resolve()
   #waiting = 0
+  #nextPerson = 0
   #fullAt = Number.NEGATIVE_INFINITY
 
   constructor(options: LoaderOptions) {
@@ -343,14 +345,19 @@ class Storing {
     const name = loadCheckpoint(topic)
     // Rows that went into a table which another process has exchanged meanwhile are read once more.
     await check()
-    await storeCheckpoints(
-      tables,
-      progress.map((each) => ({ name, ...each }))
-    )
+    await storeCheckpoints(tables, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)
     metrics.passedOverEvents.inc({ topic }, passedOver)
     if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
     return 'stored'
+  }
+
+  /** A checkpoint above all numbers of people, where one of these is the highest so far. */
+  #newestPerson(people: readonly number[]): Checkpoint[] {
+    const next = people.reduce((most, person) => Math.max(most, person + 1), 0)
+    if (next <= this.#nextPerson) return []
+    this.#nextPerson = next
+    return [{ name: PEOPLE_CHECKPOINT, epoch: 0, partition: 0, next }]
   }
 
   /**

@@ -1,0 +1,40 @@
+import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { newestWrites } from '@gamenet/projector'
+import { Refusal } from '@gamenet/schemas'
+import type { Logger } from 'pino'
+
+/**
+ * Sees to it that a write side that is older than the tables, as one that was put back from a copy or lost its last writes, numbers
+ * no change and no person as others were before: the tables would keep the older change, and the log's events of one person could be
+ * opened with another's key. What it lost it does not get back. Call it before anything is written.
+ */
+export async function bringForward(
+  writes: Postgres,
+  tables: Pick<ClickHouse['control'], 'rows'>,
+  logger: Pick<Logger, 'error'>
+): Promise<void> {
+  const known = await newestWrites(tables).catch((error: unknown) => {
+    // A server that is away tells at the next start.
+    if (error instanceof Refusal) return undefined
+    throw error
+  })
+  if (known === undefined) return
+  for (const [sequence, what, newest] of [
+    ['revision', 'changes of profiles and ratings', known.revision],
+    ['person_id_seq', 'people', known.person]
+  ] as const) {
+    const [row] = await writes.query<{ found: string }>(`SELECT s.last_value AS found FROM ${sequence} AS s`)
+    const found = Number(row?.found)
+    if (found >= newest) continue
+    await writes.query(
+      `SELECT setval('${sequence}', greatest((SELECT s.last_value FROM ${sequence} AS s), $1::bigint))`,
+      [newest]
+    )
+    logger.error(
+      { found, newest },
+      `PostgreSQL is older than the tables: its ${what} are numbered to ${found}, those of the tables to ${newest}. It goes on behind ` +
+        'these, so that what is written from now on counts; what was written in between the read tables show, and PostgreSQL lacks. ' +
+        'Restore a newer copy of it, if there is one.'
+    )
+  }
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path'
+import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
+import { migrate } from '@gamenet/projector'
+import { test } from 'tap'
+import { bringForward } from '../src/service/bring-forward.js'
+
+test('a write side that is older than the tables numbers nothing as it was numbered before', async (t) => {
+  const folder = t.testdir({})
+  const clickhouse = await openChdb({ path: join(folder, 'tables') })
+  t.teardown(() => clickhouse.close())
+  const tables = clickhouse.control
+  await migrate(tables)
+  const writes = await openPglite({ dir: join(folder, 'writes') })
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const said: string[] = []
+  const look = () =>
+    bringForward(writes, tables, { error: (_about: unknown, sentence?: string) => said.push(String(sentence)) })
+
+  await look()
+  t.same(said, [], 'an empty one is not older than empty tables')
+  await tables.execute(`INSERT INTO event_rating (epoch, partition, offset, revision) VALUES (1, 0, 0, 89)`)
+  await tables.execute(`INSERT INTO event_profile (epoch, partition, offset, revision) VALUES (1, 0, 0, 90)`)
+  await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 8)`)
+  await look()
+  t.match(said, [
+    /changes of profiles and ratings are numbered to 1, those of the tables to 90\./,
+    /its people are numbered to 1, those of the tables to 7\./
+  ])
+  t.same(await writes.query(`SELECT nextval('revision') AS n, nextval('person_id_seq') AS person`), [
+    { n: '91', person: '8' }
+  ])
+  await look()
+  t.equal(said.length, 2, 'then it is newer')
+})

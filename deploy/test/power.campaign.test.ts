@@ -17,7 +17,6 @@ test('a service whose power is cut in the middle of any work starts again, and h
     directory,
     cuts: Number(process.env.POWER_CUTS ?? 20),
     seed: Number(process.env.POWER_SEED ?? randomInt(2 ** 31)),
-    isEachCompared: true,
     note: (sentence) => t.comment(sentence)
   })
   t.comment(tableOf(cuts))

@@ -15,7 +15,6 @@ test(
       cuts: 1,
       seed: 34,
       order: ['rebuild'],
-      isEachCompared: true,
       note: (sentence) => t.comment(sentence)
     })
     t.same(cuts.filter(({ differences }) => differences.length > 0).map(textOf), [])

@@ -72,7 +72,7 @@ export function planOf(seed: number, number: number, activity: Activity): Plan {
 }
 
 /** Cuts the power of a service under load, starts it again, and compares all that it holds; its disk is mounted before and after. */
-export async function cutOnce(place: Place, plan: Plan, isCompared: boolean): Promise<Outcome> {
+export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
   const { facts, auth, ports } = place
   const upstream = await startSteppingUpstream(facts)
   const [apiUrl, operatorUrl] = [`http://127.0.0.1:${ports.api}`, `http://127.0.0.1:${ports.operator}`]
@@ -116,7 +116,7 @@ export async function cutOnce(place: Place, plan: Plan, isCompared: boolean): Pr
     }
     took('rest')
     found.push(...load.wrong.filter((sentence) => !forgiven.has(sentence)), ...(await brokenBackup(place, promised)))
-    if (isCompared) found.push(...(await comparedWhenStopped(environment.DATA_DIR, facts)))
+    found.push(...(await comparedWhenStopped(environment.DATA_DIR, facts)))
     took('compare')
     return { ...outcome, isStarted: true, differences: found, detached }
   } finally {

@@ -40,8 +40,6 @@ export type Power = {
   readonly seed: number
   /** Of each life, in order; else one of each, by chance. */
   readonly order?: readonly Activity[]
-  /** Else only after the last cut of a life. */
-  readonly isEachCompared: boolean
   readonly note: (sentence: string) => void
 }
 
@@ -86,8 +84,7 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
   disk.mount()
   try {
     for (const [number, activity] of order.entries()) {
-      const isCompared = power.isEachCompared || number === order.length - 1
-      const cut = await tried({ place, life, number, seed, activity, isCompared })
+      const cut = await tried({ place, life, number, seed, activity })
       yield cut
       if (cut.differences.length > 0) return
     }
@@ -97,17 +94,14 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
   rmSync(directory, { recursive: true })
 }
 
-type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & {
-  readonly place: Place
-  readonly isCompared: boolean
-}
+type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & { readonly place: Place }
 
 /** What is wrong is kept: the disk as the cut left it, and the facts. */
-async function tried({ place, isCompared, ...which }: Tried): Promise<Cut> {
+async function tried({ place, ...which }: Tried): Promise<Cut> {
   const began = performance.now()
   const plan = planOf(which.seed, which.number, which.activity)
   const { flushed, tornBytes, isTwice } = plan
-  const outcome = await cutOnce(place, plan, isCompared).catch((error: unknown) => ({
+  const outcome = await cutOnce(place, plan).catch((error: unknown) => ({
     tornFiles: 0,
     detached: 0,
     isStarted: true,

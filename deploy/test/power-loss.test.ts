@@ -44,7 +44,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   t.match(service.stderr(), /parts of event_network_count could not be read at the start/)
   t.match(
     await (await fetch(`${service.operatorUrl}/metrics`)).text(),
-    /# TYPE gamenet_lost_parts gauge\n(?!gamenet_lost)/
+    /gamenet_lost_parts\{table="network_count"\} 0\n/
   )
   t.same((await operations.status()).lostRows, [])
   t.equal(await service.stop(), 0)

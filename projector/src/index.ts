@@ -25,6 +25,7 @@ export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export {
   beginRepair,
+  dataTables,
   dropLostParts,
   findLostParts,
   incompleteReads,

@@ -9,6 +9,7 @@ import { type Checkpoint, Checkpoints, storeCheckpoints } from './checkpoint.js'
 import { eventTableName } from './event-table.js'
 import { eventTables } from './event-tables.js'
 import type { Projection } from './projection.js'
+import { projections } from './projections.js'
 import { readsOf, TABLE_NAMED, tablesOf } from './rebuilding/fresh-tables.js'
 import { withDependents } from './rebuilding/unit.js'
 import type { Target } from './settled.js'
@@ -31,6 +32,12 @@ export async function findLostParts(tables: Pick<Tables, 'rows'>): Promise<LostP
   )
   return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
 }
+
+/** Event tables and read tables. */
+export const dataTables: readonly string[] = [
+  ...eventTables.map(({ table }) => table),
+  ...projections.flatMap(tablesOf)
+]
 
 /** What makes the rows of damaged tables again. */
 export type Repair = {
@@ -66,13 +73,13 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
     tablesOf(projection).some((table) => damaged.has(table)) ||
     eventTables.some(({ topic, table }) => topic === projection.from && damaged.has(table)) ||
     readsOf(projection).some((table) => isEventTable.has(table) && damaged.has(table))
-  const projections = withDependents(all, new Set(all.filter(isTouched).map(({ name }) => name)))
+  const again = withDependents(all, new Set(all.filter(isTouched).map(({ name }) => name)))
   return {
     topics,
-    projections,
+    projections: again,
     incomplete: new Set([
       ...eventTables.map(({ table }) => table).filter((table) => damaged.has(table)),
-      ...projections.flatMap(tablesOf)
+      ...again.flatMap(tablesOf)
     ]),
     changesAreLost: damaged.has('data_change'),
     lasting: new Map(
@@ -98,14 +105,14 @@ export type RepairBegun = {
 export async function beginRepair(
   tables: Tables,
   all: readonly Projection[],
-  { topics, projections, changesAreLost }: Repair,
+  { topics, projections: again, changesAreLost }: Repair,
   extents: ReadonlyMap<string, readonly PartitionExtent[]>
 ): Promise<RepairBegun> {
   if (changesAreLost) await tellOfEverything(tables, all)
   const before = await Checkpoints.read(tables)
   const names = [
     ...topics.map(({ name }) => loadCheckpoint(name)),
-    ...projections.map(({ name }) => projectionCheckpoint(name))
+    ...again.map(({ name }) => projectionCheckpoint(name))
   ]
   if (names.length === 0) return { targets: [], gone: [] }
   const gone = topics.flatMap((topic) => goneOf(topic, before, extents.get(topic.name)))
@@ -120,7 +127,7 @@ export async function beginRepair(
     }))
     await storeCheckpoints(tables, kept)
   }
-  const toReach = new Set([...topics, ...projections.map(({ from }) => from)].map(({ name }) => name))
+  const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
   return { targets: [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic))), gone }
 }
 

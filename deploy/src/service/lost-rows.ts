@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import {
   beginRepair,
+  dataTables,
   dropLostParts,
   findLostParts,
   incompleteReads,
@@ -200,7 +201,8 @@ function addMetric(registry: Registry, tables: ClickHouse['control']): void {
       const parts = await findLostParts(tables).catch(() => undefined)
       if (parts === undefined) return
       gauge.reset()
-      for (const table of tablesOf(parts)) gauge.set({ table }, parts.filter((each) => each.table === table).length)
+      for (const table of [...dataTables, ...tablesOf(parts)])
+        gauge.set({ table }, parts.filter((each) => each.table === table).length)
     }
   })
 }

@@ -124,7 +124,8 @@ async function metric(operatorUrl: string, name: string): Promise<string> {
   return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''
 }
 
-async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
+/** Every difference of a service that is stopped. */
+export async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
   const writes = await openPglite({ dir: join(data, 'writes') })
   const log = openEmbeddedLog({ path: join(data, 'log'), epoch: 1 })
   try {

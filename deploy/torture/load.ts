@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { millisecondsOf } from '@gamenet/schemas'
 import type { DemoAuth } from '../src/demo-auth/server.js'
@@ -16,6 +17,8 @@ import { importedFile } from './world.js'
 export type Load = {
   /** Resolves after so many more acknowledgements. */
   acknowledged(count: number): Promise<void>
+  /** Resolves when `import`, `scrape`, `rebuild` or a user's next write begins. */
+  begun(who: string): Promise<void>
   /** Resolves when each of those to be rebuilt has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
   rebuilt(): Promise<void>
   /** What was answered and must not be. */
@@ -61,6 +64,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     atWork.set(who, 'was never answered')
     for (let round = 0; !isOver; round += 1) {
       const isLast = isDraining
+      told.begin(who)
       const isDone = await work(round).catch((error: unknown) => {
         atWork.set(who, `was last told ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
         return false
@@ -99,6 +103,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   return {
     wrong: told.wrong,
     acknowledged: (count) => told.acknowledged(count),
+    begun: (who) => told.begun(who),
     async rebuilt() {
       let [before, since] = [Number.POSITIVE_INFINITY, Date.now()]
       for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
@@ -122,9 +127,18 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
 class Told {
   readonly wrong: string[] = []
   readonly #waiting = new Set<{ left: number; resolve(): void }>()
+  readonly #beginnings = new EventEmitter()
 
   say(sentence: string): void {
     if (this.wrong.length < WRONG_MAX) this.wrong.push(sentence)
+  }
+
+  begin(who: string): void {
+    this.#beginnings.emit(who)
+  }
+
+  async begun(who: string): Promise<void> {
+    await once(this.#beginnings, who)
   }
 
   acknowledge(): void {

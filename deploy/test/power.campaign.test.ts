@@ -1,0 +1,27 @@
+import { randomInt } from 'node:crypto'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { whyNoDisk } from '../torture/power/disk.js'
+import { cutPower, tableOf, textOf } from '../torture/power/power.js'
+
+/*
+ * Cuts the power of a service under load again and again. POWER_CUTS says how often (20), POWER_SEED with which seed. What is kept in
+ * CAMPAIGN_DIRECTORY is counted with it.
+ */
+
+test('a service whose power is cut in the middle of any work starts again, and has lost nothing', async (t) => {
+  const directory = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'power')
+  const missing = whyNoDisk()
+  if (missing !== undefined) throw new Error(missing)
+  const count = Number(process.env.POWER_CUTS ?? 20)
+  const cuts = await cutPower({
+    directory,
+    cuts: count,
+    seed: Number(process.env.POWER_SEED ?? randomInt(2 ** 31)),
+    note: (sentence) => t.comment(sentence)
+  })
+  t.comment(tableOf(cuts))
+  // What earlier runs have found is in the table.
+  const wrong = cuts.slice(-count).filter(({ differences }) => differences.length > 0)
+  t.same(wrong.map(textOf), [])
+})

@@ -1,0 +1,126 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/*
+ * A disk of its own whose power can be cut: a sparse file with ext4 on a loop device. Needs root.
+ */
+
+export type Disk = {
+  /** Where it is mounted. */
+  readonly path: string
+  /** Since 1970. */
+  readonly mountedMs: number
+  mount(): void
+  unmount(): void
+  /** Nothing that is not on the disk now will ever be. */
+  cut(): void
+  /** Keeps what is on it, while it is not mounted, beside its image. */
+  keep(): void
+}
+
+const MEBIBYTE = 2 ** 20
+const UNMOUNT_TRIES_MAX = 50
+const RETRY_MS = 100
+/** EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: neither data nor journal are flushed. Node has no ioctl, and each Debian has perl. */
+const SHUTDOWN = `use Fcntl; sysopen(my $directory, $ARGV[0], O_RDONLY) or die "open: $!";
+  my $flags = pack("L", 2); ioctl($directory, 0x8004587D, $flags) or die "ioctl: $!"`
+/**
+ * Without barriers a flush does not wait for the disk under the image, which loses nothing here. Without automatic allocation a file that is
+ * renamed over another is not flushed for it, as on other file systems.
+ */
+const OPTIONS = 'loop,noatime,barrier=0,noauto_da_alloc'
+
+const mounted = new Set<string>()
+
+/** Makes an empty file system, which is not mounted yet, in a directory of which nothing is kept. */
+export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
+  const [image, path] = [join(directory, 'disk.img'), join(directory, 'disk')]
+  // As a run leaves it that is killed.
+  tryIt(() => run('umount', '-l', path))
+  rmSync(directory, { recursive: true, force: true })
+  mkdirSync(path, { recursive: true })
+  writeFileSync(image, '')
+  truncateSync(image, mebibytes * MEBIBYTE)
+  run('mkfs.ext4', '-q', '-F', '-J', 'size=16', image)
+  let mountedMs = 0
+  return {
+    path,
+    get mountedMs() {
+      return mountedMs
+    },
+    mount() {
+      unmountAtExit()
+      mountedMs = Date.now()
+      mounted.add(path)
+      try {
+        run('mount', '-t', 'ext4', '-o', OPTIONS, image, path)
+      } catch (error) {
+        mounted.delete(path)
+        throw error
+      }
+    },
+    unmount() {
+      if (!mounted.has(path)) return
+      for (let tries = 1; ; tries += 1) {
+        try {
+          run('umount', path)
+          break
+        } catch (error) {
+          // Who has just been killed may still have files open.
+          if (tries === UNMOUNT_TRIES_MAX) throw error
+          Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
+        }
+      }
+      mounted.delete(path)
+    },
+    cut: () => run('perl', '-e', SHUTDOWN, path),
+    keep: () => run('cp', '--sparse=always', image, join(directory, 'after-cut.img'))
+  }
+}
+
+/** Why disks cannot be made here, or undefined. */
+export function whyNoDisk(): string | undefined {
+  const directory = mkdtempSync(join(tmpdir(), 'gamenet-power-'))
+  try {
+    return whyNoDiskIn(directory)
+  } finally {
+    rmSync(directory, { recursive: true })
+  }
+}
+
+function whyNoDiskIn(directory: string): string | undefined {
+  const disk = tryIt(() => makeDisk(join(directory, 'probe'), { mebibytes: 64 }))
+  if (typeof disk === 'string') return disk
+  const reason = tryIt(() => {
+    disk.mount()
+    writeFileSync(join(disk.path, 'lost'), '')
+    disk.cut()
+  })
+  disk.unmount()
+  return typeof reason === 'string' ? reason : undefined
+}
+
+function tryIt<Result>(work: () => Result): Result | string {
+  try {
+    return work()
+  } catch (error) {
+    return `no disk whose power can be cut: ${error instanceof Error ? error.message.trim() : error}`
+  }
+}
+
+/** Mounts outlive a process; a loop device goes with its mount. */
+function unmountAtExit(): void {
+  if (mounted.size > 0 || process.listeners('exit').includes(unmountAll)) return
+  process.on('exit', unmountAll)
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGALRM'] as const) process.once(signal, () => process.exit(1))
+}
+
+function unmountAll(): void {
+  for (const path of mounted) tryIt(() => run('umount', '-l', path))
+}
+
+function run(command: string, ...args: readonly string[]): void {
+  execFileSync(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+}

@@ -20,6 +20,10 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** The packages with the longest files first, so that no long file runs alone at the end. */
 const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
+/** Where tests keep their files: in memory where it has this much room, since every insert and commit is flushed. */
+const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
+const MEMORY = '/dev/shm'
+const MEMORY_FREE_MIN_BYTES = 8 * 1024 ** 3
 /** Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does. */
 const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'src', 'shared', 'main.js')
 /** In a campaign's directory: the program that it passed on. */
@@ -42,6 +46,7 @@ if (unknown !== undefined) {
 }
 fs.rmSync(RESULTS, { force: true })
 fs.mkdirSync(path.dirname(RESULTS), { recursive: true })
+const removeFixtures = makeFixtures()
 const output = fs.createWriteStream(RESULTS)
 // Each file has a limit of its own.
 t.setTimeout(0)
@@ -54,8 +59,7 @@ const ran = await Promise.all(chosenFiles().map(runFile))
 engines.stdin.end()
 t.end()
 await finished(output)
-// Here instead of in each test: tap removes a test's directory before the test's teardowns have closed the engines in it.
-fs.rmSync(path.join(ROOT, '.tap', 'fixtures'), { force: true, recursive: true })
+removeFixtures()
 process.stdout.write(report(fs.readFileSync(RESULTS, 'utf8')))
 process.exitCode = sum('failed') === 0 && (sum('passed') > 0 || isCampaign) ? 0 : 1
 
@@ -77,6 +81,33 @@ function chosenFiles() {
   const left = all.filter((file) => read(path.join(campaignDirectory(file), PASSED)) !== hash)
   process.stdout.write(`${all.length - left.length} of ${all.length} campaigns have passed on this program.\n`)
   return left
+}
+
+/** Returns what removes them. */
+function makeFixtures() {
+  fs.rmSync(FIXTURES, { force: true, recursive: true })
+  if (!isCampaign && fs.existsSync(MEMORY)) {
+    const { bavail, bsize } = fs.statfsSync(MEMORY)
+    if (bavail * bsize >= MEMORY_FREE_MIN_BYTES) {
+      const directory = fs.mkdtempSync(path.join(MEMORY, 'gamenet-test-'))
+      fs.symlinkSync(directory, FIXTURES)
+      const remove = () => fs.rmSync(directory, { force: true, recursive: true })
+      process.once('exit', remove)
+      for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+      return remove
+    }
+  }
+  return () => fs.rmSync(FIXTURES, { force: true, recursive: true })
+}
+
+/**
+ * What a file's tests have left. They cannot remove it themselves: tap does so before a test's teardowns have closed the engines
+ * in it.
+ */
+function removeFixturesOf(file) {
+  const prefix = file.replaceAll('/', '-')
+  const left = fs.existsSync(FIXTURES) ? fs.readdirSync(FIXTURES).filter((name) => name.startsWith(prefix)) : []
+  for (const name of left) fs.rmSync(path.join(FIXTURES, name), { force: true, recursive: true })
 }
 
 function read(file) {
@@ -107,6 +138,7 @@ async function runFile(file) {
     processorSeconds ||= Number(/^# processor seconds: ([\d.]+)/.exec(comment)?.[1] ?? 0)
   })
   const results = await running
+  removeFixturesOf(file)
   const { pass: passed, fail, skip: skipped } = running.subtest.counts
   const isPassed = results?.ok === true
   const failed = isPassed ? 0 : Math.max(1, fail)

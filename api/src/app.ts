@@ -89,6 +89,8 @@ export type ApiNeeds = {
   readonly registry: Registry
   /** Off when absent. */
   readonly logger?: FastifyBaseLogger
+  /** How often lists of matches are scraped; every 60 s when absent. */
+  readonly matchesPeriodSeconds?: number
   /** Whether the service can answer; asked by /readyz. */
   ready(): Promise<Readiness>
   /** The clock, milliseconds since 1970. */
@@ -116,7 +118,8 @@ export async function buildApp(
   app.addHook('onClose', () => chat.close())
   const apart = new Apart(needs.exchanges ?? NO_EXCHANGES)
   const reading = { tables, writes, catalog, versions, sessions, memory, apart }
-  addEndpoints(app, endpoints, { ...reading, metrics, now, logger: needs.logger ?? app.log })
+  const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
+  addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })
   const ratings = createRatingKeeper(writes)
   addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, now })
   addHealth(app, needs.ready)
@@ -126,6 +129,11 @@ export async function buildApp(
   addOtherMethods(app, paths)
   await app.ready()
   return app
+}
+
+/** Ten minutes, or three periods of the scrape if longer. */
+function openListAge(periodSeconds = 60): number {
+  return Math.max(10 * 60_000, 3 * periodSeconds * 1000)
 }
 
 function openSessions(

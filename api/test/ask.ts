@@ -17,6 +17,9 @@ const noWrites = {
   }
 }
 
+/** How old a list may be for its matches to be open. */
+export const OPEN_LIST_AGE_MS = 10 * 60_000
+
 /**
  * Asks an endpoint value as the mechanism does, with parameters as a URL has them: all strings. The answer must fit
  * the schema that the endpoint is described by.
@@ -24,10 +27,16 @@ const noWrites = {
 export async function ask<Input, Resolved>(
   endpoint: Endpoint<Input, Resolved>,
   given: Readonly<Record<string, unknown>>,
-  needs: { readonly tables: ReadTables; readonly nowMs: number; readonly catalog?: Catalog }
+  needs: {
+    readonly tables: ReadTables
+    readonly nowMs: number
+    readonly openListAgeMs?: number
+    readonly catalog?: Catalog
+  }
 ): Promise<Answer> {
   const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
-  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs: needs.nowMs, catalog })
+  const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS } = needs
+  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs, openListAgeMs, catalog })
   const signal = new AbortController().signal
   const boards = async (): Promise<Boards> => boardsOf([])
   const made = await endpoint.answer(resolved, {

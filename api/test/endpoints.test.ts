@@ -93,6 +93,7 @@ test('every parameter says by name what is wrong with it', async (t) => {
   for (const [path, names] of Object.entries(parameters)) {
     t.equal((await get(path)).statusCode, 200, path)
     t.equal((await get(`${path}?unknown=1&unknown=2`)).statusCode, 200, `${path} ignores what it does not know`)
+    t.equal((await get(path.replace('/network-stats/', '/insignia-stats/'))).statusCode, 200, `${path} has its alias`)
     const wrong: string[] = []
     for (const name of names) {
       for (const query of [...bad.map((value) => `${name}=${value}`), `${name}=7&${name}=7`]) {
@@ -112,6 +113,14 @@ test('every parameter says by name what is wrong with it', async (t) => {
   }
 })
 
+test('what clients ask of other services of this kind is 404', async (t) => {
+  const { get } = await openApi(t)
+  for (const url of ['/api/events', '/api/me', '/api/me/friends', '/api/insignia-stats/none', '/api/insignia-stats']) {
+    const { statusCode, headers } = await get(url)
+    t.match([statusCode, headers['content-type']], [404, /json/], url)
+  }
+})
+
 test('a series says its width in a header, with HEAD, from memory and on 304 too', async (t) => {
   const { model, changed, get } = await openApi(t)
   const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
@@ -123,6 +132,9 @@ test('a series says its width in a header, with HEAD, from memory and on 304 too
   t.equal(first.headers['x-resolution-seconds'], '0')
   t.equal((await get(`${url}?days=7`)).headers['x-resolution-seconds'], '900')
   const etag = String(first.headers.etag)
+  const other = await get(url.replace('network-stats', 'insignia-stats'))
+  t.same([other.statusCode, other.json(), other.headers.etag], [200, first.json(), etag])
+  t.notOk('deprecation' in other.headers, 'the path that emulators ask is no deprecated one')
   const again = await get(url, { 'if-none-match': etag })
   t.same([again.statusCode, again.headers['x-resolution-seconds']], [304, '0'])
   await model.storeNetwork([{ key: 'online', ms: minuteNow - 5 * MINUTE_MS, value: 12 }])
@@ -190,6 +202,32 @@ test('a game is found by id and by name however it is spelt, and its names are l
     404,
     'the old name is nobody’s'
   )
+})
+
+test('a game is called in every answer what it is listed under', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  const [first, second] = ['4d530001', '4d530002']
+  await storeDescribed(model, [
+    { titleId: first, name: 'Same' },
+    { titleId: second, name: 'Same' }
+  ])
+  const counted = async (titleId: string, ms: number, version: string) => {
+    await model.insert('title_latest', ['title_id', 'ts', 'online', 'version'], [[titleId, time(ms), 1, version]])
+    await changed('title-latest')
+  }
+  await changed('title')
+  await counted(first, NOW_MS - 1, '1')
+  const url = `/api/game/${second}/leaderboard-summary`
+  const before = await get(url)
+  t.equal(before.json().gameName, `Same [${second}]`)
+  t.equal((await get(`/api/title/${second}/matches`)).json().gameName, `Same [${second}]`)
+  t.equal((await get(`/api/game/${second}`)).json().name, 'Same', 'its plain name')
+  await counted(second, NOW_MS, '2')
+  const after = await get(url, { 'if-none-match': String(before.headers.etag) })
+  t.equal(after.statusCode, 200, 'another title has the bare name now')
+  t.equal(after.json().gameName, 'Same')
+  await counted(first, NOW_MS - 1, '3')
+  t.equal((await get(url, { 'if-none-match': String(after.headers.etag) })).statusCode, 304, 'a count renames nobody')
 })
 
 test('every title of real catalogues is found by the name that it is listed under', async (t) => {

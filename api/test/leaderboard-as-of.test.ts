@@ -231,7 +231,7 @@ test('a board has the name and the listing of its instant, and is first seen by 
   const asOf = async (ms: number) =>
     (await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(ms).toISOString()}`)).json()
   t.match(await asOf(at(5) - 1), { error: /first seen at 2026-03-14T10:05:30.000Z; there is no board as of .*29.999Z/ })
-  t.match(await asOf(at(5)), { name: '', listed: false, total: 1, asOf: '2026-03-14T10:05:30Z' })
+  t.match(await asOf(at(5)), { name: '', listed: false, total: 1, asOf: '2026-03-14T10:05:30.000Z' })
   t.match(await asOf(at(10)), { name: 'First', listed: true, total: 1 })
   t.match(await asOf(at(15)), { name: 'First', listed: true, total: 0 })
   t.match(await asOf(at(20)), { name: 'Second', listed: false, total: 0, entries: [] })

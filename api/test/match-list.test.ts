@@ -12,7 +12,7 @@ import {
   matchStats
 } from '../src/routes/match-list.js'
 import { onlineUsers } from '../src/routes/title-count.js'
-import { ask } from './ask.js'
+import { ask, OPEN_LIST_AGE_MS } from './ask.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, second } from './plain-counts.js'
 import { listsOf, matchesOf, type PlainList } from './plain-matches.js'
 import { catalogNaming, openReadModel, type ReadModel, time } from './read-model.js'
@@ -22,7 +22,9 @@ const HALO = '4d530001'
 const QUIET = '4d530002'
 const catalog = catalogNaming({ [HALO]: 'Halo 3' }, [HALO, QUIET])
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
-const isoShort = (ms: number) => iso(ms).replace('.000Z', 'Z')
+
+/** Matches of older lists are open no more. */
+const openSinceMs = minuteNow - OPEN_LIST_AGE_MS
 
 const lobby = fc.record({
   host: fc.constantFrom('ann', 'bob', 'Ann', '', "<i>'\\\n", '日本'),
@@ -135,12 +137,12 @@ test('the matches of any window are those that overlap it, the last begun first'
         )
         .map(({ host, firstMs, lastMs, peak, max }) => ({
           hostName: host,
-          firstSeen: isoShort(firstMs),
-          lastSeen: isoShort(lastMs),
+          firstSeen: iso(firstMs),
+          lastSeen: iso(lastMs),
           durationMinutes: rounded(BigInt(lastMs - firstMs), BigInt(MINUTE_MS), 1),
           peakPlayers: peak,
           maxPlayers: max,
-          isOpen: lastMs === lists.at(-1)?.ms
+          isOpen: lastMs === lists.at(-1)?.ms && lastMs >= openSinceMs
         }))
       open += expected.filter(({ isOpen }) => isOpen).length
       deepStrictEqual(body, expected)
@@ -148,7 +150,8 @@ test('the matches of any window are those that overlap it, the last begun first'
       const old = await ask(lastMatches, { titleId: HALO, hours: String(asked) }, needs)
       deepStrictEqual(old.body, body, 'the old path says the same')
     }),
-    runs(8)
+    // Few of any lists are young enough to be open.
+    { ...runs(8), examples: [[[{ ms: minuteNow, lobbies: [{ host: 'ann', players: 1, max: 8 }] }], 24]] }
   )
   t.ok(open > 0, `${open} open matches were among them`)
 })
@@ -190,7 +193,8 @@ function statsOf(lists: readonly PlainList[]) {
     }
   }
   const byHost = grouped(month, ({ host }) => host)
-  const newest = lists.at(-1)?.lobbies ?? []
+  const last = lists.at(-1)
+  const newest = last !== undefined && last.ms >= openSinceMs ? last.lobbies : []
   const minutes = sum(month.map(({ firstMs, lastMs }) => lastMs - firstMs))
   return {
     titleId: HALO,
@@ -201,7 +205,7 @@ function statsOf(lists: readonly PlainList[]) {
     matches7d: matchesSince(7).length,
     matches30d: month.length,
     peakConcurrentMatches: peak,
-    peakConcurrentMatchesAt: peakAt === undefined ? null : isoShort(peakAt.ms),
+    peakConcurrentMatchesAt: peakAt === undefined ? null : iso(peakAt.ms),
     averageDurationMinutes: month.length === 0 ? 0 : rounded(minutes, BigInt(month.length * MINUTE_MS), 1),
     averagePlayers: mean(sum(all.map((each) => each.players)), all.length),
     busiestHourUtc: busiest?.hour ?? null,
@@ -236,6 +240,27 @@ test('current matches are the newest list in its order, by three paths; an empty
     })
   }
   t.same((await ask(matches, { titleId: QUIET }, needs)).body, none)
+})
+
+test('a match of a list that is too old is not open, nor is it current', async (t) => {
+  const model = await openReadModel()
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const shown = async (ms: number, openListAgeMs = OPEN_LIST_AGE_MS) => {
+    await clear(model)
+    await store(model, HALO, [{ ms, lobbies: [{ host: 'ann', players: 3, max: 4 }] }])
+    const asked = { ...needs, openListAgeMs }
+    const history = await ask(matchHistory, { titleId: HALO, hours: '100' }, asked)
+    const stats = await ask(matchStats, { titleId: HALO }, asked)
+    const now = await ask(matches, { titleId: HALO }, asked)
+    t.match(now.body, { matches: [{ hostName: 'ann', timestamp: second(ms) }] }, 'the newest list stays')
+    return [history.body, stats.body]
+  }
+  const open = [[{ isOpen: true }], { currentMatches: 1, currentPlayers: 3, matches30d: 1 }]
+  const over = [[{ isOpen: false }], { currentMatches: 0, currentPlayers: 0, matches30d: 1 }]
+  t.match(await shown(minuteNow - 10 * MINUTE_MS), open)
+  t.match(await shown(minuteNow - 10 * MINUTE_MS - 1), over)
+  t.match(await shown(minuteNow - 3 * DAY_MS), over, 'imported')
+  t.match(await shown(minuteNow - 3 * HOUR_MS, 3 * HOUR_MS), open, 'where lists are scraped once an hour')
 })
 
 test('a title without matches has zeros and nulls, an unknown one is refused, and so is what is no title or window', async (t) => {

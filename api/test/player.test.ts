@@ -78,7 +78,7 @@ test('all boards of a player have rank, size, percentile and the entry above, as
         total: all.length
       })
       const shown = boards.map(({ next, timeFormatted: _, observedAt, ...rest }) => {
-        deepStrictEqual(observedAt, '2026-03-14T20:00:30Z')
+        deepStrictEqual(observedAt, '2026-03-14T20:00:30.000Z')
         if (next === null) return { ...rest, next }
         const { timeMs, timeFormatted, isTime, ...above } = next
         return { ...rest, next: above }

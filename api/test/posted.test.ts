@@ -258,6 +258,15 @@ test('every parameter of a search says by name what is wrong with it', async (t)
     payload: { players: [{ playerName: 'a', rank: 1 }], titleId: '4d53ffff' }
   })
   t.match([roster.statusCode, roster.json().error], [404, /4d53ffff/])
+  for (const rank of [0, -1, 2_147_483_648]) {
+    const refused = await app.inject({
+      method: 'POST',
+      url: '/api/datasearch/roster',
+      payload: { players: [{ playerName: 'a', rank }] }
+    })
+    const sentence = /^players\.0\.rank must be an integer from 1 to 2147483647; got/
+    t.match([refused.statusCode, refused.json().error], [400, sentence], String(rank))
+  }
   t.same(
     (await get(`/api/datasearch/players?names=${'a,A,'.repeat(40)}a`)).json(),
     { results: [], count: 0 },

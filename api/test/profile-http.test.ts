@@ -79,7 +79,7 @@ test('somebody whose newest sighting online is older than three of its periods i
   t.match(await at(0), { lastState: 'online', currentGame: 'Race' })
   t.match(await at(180_000), { lastState: 'online', currentGame: 'Race' })
   const gone = await at(240_000)
-  t.match(gone, { lastState: 'offline', currentGame: null, lastOnlineAt: '2026-03-14T20:00:29Z' })
+  t.match(gone, { lastState: 'offline', currentGame: null, lastOnlineAt: '2026-03-14T20:00:29.000Z' })
 })
 
 test('while PostgreSQL is away the last answer is given with its age, and 503 where there is none', async (t) => {

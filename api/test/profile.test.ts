@@ -377,5 +377,5 @@ function dateOf(ms: number): string {
 }
 
 function instant(ms: number): string {
-  return new Date(ms).toISOString().replace('.000Z', 'Z')
+  return new Date(ms).toISOString()
 }

@@ -4,7 +4,7 @@ import { time } from './read-model.js'
 
 const HALO = '4d530001'
 const at = (minute: number) => NOW_MS - 3_600_000 + minute * 60_000
-const iso = (minute: number) => new Date(at(minute)).toISOString().replace('.000Z', 'Z')
+const iso = (minute: number) => new Date(at(minute)).toISOString()
 
 type Reign = readonly [
   player: string,

@@ -21,7 +21,6 @@ const catalog = catalogNaming({ [ALPHA]: 'Älpha & Co', [BETA]: 'beta', [SAME]: 
 const NAMES: Record<string, string> = { [ALPHA]: 'Älpha & Co', [BETA]: 'beta', [SAME]: 'beta', [NAMELESS]: NAMELESS }
 const anyFacts = factsOf(...IDS)
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
-const isoShort = (ms: number) => iso(ms).replace('.000Z', 'Z')
 
 /** The games of a window as row 26b gives them. */
 function gamesOf(samples: readonly Fact[]) {
@@ -30,7 +29,7 @@ function gamesOf(samples: readonly Fact[]) {
       titleId: key,
       name: NAMES[key] ?? '',
       peak: max,
-      peakAt: isoShort(maxAtMs),
+      peakAt: iso(maxAtMs),
       average: rounded(sum, BigInt(count), 1),
       activeHours
     }))

@@ -222,7 +222,10 @@ function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
   if (last.is_gone === true) return []
   if (last.ord === null && last.stated_rank === null) return all.slice(all.findLastIndex((state) => state.is_gone) + 1)
   const run = all.findLastIndex(
-    (state) => state.rating !== last.rating || state.time_ms !== last.time_ms || state.is_gone === true
+    (state) =>
+      state.time_ms !== last.time_ms ||
+      (last.time_ms === null && state.rating !== last.rating) ||
+      state.is_gone === true
   )
   const first = all[run + 1]
   return first === undefined || first === last ? [last] : [first, last]

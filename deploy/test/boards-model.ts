@@ -7,6 +7,7 @@ import {
   leaderboardTopic,
   measureGap,
   nameKey,
+  shownInstant,
   timeText
 } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -372,7 +373,7 @@ function changeRow(own: Own, leaderboardId: number, { event, changeType, previou
     previousTimeMs: previous?.timeMs ?? null,
     newTimeMs: after?.timeMs ?? null,
     isTime: ((after ?? previous)?.timeMs ?? null) !== null,
-    changedAt: instantOf(event.ms)
+    changedAt: shownInstant(event.ms)
   }
 }
 
@@ -409,7 +410,7 @@ async function provesBoard(
     records.body.records.map(withoutText),
     reigns.map(({ playerName, rating, timeMs, setMs, fromMs, toMs }) => ({
       ...{ playerName, rating, timeMs: timeMs ?? 0, isTime: timeMs !== null },
-      ...{ setAt: instantOf(setMs), fromAt: instantOf(fromMs), toAt: toMs === null ? null : instantOf(toMs) }
+      ...{ setAt: shownInstant(setMs), fromAt: shownInstant(fromMs), toAt: toMs === null ? null : shownInstant(toMs) }
     })),
     'records'
   )
@@ -568,7 +569,7 @@ function plainPlayerRow({ id, rank, event, board }: Placed) {
       ? null
       : [above.rank, above.event.playerName, above.event.rating, measureGap(event, above.event)]
   const percentile = Number((((board.length - better.length) / board.length) * 100).toFixed(1))
-  return [id, event.playerName, rank, board.length, percentile, event.rating, next, instantOf(event.ms)]
+  return [id, event.playerName, rank, board.length, percentile, event.rating, next, shownInstant(event.ms)]
 }
 
 async function provesSearches(world: BoardWorld, own: Own, log: Log, query: Query): Promise<void> {
@@ -655,7 +656,7 @@ async function provesRecent(world: BoardWorld, own: Own, log: Log): Promise<void
       leaderboardId: id,
       leaderboardName: own.names.get(id) ?? '',
       ...{ playerName: reign.playerName, rating: reign.rating },
-      ...{ timeMs: reign.timeMs ?? 0, isTime: reign.timeMs !== null, setAt: instantOf(reign.setMs) },
+      ...{ timeMs: reign.timeMs ?? 0, isTime: reign.timeMs !== null, setAt: shownInstant(reign.setMs) },
       previousPlayerName: previous?.playerName ?? null,
       previousRating: previous?.rating ?? null,
       previousTimeMs: previous?.timeMs ?? null,

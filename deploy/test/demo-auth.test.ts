@@ -1,6 +1,12 @@
+import { access } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
+import { actAsPeople } from '../src/demo-auth/activity.js'
 import { type DemoAuth, type DemoAuthOptions, startDemoAuth } from '../src/demo-auth/server.js'
 import { createWorld, type World } from '../src/demo-network/world.js'
 
@@ -322,3 +328,40 @@ function onlineInWorld(ms: number, { friends }: z.infer<typeof Friends>): string
     )
     .sort()
 }
+
+test('what somebody wrote who signed in as a user of the demo stays when users act by themselves', async (t) => {
+  const { auth } = await started(t)
+  const people = auth.people.slice(0, 3)
+  const [ann, bob] = people
+  const profiles = new Map(
+    people.map(({ username }) => [
+      username,
+      { bio: '', avatar_hue: null, linked_gamertag: '' } as Record<string, unknown>
+    ])
+  )
+  Object.assign(profiles.get(ann?.username ?? '') ?? {}, { bio: 'It is me.', avatar_hue: 0 })
+  const rated: string[] = []
+  const api = createServer(async (request, reply) => {
+    const [, , , name = '', reputation] = request.url?.split(/[/?]/) ?? []
+    const body = request.method === 'GET' ? {} : ((await json(request)) as Record<string, unknown>)
+    const isRated = name === bob?.username
+    if (request.method === 'POST') rated.push(name)
+    const answer =
+      reputation === undefined
+        ? Object.assign(profiles.get(name) ?? {}, body)
+        : { viewer: isRated ? { stars: 1 } : null }
+    reply.end(JSON.stringify(answer))
+  })
+  await new Promise<void>((resolve) => api.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => api.close())
+  const doneFile = join(t.testdir(), 'done')
+  const apiUrl = `http://127.0.0.1:${(api.address() as AddressInfo).port}`
+  const signal = new AbortController().signal
+  await actAsPeople({ seed: 7, apiUrl, auth: { url: auth.url, people }, chat: undefined, doneFile, signal })
+  await access(doneFile)
+  const [first, second] = people.map(({ username }) => profiles.get(username))
+  t.match(first, { bio: 'It is me.', avatar_hue: 0, linked_gamertag: ann?.gamertag })
+  t.match(second, { bio: /./, avatar_hue: Number, linked_gamertag: bob?.gamertag })
+  t.ok(rated.includes(ann?.username ?? ''), 'others are rated')
+  t.notOk(rated.includes(bob?.username ?? ''), 'who was rated by them is not rated again')
+})

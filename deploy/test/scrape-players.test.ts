@@ -42,7 +42,8 @@ test('players are scraped', async (t) => {
 
 const ann = { gamertag: 'Ann One', username: 'ann' }
 const bob = { gamertag: 'Bob', username: 'Bob <3' }
-const eve = { gamertag: 'Eve', username: 'eve' }
+// The page shows no gamertag of this user.
+const eve = { gamertag: '', username: 'eve' }
 const dan = { gamertag: 'Dan', username: 'dan' }
 const fay = { gamertag: 'Fay', username: 'fay' }
 const gus = { gamertag: 'Gus', username: 'gus' }

@@ -1,10 +1,11 @@
 import type { Fold } from './folding/fold.js'
-import { foldLeaderboardEntry } from './folds/leaderboard-entry.js'
+import { foldLeaderboardEntry, foldLeaderboardEntryByValue } from './folds/leaderboard-entry.js'
 import { foldMatchSession } from './folds/match-session.js'
 
 /** The folds of projections of form `fold`, by the name that a projection says. */
 const folds: Readonly<Record<string, Fold>> = {
   'leaderboard-entry': { fold: foldLeaderboardEntry, standsOn: { table: 'leaderboard_history' } },
+  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, standsOn: { table: 'leaderboard_history' } },
   'match-session': { fold: foldMatchSession, standsOn: { table: 'match_list', rowsBeginAt: 'first_seen' } }
 }
 

@@ -1,4 +1,4 @@
-import { haltOf, instantOf, type LogHalt, loadCheckpoint, type PartitionExtent } from '@gamenet/schemas'
+import { haltOf, type LogHalt, loadCheckpoint, type PartitionExtent, shownInstant } from '@gamenet/schemas'
 import { type Checkpoints, storeCheckpoints } from './checkpoint.js'
 import type { Tables } from './tables.js'
 
@@ -49,7 +49,7 @@ async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
             toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
      FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
   )
-  return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, instantOf(Number(row.atMs))]))
+  return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, shownInstant(Number(row.atMs))]))
 }
 
 /**
@@ -97,6 +97,6 @@ export async function acceptedGaps(tables: Tables): Promise<AcceptedGap[]> {
     partition: Number(row.partition),
     first: Number(row.first),
     next: Number(row.next),
-    acceptedAt: instantOf(Number(row.acceptedAtMs))
+    acceptedAt: shownInstant(Number(row.acceptedAtMs))
   }))
 }

@@ -11,7 +11,9 @@ const Who = fc.record({
 const When = fc.constantFrom(0, 0, 1, 2, 3, 1000, 60_000).map((ms) => ({ changedAt: instantOf(T0 + ms) }))
 const Measure = fc.oneof(
   fc.constantFrom('5', '6', '1,000', '1000', '-3', 'x', '').map((rating) => ({ rating })),
-  fc.integer({ min: 0, max: 3 }).map((timeMs) => ({ rating: `0:00.00${timeMs}`, timeMs }))
+  fc
+    .tuple(fc.constantFrom('', '0'), fc.integer({ min: 0, max: 3 }))
+    .map(([zero, timeMs]) => ({ rating: `${zero}0:00.00${timeMs}`, timeMs }))
 )
 const Place = fc.oneof(
   fc.record({ order: fc.integer({ min: -2, max: 3 }), step: fc.integer({ min: -1, max: 3 }), rank: fc.constant(1) }),

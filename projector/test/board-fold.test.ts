@@ -213,6 +213,30 @@ test('a board of 100,000 entries with 40,000 changes at as many instants folds b
   t.end()
 })
 
+test('a time that is written differently shows on the board, and is no change, no record and no new holder', (t) => {
+  const at = (ms: number, playerName: string, timeMs: number, rating: string, order?: number) => ({
+    ...{ titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() },
+    ...{ changeType: 'updated' as const, timeMs, rating },
+    ...(order === undefined ? {} : { order, step: 1 })
+  })
+  for (const place of [undefined, 8]) {
+    const board = new SteppedBoard()
+    board.step([at(1, 'ann', 61_000, '2147422647', place)])
+    const before = board.tables()
+    board.step([at(2, 'ann', 61_000, '01:01.000', place)])
+    board.step([at(3, 'ann', 61_000, '1:01.000', place)])
+    const after = board.tables()
+    t.match(after.current.join(), /"1:01.000"/)
+    t.same([after.told, after.reigns], [before.told, before.reigns])
+    t.equal(after.told.length, 1, 'ann came')
+    board.step([at(4, 'ann', 60_999, '1:00.999', place)])
+    const better = board.tables()
+    t.match([better.told.length, better.reigns.length], [2, 2], 'a better time is all of that')
+    t.match(better.told.join(), /"updated","1:01.000"/)
+  }
+  t.end()
+})
+
 test('who rises because others leave, or leads once a board has enough entries, has reached that then', (t) => {
   const at = (ms: number, playerName: string, timeMs?: number): LeaderboardEntryChanged => {
     const board = { titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() }

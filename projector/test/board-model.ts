@@ -118,7 +118,7 @@ function kindOfChange(state: PlainState, states: readonly PlainState[]): PlainCh
   const wasThere = before !== undefined && !before.isGone
   if (state.isGone) return wasThere ? 'removed' : undefined
   if (!wasThere) return 'new'
-  return before.rating !== state.rating || before.timeMs !== state.timeMs ? 'updated' : undefined
+  return isAsGood(before, state) ? undefined : 'updated'
 }
 
 function changeOf(state: PlainState, states: readonly PlainState[]): PlainChange[] {
@@ -206,15 +206,20 @@ function reachedOf(states: readonly PlainState[], goals: readonly RankGoal[]): P
   return [...reached.values()].sort((a, b) => a.atMs - b.atMs || (text(a) < text(b) ? -1 : 1))
 }
 
+/** A time is the same however it is written; a score is its text. */
+function isAsGood(a: Pick<PlainState, 'rating' | 'timeMs'>, b: Pick<PlainState, 'rating' | 'timeMs'>): boolean {
+  return a.timeMs === null && b.timeMs === null ? a.rating === b.rating : a.timeMs === b.timeMs
+}
+
 function shows(state: PlainState, reign: PlainReign): boolean {
-  return state.who === reign.who && state.rating === reign.rating && state.timeMs === reign.timeMs
+  return state.who === reign.who && isAsGood(state, reign)
 }
 
 /** When the entry began to show the rating that it shows now. */
 function shownSince(state: PlainState, states: readonly PlainState[]): number {
   let since = state.ms
   for (const each of states.filter(({ who }) => who === state.who).toReversed()) {
-    if (each.isGone || each.rating !== state.rating || each.timeMs !== state.timeMs) break
+    if (each.isGone || !isAsGood(each, state)) break
     since = each.ms
   }
   return since

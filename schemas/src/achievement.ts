@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { type Achievement, achievementById, achievementGroups } from './achievement-catalog.js'
 import { Count } from './count.js'
-import { instantOf } from './instant.js'
+import { ShownInstant, shownInstant } from './instant.js'
 
 /*
  * unlock   an achievement that a user has reached
@@ -60,7 +60,7 @@ export const UserAchievements = z
   .object({
     score: Count,
     achievements: z
-      .array(z.object({ ...shown, earned: z.literal(true), unlocked_at: z.iso.datetime(), ...revealed }))
+      .array(z.object({ ...shown, earned: z.literal(true), unlocked_at: ShownInstant, ...revealed }))
       .meta({ description: 'What the user has unlocked, newest first.' }),
     groups: z.array(
       z.object({
@@ -72,7 +72,7 @@ export const UserAchievements = z
         totalCount: Count,
         earnedPoints: Count,
         achievements: z.array(
-          z.object({ ...shown, earned: z.boolean(), unlocked_at: z.iso.datetime().nullable(), ...revealed })
+          z.object({ ...shown, earned: z.boolean(), unlocked_at: ShownInstant.nullable(), ...revealed })
         )
       })
     )
@@ -97,7 +97,7 @@ export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
 
 /** An unlock as everybody may see it, on its user's profile. */
 export const NewUnlock = z.object({
-  unlockedAt: z.iso.datetime(),
+  unlockedAt: ShownInstant,
   achievementId: z.int().min(1),
   achievementKey: z.string(),
   achievementName: z
@@ -160,7 +160,7 @@ export function newUnlock(unlock: {
   const { key, name, is_hidden } = veiled(achievement)
   const gameName = groupOf(achievement.isHidden === true ? 'network' : achievement.groupId).displayName
   return {
-    unlockedAt: instantOf(unlock.unlockedMs),
+    unlockedAt: shownInstant(unlock.unlockedMs),
     achievementId: achievement.id,
     achievementKey: key,
     achievementName: is_hidden ? name : `${name} (${gameName})`,

@@ -35,7 +35,16 @@ export { FoundTimes } from './entry-time.js'
 export { FoundEntry } from './found-entry.js'
 export { ImportRetracted, importRetractionTopic } from './import-retraction.js'
 export { ImportAdvanced, importRunTopic } from './import-run.js'
-export { INSTANTS_END_MS, Instant, instantOf, isStorableMs, millisecondsOf, RecordedAt } from './instant.js'
+export {
+  INSTANTS_END_MS,
+  Instant,
+  instantOf,
+  isStorableMs,
+  millisecondsOf,
+  RecordedAt,
+  ShownInstant,
+  shownInstant
+} from './instant.js'
 export {
   boardKey,
   LeaderboardDescribed,

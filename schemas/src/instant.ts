@@ -1,8 +1,9 @@
 import { z } from 'zod'
 
 /*
- * instant   a point in time, UTC, to the millisecond. On the wire the one canonical text
+ * instant   a point in time, UTC, to the millisecond. In events the one canonical text
  *           `YYYY-MM-DDTHH:MM:SS[.mmm]Z`, so that one instant has one spelling and event ids stay equal.
+ *           Answers always show the milliseconds.
  */
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/
@@ -29,6 +30,14 @@ export const RecordedAt = z
 export function instantOf(ms: number): string {
   const text = new Date(ms).toISOString()
   return text.endsWith('.000Z') ? `${text.slice(0, 19)}Z` : text
+}
+
+/** An instant as answers show it: always with milliseconds, so that instants sort as text. */
+export const ShownInstant = z.iso.datetime({ precision: 3 })
+
+/** The text of a {@link ShownInstant} given in milliseconds since 1970. */
+export function shownInstant(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 /** Milliseconds since 1970 of an instant in its canonical text. */

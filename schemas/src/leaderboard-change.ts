@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ShownInstant } from './instant.js'
 import { LeaderboardId } from './leaderboard.js'
 import { BOARD_CHANGES } from './leaderboard-entry.js'
 import { RankedMeasures } from './ranked-measure.js'
@@ -14,7 +15,7 @@ export const LeaderboardChange = z.object({
   changeType: z.enum(BOARD_CHANGES),
   ...RankedMeasures.shape,
   isTime: z.boolean(),
-  changedAt: z.iso.datetime()
+  changedAt: ShownInstant
 })
 export type LeaderboardChange = z.infer<typeof LeaderboardChange>
 

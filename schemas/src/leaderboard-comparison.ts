@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 import { RankedMeasures } from './ranked-measure.js'
 
 /** An entry at both instants. */
@@ -17,8 +18,8 @@ export const LeaderboardComparison = z
     gameName: z.string(),
     leaderboardId: z.string(),
     name: z.string().meta({ description: 'As of the later instant; "" when only entries of the board were known.' }),
-    from: z.iso.datetime(),
-    to: z.iso.datetime().nullable().meta({ description: 'null: now.' }),
+    from: ShownInstant,
+    to: ShownInstant.nullable().meta({ description: 'null: now.' }),
     counts: z
       .object({ came: Count, left: Count, rose: Count, fell: Count, improved: Count })
       .meta({ description: 'Entries of the whole lists.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { Instant } from './instant.js'
+import { Instant, ShownInstant } from './instant.js'
 import { boardKey, LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 import { TitleId } from './title-id.js'
@@ -78,7 +78,7 @@ export const Leaderboard = z
     leaderboardId: z.string(),
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
-    asOf: z.iso.datetime().optional().meta({ description: 'The instant that was asked for; absent: now.' }),
+    asOf: ShownInstant.optional().meta({ description: 'The instant that was asked for; absent: now.' }),
     total: Count.meta({ description: 'Entries of the whole board.' }),
     entries: z.array(LeaderboardRow)
   })

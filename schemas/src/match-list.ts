@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { Instant, RecordedAt } from './instant.js'
+import { Instant, RecordedAt, ShownInstant } from './instant.js'
 import { TitleId } from './title-id.js'
 import { topic } from './topic.js'
 
@@ -43,8 +43,8 @@ export const MatchHistory = z
   .array(
     z.object({
       hostName: z.string(),
-      firstSeen: z.iso.datetime(),
-      lastSeen: z.iso.datetime(),
+      firstSeen: ShownInstant,
+      lastSeen: ShownInstant,
       durationMinutes: z.number().meta({ description: 'From first to last sight, one decimal.' }),
       peakPlayers: Count,
       maxPlayers: Count.meta({ description: '0 when unknown.' }),
@@ -65,7 +65,7 @@ export const MatchStats = z
     matches7d: Count,
     matches30d: Count,
     peakConcurrentMatches: Count,
-    peakConcurrentMatchesAt: z.iso.datetime().nullable(),
+    peakConcurrentMatchesAt: ShownInstant.nullable(),
     averageDurationMinutes: z.number().meta({ description: 'Mean over the matches, one decimal.' }),
     averagePlayers: z.number().meta({ description: 'Mean players of a lobby of a list, one decimal.' }),
     busiestHourUtc: z.int().min(0).max(23).nullable().meta({ description: 'Hour of the day with most players.' }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { Instant, RecordedAt } from './instant.js'
+import { Instant, RecordedAt, ShownInstant } from './instant.js'
 import { topic } from './topic.js'
 
 /** What the network as a whole counted at one instant. A count that the source did not give is absent. */
@@ -48,9 +48,9 @@ export const ActivitySummary = z
   .object({
     period: z.enum(['today', '7d']),
     peakOnline: Count,
-    peakOnlineAt: z.iso.datetime().nullable(),
+    peakOnlineAt: ShownInstant.nullable(),
     peakLobbies: Count,
-    peakLobbiesAt: z.iso.datetime().nullable(),
+    peakLobbiesAt: ShownInstant.nullable(),
     mostPlayedGame: z.object({ name: z.string(), titleId: z.string(), peak: Count }).nullable(),
     gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
     totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })

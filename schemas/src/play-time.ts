@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 
-const At = z.iso.datetime().nullable()
+const At = ShownInstant.nullable()
 
 /** What presence knows of a user, in the answer of `getProfile`. */
 export const PlayTime = z.object({

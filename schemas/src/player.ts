@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 import { LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 
@@ -40,7 +41,7 @@ export const Player = z
           })
           .nullable()
           .meta({ description: 'The nearest entry of a better rank; null for a leader.' }),
-        observedAt: z.iso.datetime().meta({ description: 'When this entry last changed.' })
+        observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
       })
     )
   })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { Instant } from './instant.js'
+import { Instant, ShownInstant } from './instant.js'
 import { topic } from './topic.js'
 import { Username } from './username.js'
 
@@ -43,7 +43,7 @@ export function averageOf(starsSum: number, ratingCount: number): number {
 const Verdict = z.object({
   stars: z.int().min(1).max(5),
   comment: z.string().nullable(),
-  createdAt: z.iso.datetime()
+  createdAt: ShownInstant
 })
 
 /** What the ratings of a profile come to. */

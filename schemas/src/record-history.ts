@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 import { LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 
@@ -7,9 +8,9 @@ import { shownMeasure } from './shown-measure.js'
 export const RecordReign = z.object({
   playerName: z.string(),
   ...shownMeasure,
-  setAt: z.iso.datetime().meta({ description: 'When it was set.' }),
-  fromAt: z.iso.datetime().meta({ description: 'When it became the best: later than set where another was removed.' }),
-  toAt: z.iso.datetime().nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
+  setAt: ShownInstant.meta({ description: 'When it was set.' }),
+  fromAt: ShownInstant.meta({ description: 'When it became the best: later than set where another was removed.' }),
+  toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
 })
 
 /** The answer of `getLeaderboardRecords`. */
@@ -36,7 +37,7 @@ export const RecentRecords = z
       leaderboardName: z.string(),
       playerName: z.string(),
       ...shownMeasure,
-      setAt: z.iso.datetime(),
+      setAt: ShownInstant,
       previousPlayerName: z
         .string()
         .nullable()

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { NewUnlock } from './achievement.js'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 import { LeaderboardId } from './leaderboard.js'
 
 const board = {
-  at: z.iso.datetime(),
+  at: ShownInstant,
   titleId: z.string(),
   gameName: z.string(),
   leaderboardId: LeaderboardId,
@@ -22,7 +23,7 @@ const measure = {
 export const Timeline = z
   .array(
     z.discriminatedUnion('kind', [
-      z.object({ kind: z.literal('unlock'), at: z.iso.datetime(), ...NewUnlock.omit({ unlockedAt: true }).shape }),
+      z.object({ kind: z.literal('unlock'), at: ShownInstant, ...NewUnlock.omit({ unlockedAt: true }).shape }),
       z.object({ kind: z.literal('record'), ...board, ...measure }),
       z.object({
         kind: z.literal('rank'),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
-import { Instant, RecordedAt } from './instant.js'
+import { Instant, RecordedAt, ShownInstant } from './instant.js'
 import { TitleId } from './title-id.js'
 import { topic } from './topic.js'
 
@@ -56,7 +56,7 @@ export const TopGames = z
       titleId: z.string(),
       name: z.string(),
       peak: Count,
-      peakAt: z.iso.datetime().meta({ description: 'First instant of the peak.' }),
+      peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
       average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
       activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
     })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Count } from './count.js'
+import { ShownInstant } from './instant.js'
 import { LeaderboardId } from './leaderboard.js'
 
 /** The answer of `getUserScores`. */
@@ -22,7 +23,7 @@ export const UserScores = z
           timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
           timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
           isTime: z.boolean(),
-          observedAt: z.iso.datetime().meta({ description: 'When this entry last changed.' })
+          observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
         })
       )
       .meta({ description: 'Best rank first.' })

@@ -26,6 +26,8 @@ export type Dependency = {
 export type ResolveContext = {
   /** The clock, milliseconds since 1970. What is made of it must be the same all minute long: see `window`. */
   readonly nowMs: number
+  /** How old the newest list of a title may be for its matches to be open. */
+  readonly openListAgeMs: number
   /** The titles, as the newest known change left them; while the tables are busy or away, as they were before. */
   catalog(): Promise<Catalog>
 }

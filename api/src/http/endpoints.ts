@@ -16,6 +16,7 @@ import { admit } from './errors.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
 import { answerHeaders, type KnownUrl, KnownUrls, know, questionOf, type Versions } from './known-url.js'
 import type { HttpMetrics, Outcome } from './metrics.js'
+import { otherPath } from './other-path.js'
 import { parseInput } from './parameters.js'
 import { readQuery } from './query-string.js'
 
@@ -30,6 +31,7 @@ export type EndpointNeeds = {
   readonly apart: Apart
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
+  readonly openListAgeMs: number
   now(): number
 }
 
@@ -41,8 +43,11 @@ export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[
   const shared = { ...needs, playersCheckedMs: playersCheckKeeper({ tables, versionOf }) }
   for (const endpoint of endpoints) {
     const answering = new Answering(endpoint, urls, shared)
-    if (endpoint.method === 'POST') app.post(endpoint.path, (request, reply) => answering.answerPosted(request, reply))
-    else app.get(endpoint.path, (request, reply) => answering.answer(request, reply))
+    for (const path of [endpoint.path, otherPath(endpoint.path)]) {
+      if (path === undefined) continue
+      if (endpoint.method === 'POST') app.post(path, (request, reply) => answering.answerPosted(request, reply))
+      else app.get(path, (request, reply) => answering.answer(request, reply))
+    }
   }
 }
 
@@ -105,7 +110,8 @@ class Answering {
         const known = await know(endpoint, input, question, {
           versions: needs.versions,
           catalog: () => needs.catalog.held(),
-          nowMs: needs.now()
+          nowMs: needs.now(),
+          openListAgeMs: needs.openListAgeMs
         })
         if (isPersonal)
           return { known, found: await this.#makeFor(shownKey(request.raw.headers, given), known, request, gone) }

@@ -65,21 +65,29 @@ export async function know(
   endpoint: Endpoint,
   input: unknown,
   question: string,
-  { versions, catalog, nowMs }: { versions: Versions; catalog: ResolveContext['catalog']; nowMs: number }
+  { versions, ...context }: ResolveContext & { readonly versions: Versions }
 ): Promise<KnownUrl> {
+  const resolve = async () => {
+    const resolved = await endpoint.resolve(input, context)
+    const reads = endpoint.reads(resolved)
+    // The digest stands for the counts, which decide who has a shared name bare and change every minute.
+    const showsNames = reads.some(({ projection }) => projection === 'title')
+    return { resolved, reads, names: showsNames ? (await context.catalog()).digest() : '' }
+  }
   let { revision } = versions
-  let resolved = await endpoint.resolve(input, { nowMs, catalog })
+  let found = await resolve()
   // Names resolved before a change must not stand under the version after it. Nearly always the first try is good.
   for (let tries = 1; tries < RESOLVE_TRIES && revision !== versions.revision; tries += 1) {
     revision = versions.revision
-    resolved = await endpoint.resolve(input, { nowMs, catalog })
+    found = await resolve()
   }
-  const newest = endpoint.reads(resolved).map((dependency) => versions.versionOf(dependency))
-  const identity = identityOf(endpoint.path, JSON.stringify(resolved), newest)
+  const { resolved, reads, names } = found
+  const newest = reads.map((dependency) => versions.versionOf(dependency))
+  const identity = identityOf(endpoint.path, JSON.stringify(resolved) + names, newest)
   const dataVersion = String(Math.max(0, ...newest))
   const headers = { ...endpoint.headers?.(resolved), ...deprecation(endpoint, input) }
   const notModified = flat({ ...answerHeaders(dataVersion), ...headers })
-  return { question, resolved, identity, dataVersion, headers, notModified, revision, minute: minuteOf(nowMs) }
+  return { question, resolved, identity, dataVersion, headers, notModified, revision, minute: minuteOf(context.nowMs) }
 }
 
 /** Headers that a 200 and its 304 share, but for the ETag. */

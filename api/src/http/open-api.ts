@@ -2,6 +2,7 @@ import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
+import { otherPath } from './other-path.js'
 
 type Json = Record<string, unknown>
 
@@ -43,12 +44,13 @@ function templateOf(path: string): string {
 }
 
 function operation(endpoint: Endpoint): Json {
-  const { operationId, tags, summary, description, deprecated, method } = endpoint
+  const { operationId, tags, summary, deprecated, method } = endpoint
+  const description = descriptionOf(endpoint)
   return {
     operationId,
     tags,
     summary,
-    ...(description === undefined ? {} : { description }),
+    ...(description === '' ? {} : { description }),
     ...(deprecated === undefined ? {} : { deprecated: true }),
     ...(method === 'POST' ? posted(endpoint) : { parameters: parametersOf(endpoint) }),
     ...(endpoint.answerTo === undefined ? {} : { security: [{}, ...SECURED, { sessionKeyInQuery: [] }] }),
@@ -62,6 +64,12 @@ function operation(endpoint: Endpoint): Json {
       503: { $ref: '#/components/responses/Unavailable' }
     }
   }
+}
+
+function descriptionOf({ path, description }: Endpoint): string {
+  const other = otherPath(path)
+  const alias = other === undefined ? undefined : `\`${other}\` answers the same.`
+  return [description, alias].filter((sentence) => sentence !== undefined).join(' ')
 }
 
 /** Described under its first method; that others do the same stands in the description, for ids are unique. */

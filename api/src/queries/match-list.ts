@@ -19,13 +19,14 @@ export const newestList = query({
   params: z.object({ titleId: TitleId }),
   row: z.object({
     timestamp: RecordedAt,
+    listedAtMs: Ms,
     hosts: z.array(z.string()),
     players: z.array(Count),
     maxPlayers: z.array(Count)
   }),
   sql: `
-    SELECT formatDateTime(l.ts, '%F %T', 'UTC') AS timestamp, l.hosts AS hosts, l.players AS players,
-      l.max_players AS maxPlayers
+    SELECT formatDateTime(l.ts, '%F %T', 'UTC') AS timestamp, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs,
+      l.hosts AS hosts, l.players AS players, l.max_players AS maxPlayers
     FROM match_latest AS l FINAL
     WHERE l.title_id = {titleId: String}`
 })
@@ -42,9 +43,9 @@ export const newestHosts = query({
 
 const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
 
-/** The matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. */
+/** The matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}; open only since `openSince`. */
 export const matchesInWindow = query({
-  params: Window,
+  params: Window.extend({ openSince: Ms }),
   row: z.object({
     hostName: z.string(),
     firstSeenMs: Ms,
@@ -58,7 +59,8 @@ export const matchesInWindow = query({
       toFloat64(toUnixTimestamp64Milli(s.first_seen)) AS firstSeenMs,
       toFloat64(toUnixTimestamp64Milli(s.last_seen)) AS lastSeenMs,
       s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
-      toBool(s.last_seen = (SELECT max(l.ts) FROM match_latest AS l WHERE l.title_id = {titleId: String})) AS isOpen
+      toBool(s.last_seen = (SELECT max(l.ts) FROM match_latest AS l WHERE l.title_id = {titleId: String})
+        AND s.last_seen >= fromUnixTimestamp64Milli({openSince: Int64}, 'UTC')) AS isOpen
     FROM match_session AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')

@@ -32,7 +32,7 @@ export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
     recent: [
       {
         username: 'LuckyBadger',
-        unlockedAt: '2026-03-14T20:00:00Z',
+        unlockedAt: '2026-03-14T20:00:00.000Z',
         achievementId: 39,
         achievementKey: 'halo-hour',
         achievementName: 'Boots on the Ground (Halo 2)',

@@ -3,9 +3,9 @@ import {
   achievementById,
   achievementGroups,
   achievements,
-  instantOf,
   revealedOf,
   shownGroups,
+  shownInstant,
   UserAchievements,
   type VeiledAchievement,
   veiled
@@ -78,14 +78,14 @@ export const userAchievements: Endpoint<{ username: string }, AskedUser> = {
   response: UserAchievements,
   example: {
     score: 5,
-    achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00Z' }],
+    achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00.000Z' }],
     groups: [
       {
         ...groupExample,
         unlockedCount: 1,
         totalCount: 1,
         earnedPoints: 5,
-        achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00Z' }]
+        achievements: [{ ...shownExample, earned: true, unlocked_at: '2026-03-14T20:00:00.000Z' }]
       }
     ]
   },
@@ -126,7 +126,7 @@ async function answerUser(asked: AskedUser, context: AnswerContext): Promise<Use
     const achievement = achievementById.get(achievementId)
     if (achievement === undefined) return []
     const shown = { ...veiled(achievement, imageOf), points, ...revealedOf(achievement) }
-    return { ...shown, earned: true as const, unlocked_at: instantOf(unlockedMs) }
+    return { ...shown, earned: true as const, unlocked_at: shownInstant(unlockedMs) }
   })
   const byId = new Map(earned.map((each) => [each.id, each]))
   const all = achievements.map(

@@ -43,7 +43,7 @@ export async function foundEntries(rows: readonly FoundRow[], context: AnswerCon
     leaderboard_id: row.leaderboardId,
     leaderboard_name: boards.nameOf(row),
     title_id: row.titleId,
-    game_name: titles.named(row.titleId).name,
+    game_name: titles.named(row.titleId).shownName,
     player_name: row.playerName,
     rank: row.rank,
     rating: row.rating,

@@ -34,7 +34,7 @@ export async function knownBoard(
   hasEntries: () => Promise<boolean>
 ): Promise<{ gameName: string; name: string; listed: boolean }> {
   const [described, titles] = await Promise.all([describedBoard(board, asOfMs, context), context.catalog()])
-  const gameName = titles.named(board.titleId).name
+  const gameName = titles.named(board.titleId).shownName
   if (described !== undefined) return { gameName, ...described }
   if (!(await hasEntries())) {
     const [sight] = await rowsOf(context.tables, firstSight, board, { signal: context.signal })

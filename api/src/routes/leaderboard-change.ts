@@ -1,11 +1,11 @@
 import {
   BOARD_CHANGES,
   boardKey,
-  instantOf,
   type LeaderboardChange,
   LeaderboardChanges,
   nameKey,
-  Refusal
+  Refusal,
+  shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from '../answers/answer.js'
@@ -93,7 +93,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
       previousTimeMs: 63_100,
       newTimeMs: 62_345,
       isTime: true,
-      changedAt: '2026-03-01T18:22:05Z'
+      changedAt: '2026-03-01T18:22:05.000Z'
     }
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else where there is one.' },
@@ -168,8 +168,8 @@ function linkTo(
     leaderboardId,
     player,
     changeType,
-    since: sinceMs === null ? null : instantOf(sinceMs),
-    until: untilMs === null ? null : instantOf(untilMs),
+    since: sinceMs === null ? null : shownInstant(sinceMs),
+    until: untilMs === null ? null : shownInstant(untilMs),
     ...place
   })
 }
@@ -180,7 +180,7 @@ export async function changesOf(rows: readonly ChangeRow[], context: AnswerConte
   return rows.map((row) => ({
     id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),
     titleId: row.titleId,
-    gameName: titles.named(row.titleId).name,
+    gameName: titles.named(row.titleId).shownName,
     leaderboardId: row.leaderboardId,
     leaderboardName: boards.nameOf(row),
     playerName: row.playerName,
@@ -192,6 +192,6 @@ export async function changesOf(rows: readonly ChangeRow[], context: AnswerConte
     previousTimeMs: row.previousTimeMs,
     newTimeMs: row.newTimeMs,
     isTime: row.isTime,
-    changedAt: instantOf(row.atMs)
+    changedAt: shownInstant(row.atMs)
   }))
 }

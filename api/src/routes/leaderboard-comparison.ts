@@ -2,8 +2,8 @@ import {
   type ComparedEntry,
   compareMeasures,
   INSTANTS_END_MS,
-  instantOf,
-  LeaderboardComparison
+  LeaderboardComparison,
+  shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
@@ -57,8 +57,8 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
       gameName,
       leaderboardId: String(leaderboardId),
       name,
-      from: instantOf(fromMs),
-      to: toMs === null ? null : instantOf(toMs),
+      from: shownInstant(fromMs),
+      to: toMs === null ? null : shownInstant(toMs),
       counts: Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.length])),
       ...Object.fromEntries(Object.entries(lists).map(([list, entries]) => [list, entries.slice(0, limit)]))
     }
@@ -70,7 +70,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
     gameName: 'Halo 3',
     leaderboardId: '1',
     name: 'Best laps',
-    from: '2026-03-01T00:00:00Z',
+    from: '2026-03-01T00:00:00.000Z',
     to: null,
     counts: { came: 1, left: 0, rose: 0, fell: 0, improved: 0 },
     came: [

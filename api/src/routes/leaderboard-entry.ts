@@ -1,4 +1,4 @@
-import { boardKey, INSTANTS_END_MS, instantOf, Leaderboard, ranked } from '@gamenet/schemas'
+import { boardKey, INSTANTS_END_MS, Leaderboard, ranked, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
 import { nextLink } from '../http/next-link.js'
@@ -58,13 +58,13 @@ export const leaderboard: Endpoint<BoardInput, AskedPage> = {
       leaderboardId: String(leaderboardId),
       name,
       listed,
-      ...(asOfMs === null ? {} : { asOf: instantOf(asOfMs) }),
+      ...(asOfMs === null ? {} : { asOf: shownInstant(asOfMs) }),
       total,
       entries: entries.map(shownEntry)
     }
     const end = offset + entries.length
     if (entries.length === 0 || end >= total) return { body }
-    const next = { limit, offset: end, asOf: asOfMs === null ? null : instantOf(asOfMs) }
+    const next = { limit, offset: end, asOf: asOfMs === null ? null : shownInstant(asOfMs) }
     return { body, headers: nextLink(`/api/game/${titleId}/leaderboards/${leaderboardId}`, next) }
   },
   response: Leaderboard,

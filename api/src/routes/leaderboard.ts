@@ -28,7 +28,7 @@ export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }>
     return {
       body: {
         titleId,
-        gameName: titles.named(titleId).name,
+        gameName: titles.named(titleId).shownName,
         leaderboard_count: boards,
         total_entries: entries,
         time_entries: times,
@@ -63,7 +63,7 @@ export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
   ],
   answer: async ({ titleId }, { tables, signal, catalog }) => {
     const [boards, titles] = await Promise.all([rowsOf(tables, listedBoards, { titleId }, { signal }), catalog()])
-    const gameName = titles.named(titleId).name
+    const gameName = titles.named(titleId).shownName
     return { body: boards.map(({ id, name }) => ({ id, name, titleId, gameName })) }
   },
   response: Leaderboards,

@@ -1,8 +1,8 @@
-import { instantOf, Matches, MatchHistory, MatchStats, Refusal } from '@gamenet/schemas'
+import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
-import { type WindowInput, window } from '../http/window.js'
+import { endOfMinute, type WindowInput, window } from '../http/window.js'
 import {
   type HourOfDay,
   hoursOfDay,
@@ -26,6 +26,10 @@ const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
 type TitleInput = { titleId: string }
 type HistoryInput = WindowInput & TitleInput
 type OfTitle = { titleId: string; gameName: string }
+/** Matches of lists from then on can be open, milliseconds since 1970. */
+type Open = { openSinceMs: number }
+type AskedHistory = Window & TitleInput & Open
+type AskedStats = Window & OfTitle & Open
 
 const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
 const hoursParameter = integer({ min: 1, max: 720 })
@@ -83,26 +87,24 @@ export const lobbies: Endpoint<TitleInput, OfTitle> = {
   deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches` }
 }
 
-const historyOfMatches: Omit<
-  Endpoint<HistoryInput, Window & TitleInput>,
-  'operationId' | 'path' | 'summary' | 'input'
-> = {
+const historyOfMatches: Omit<Endpoint<HistoryInput, AskedHistory>, 'operationId' | 'path' | 'summary' | 'input'> = {
   tags: TAGS,
   description:
-    'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. More than 100,000 matches are refused.',
+    'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it stands in the newest list of the title, and that is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
   resolve: async ({ titleId, ...input }, context) => {
     const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
     await knownTitle(titleId, context)
-    return { titleId, fromMs, toMs }
+    return { titleId, fromMs, toMs, ...openSince(context) }
   },
   reads: ({ titleId }) => readsOfMatches(titleId),
-  answer: async ({ titleId, fromMs, toMs }, { tables, signal }) => {
-    const rows = await rowsOf(tables, matchesInWindow, { titleId, from: fromMs, to: toMs }, { signal })
+  answer: async ({ titleId, fromMs, toMs, openSinceMs }, { tables, signal }) => {
+    const asked = { titleId, from: fromMs, to: toMs, openSince: openSinceMs }
+    const rows = await rowsOf(tables, matchesInWindow, asked, { signal })
     if (rows.length > MATCHES_MAX) throw tooManyMatches({ fromMs, toMs })
     const body = rows.map(({ firstSeenMs, lastSeenMs, hostName, peakPlayers, maxPlayers, isOpen }) => ({
       hostName,
-      firstSeen: instantOf(firstSeenMs),
-      lastSeen: instantOf(lastSeenMs),
+      firstSeen: shownInstant(firstSeenMs),
+      lastSeen: shownInstant(lastSeenMs),
       durationMinutes: Math.round((lastSeenMs - firstSeenMs) / (MINUTE_MS / 10)) / 10,
       peakPlayers,
       maxPlayers,
@@ -114,8 +116,8 @@ const historyOfMatches: Omit<
   example: [
     {
       hostName: 'ann',
-      firstSeen: '2026-03-14T19:02:00Z',
-      lastSeen: '2026-03-14T20:00:00Z',
+      firstSeen: '2026-03-14T19:02:00.000Z',
+      lastSeen: '2026-03-14T20:00:00.000Z',
       durationMinutes: 58,
       peakPlayers: 12,
       maxPlayers: 16,
@@ -129,7 +131,7 @@ const historyOfMatches: Omit<
 }
 
 /** Row 24: the matches of a title over time. */
-export const matchHistory: Endpoint<HistoryInput, Window & TitleInput> = {
+export const matchHistory: Endpoint<HistoryInput, AskedHistory> = {
   ...historyOfMatches,
   operationId: 'getMatchHistory',
   path: '/api/title/:titleId/matches/history',
@@ -142,7 +144,7 @@ export const matchHistory: Endpoint<HistoryInput, Window & TitleInput> = {
 }
 
 /** Row 24 under its old path. */
-export const lastMatches: Endpoint<TitleInput & { hours: number }, Window & TitleInput> = {
+export const lastMatches: Endpoint<TitleInput & { hours: number }, AskedHistory> = {
   ...historyOfMatches,
   operationId: 'getLastMatches',
   path: '/api/title/:titleId/matches/last/:hours',
@@ -154,14 +156,14 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, Window & Titl
   }
 }
 
-const statsOfMatches: Omit<Endpoint<TitleInput, OfTitle & Window>, 'operationId' | 'path' | 'summary'> = {
+const statsOfMatches: Omit<Endpoint<TitleInput, AskedStats>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'What the newest list shows, and what the last 30 days were like. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is the mean from first to last sight of those of 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
+    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and what the last 30 days were like. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is the mean from first to last sight of those of 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
-    return { ...(await ofKnownTitle(titleId, context)), fromMs, toMs }
+    return { ...(await ofKnownTitle(titleId, context)), fromMs, toMs, ...openSince(context) }
   },
   reads: ({ titleId, fromMs, toMs }) => [
     ...readsOfMatches(titleId),
@@ -179,7 +181,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, OfTitle & Window>, 'operationId'
     matches7d: 2980,
     matches30d: 12_731,
     peakConcurrentMatches: 44,
-    peakConcurrentMatchesAt: '2026-03-14T20:31:00Z',
+    peakConcurrentMatchesAt: '2026-03-14T20:31:00.000Z',
     averageDurationMinutes: 47.3,
     averagePlayers: 6.1,
     busiestHourUtc: 20,
@@ -189,7 +191,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, OfTitle & Window>, 'operationId'
 }
 
 /** Row 25: what the matches of a title are like. */
-export const matchStats: Endpoint<TitleInput, OfTitle & Window> = {
+export const matchStats: Endpoint<TitleInput, AskedStats> = {
   ...statsOfMatches,
   operationId: 'getMatchStats',
   path: '/api/title/:titleId/matches/stats',
@@ -197,7 +199,7 @@ export const matchStats: Endpoint<TitleInput, OfTitle & Window> = {
 }
 
 /** Row 25 under its old path. */
-export const lobbyStats: Endpoint<TitleInput, OfTitle & Window> = {
+export const lobbyStats: Endpoint<TitleInput, AskedStats> = {
   ...statsOfMatches,
   operationId: 'getLobbyStats',
   path: '/api/title/:titleId/lobby-stats',
@@ -205,12 +207,17 @@ export const lobbyStats: Endpoint<TitleInput, OfTitle & Window> = {
   deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches/stats` }
 }
 
-async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<OfTitle> {
-  const { name } = await knownTitle(titleId, context)
-  return { titleId, gameName: name }
+/** Floored to the minute, so that all answers of a minute are the same function of the data. */
+function openSince({ nowMs, openListAgeMs }: ResolveContext): Open {
+  return { openSinceMs: Math.max(0, endOfMinute(nowMs) - MINUTE_MS - openListAgeMs) }
 }
 
-/** Whether a match is open is told by the newest list; any later list of the title can lengthen a match of any window. */
+async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<OfTitle> {
+  const { shownName } = await knownTitle(titleId, context)
+  return { titleId, gameName: shownName }
+}
+
+/** Whether a match is open is told by the newest list and the clock; any later list of the title can lengthen a match of any window. */
 function readsOfMatches(titleId: string): Dependency[] {
   return [
     { projection: 'match-session', key: titleId },
@@ -220,12 +227,12 @@ function readsOfMatches(titleId: string): Dependency[] {
 
 function tooManyMatches({ fromMs, toMs }: Window): Refusal {
   return new Refusal('answer_too_large', [
-    `the window from ${instantOf(fromMs)} to ${instantOf(toMs)} holds more than ${MATCHES_MAX} matches; ask for shorter ones, one after the other, with from and to`
+    `the window from ${shownInstant(fromMs)} to ${shownInstant(toMs)} holds more than ${MATCHES_MAX} matches; ask for shorter ones, one after the other, with from and to`
   ])
 }
 
 async function statsBody(
-  { titleId, gameName, fromMs, toMs }: OfTitle & Window,
+  { titleId, gameName, fromMs, toMs, openSinceMs }: AskedStats,
   { tables, signal }: AnswerContext
 ): Promise<unknown> {
   const bounds = { titleId, from: fromMs, to: toMs }
@@ -236,11 +243,12 @@ async function statsBody(
     rowsOf(tables, topHosts, bounds, { signal }),
     rowsOf(tables, hoursOfDay, { titleId, ...cutAtHours({ fromMs, toMs }) }, { signal })
   ])
+  const current = list !== undefined && list.listedAtMs >= openSinceMs ? list : undefined
   return {
     titleId,
     gameName,
-    currentMatches: list?.hosts.length ?? 0,
-    currentPlayers: sumOf(list?.players ?? []),
+    currentMatches: current?.hosts.length ?? 0,
+    currentPlayers: sumOf(current?.players ?? []),
     matches24h: totals?.matchesOfDay ?? 0,
     matches7d: totals?.matchesOfWeek ?? 0,
     matches30d: totals?.matches ?? 0,
@@ -261,7 +269,7 @@ function peakOf(hours: readonly HourOfDay[]) {
   const [most] = hours.toSorted((a, b) => b.mostLobbies - a.mostLobbies || a.mostLobbiesAtMs - b.mostLobbiesAtMs)
   return {
     peakConcurrentMatches: most?.mostLobbies ?? 0,
-    peakConcurrentMatchesAt: most === undefined ? null : instantOf(most.mostLobbiesAtMs)
+    peakConcurrentMatchesAt: most === undefined ? null : shownInstant(most.mostLobbiesAtMs)
   }
 }
 

@@ -1,11 +1,11 @@
 import {
   ActivitySummary,
   DailyOnline,
-  instantOf,
   LobbyHistory,
   OnlineHistory,
   Refusal,
-  RegisteredUsers
+  RegisteredUsers,
+  shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
@@ -125,9 +125,9 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
       body: {
         period,
         peakOnline: network?.peakOnline ?? 0,
-        peakOnlineAt: onlineSamples > 0 ? instantOf(network?.peakOnlineAtMs ?? 0) : null,
+        peakOnlineAt: onlineSamples > 0 ? shownInstant(network?.peakOnlineAtMs ?? 0) : null,
         peakLobbies: network?.peakLobbies ?? 0,
-        peakLobbiesAt: lobbySamples > 0 ? instantOf(network?.peakLobbiesAtMs ?? 0) : null,
+        peakLobbiesAt: lobbySamples > 0 ? shownInstant(network?.peakLobbiesAtMs ?? 0) : null,
         mostPlayedGame: most ?? null,
         gamesWithActivityCount: titles.filter(({ peak }) => peak > 0).length,
         totalSnapshotCount: network?.instants ?? 0
@@ -138,9 +138,9 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
   example: {
     period: 'today',
     peakOnline: 5321,
-    peakOnlineAt: '2026-03-14T20:31:00Z',
+    peakOnlineAt: '2026-03-14T20:31:00.000Z',
     peakLobbies: 231,
-    peakLobbiesAt: '2026-03-14T20:44:00Z',
+    peakLobbiesAt: '2026-03-14T20:44:00.000Z',
     mostPlayedGame: { name: 'Halo 3', titleId: '4d5307e6', peak: 412 },
     gamesWithActivityCount: 143,
     totalSnapshotCount: 1438
@@ -221,7 +221,7 @@ function wholeDays(input: WindowInput, nowMs: number): Window {
   for (const [name, ms] of Object.entries({ from, to })) {
     if (ms !== undefined && ms % DAY_MS !== 0) {
       throw new Refusal('window_invalid', [
-        `${name} must be the start of a UTC day, such as 2026-03-01T00:00:00Z; got ${instantOf(ms)}`
+        `${name} must be the start of a UTC day, such as 2026-03-01T00:00:00Z; got ${shownInstant(ms)}`
       ])
     }
   }

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000
 
 type PlayTimeInput = { username: string; days: number }
 /** `names`: those that titles have, for the answer finds titles by the names that presence gives. */
-type AskedDays = AskedUser & { readonly fromMs: number; readonly toMs: number; readonly names: string }
+type AskedDays = AskedUser & { readonly fromMs: number; readonly toMs: number }
 
 /** How long a user played, by day and game. */
 export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
@@ -27,9 +27,9 @@ export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
     username: usernameParameter,
     days: integer({ min: 1, max: 365 }).default(30).describe('UTC days, today included.')
   }),
-  resolve: async ({ username, days }, { nowMs, catalog }) => {
+  resolve: ({ username, days }, { nowMs }) => {
     const toMs = Math.floor(nowMs / DAY_MS) * DAY_MS + DAY_MS
-    return { ...askedUser(username), fromMs: toMs - days * DAY_MS, toMs, names: (await catalog()).digest() }
+    return { ...askedUser(username), fromMs: toMs - days * DAY_MS, toMs }
   },
   reads: ({ userKey, fromMs, toMs }) => [
     ...readsUser(userKey),

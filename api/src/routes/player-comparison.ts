@@ -92,7 +92,7 @@ async function answerComparison(asked: AskedComparison, context: AnswerContext):
       leaderboardId: row.leaderboardId,
       leaderboardName: boards.nameOf(row),
       titleId: row.titleId,
-      gameName: titles.named(row.titleId).name,
+      gameName: titles.named(row.titleId).shownName,
       ...judged(entryOf(row.one), entryOf(row.other), names)
     }))
   }

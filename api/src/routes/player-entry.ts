@@ -9,8 +9,7 @@ import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } fr
 
 const NAMES_MAX = 20
 const NAME_CHARACTERS_MAX = 500
-/** Ranks as files may state them; 0 and below stand on boards, too. */
-const RANKS = { min: -2_147_483_648, max: 2_147_483_647 }
+const RANKS = { min: 1, max: 2_147_483_647 }
 const TOLERANCE_MAX = 60_000
 const ROSTERS_MAX = 500
 

@@ -1,11 +1,11 @@
 import {
   boardKey,
-  instantOf,
   LeaderboardChanges,
   measureGap,
   nameKey,
   Player,
-  SuggestedPlayers
+  SuggestedPlayers,
+  shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
@@ -76,7 +76,7 @@ export const player: Endpoint<AskedPage, AskedPage> = {
           isTime: true,
           gap: 45
         },
-        observedAt: '2026-03-14T20:00:00Z'
+        observedAt: '2026-03-14T20:00:00.000Z'
       }
     ]
   },
@@ -123,7 +123,7 @@ export const playerHistory: Endpoint<AskedPage, AskedPage> = {
       previousTimeMs: null,
       newTimeMs: 62_345,
       isTime: true,
-      changedAt: '2026-03-01T18:22:05Z'
+      changedAt: '2026-03-01T18:22:05.000Z'
     }
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
@@ -175,12 +175,12 @@ async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<M
     leaderboardId: row.leaderboardId,
     leaderboardName: names.nameOf(row),
     titleId: row.titleId,
-    gameName: titles.named(row.titleId).name,
+    gameName: titles.named(row.titleId).shownName,
     playerName: row.playerName,
     rank: row.rank,
     ...placeOf(row, standingOf(row)),
     ...measureShown(row),
-    observedAt: instantOf(row.changedAtMs)
+    observedAt: shownInstant(row.changedAtMs)
   }))
   const spellings = [...new Set(all.map((row) => row.playerName))].sort()
   const body: Player = { playerName, spellings, total: all.length, boards }

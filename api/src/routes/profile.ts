@@ -1,4 +1,4 @@
-import { instantOf, newUnlock, type PlayTime, type Profile, ProfileSummary } from '@gamenet/schemas'
+import { newUnlock, type PlayTime, type Profile, ProfileSummary, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
@@ -57,16 +57,16 @@ export const profile: Endpoint<{ username: string }, AskedProfile> = {
       lastState: 'online',
       currentGame: 'Halo 2',
       lastPlayedGame: 'Halo 2',
-      lastPlayedAt: '2026-03-14T20:00:00Z',
-      lastOnlineAt: '2026-03-14T20:00:00Z',
-      lastCheckTs: '2026-03-14T20:00:00Z',
+      lastPlayedAt: '2026-03-14T20:00:00.000Z',
+      lastOnlineAt: '2026-03-14T20:00:00.000Z',
+      lastCheckTs: '2026-03-14T20:00:00.000Z',
       daysSeen: 97
     },
     achievementScore: 45,
     achievementCount: 5,
     newUnlocks: [
       {
-        unlockedAt: '2026-03-13T21:14:00Z',
+        unlockedAt: '2026-03-13T21:14:00.000Z',
         achievementId: 17,
         achievementKey: 'on-the-board',
         achievementName: 'On the Board (Network)',
@@ -141,10 +141,10 @@ function shownPresence(
     lastPlayedGame: game?.value ?? null,
     lastPlayedAt: atOf(game?.atMs),
     lastOnlineAt: atOf(online?.atMs),
-    lastCheckTs: lastCheckMs < 0 ? null : instantOf(lastCheckMs)
+    lastCheckTs: lastCheckMs < 0 ? null : shownInstant(lastCheckMs)
   }
 }
 
 function atOf(ms: number | undefined): string | null {
-  return ms === undefined ? null : instantOf(ms)
+  return ms === undefined ? null : shownInstant(ms)
 }

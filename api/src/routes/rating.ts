@@ -1,12 +1,12 @@
 import {
   averageOf,
   COMMENT_LENGTH_MAX,
-  instantOf,
   PRIOR_VOTES,
   RatingGiven,
   Refusal,
   Reputation,
-  type ReputationTotals
+  type ReputationTotals,
+  shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext } from '../answers/action.js'
@@ -23,7 +23,7 @@ const PATH = '/api/profile/:username/reputation'
 const TRIES_MAX = 3
 
 const totalsExample = { average: 4.91, ratingCount: 1, effectiveVotes: 11, priorOnly: false }
-const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-14T20:00:00Z' }
+const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-14T20:00:00.000Z' }
 
 type AskedReputation = AskedUser & { readonly feedbackLimit: number }
 
@@ -131,7 +131,7 @@ function totalsOf({ ratingCount, starsSum }: Pick<ReputationRow, 'ratingCount' |
 }
 
 function verdictOf({ stars, comment, atMs }: { stars: number; comment: string | null; atMs: number }) {
-  return { stars, comment, createdAt: instantOf(atMs) }
+  return { stars, comment, createdAt: shownInstant(atMs) }
 }
 
 function readComment(raw: unknown): string | null | undefined {

@@ -1,4 +1,4 @@
-import { boardKey, instantOf, LeaderboardRecords, RecentRecords } from '@gamenet/schemas'
+import { boardKey, LeaderboardRecords, RecentRecords, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { nextLink } from '../http/next-link.js'
@@ -55,9 +55,9 @@ export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
       records.push({
         playerName: row.players[n] ?? '',
         ...measureShown({ rating: row.ratings[n] ?? '', timeMs: row.timesMs[n] ?? null }),
-        setAt: instantOf(row.setMs[n] ?? 0),
-        fromAt: instantOf(row.fromMs[n] ?? 0),
-        toAt: toMs === null ? null : instantOf(toMs)
+        setAt: shownInstant(row.setMs[n] ?? 0),
+        fromAt: shownInstant(row.fromMs[n] ?? 0),
+        toAt: toMs === null ? null : shownInstant(toMs)
       })
     }
     const body = { titleId, gameName, leaderboardId: String(leaderboardId), name, listed, total, records }
@@ -80,8 +80,8 @@ export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
         timeMs: 62_345,
         timeFormatted: '1:02.345',
         isTime: true,
-        setAt: '2026-03-01T18:22:05Z',
-        fromAt: '2026-03-01T18:22:05Z',
+        setAt: '2026-03-01T18:22:05.000Z',
+        fromAt: '2026-03-01T18:22:05.000Z',
         toAt: null
       }
     ]
@@ -123,12 +123,12 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
     const boards = await context.boards()
     const body = rows.map((row) => ({
       titleId: row.titleId,
-      gameName: titles.named(row.titleId).name,
+      gameName: titles.named(row.titleId).shownName,
       leaderboardId: row.leaderboardId,
       leaderboardName: boards.nameOf(row),
       playerName: row.player,
       ...measureShown(row),
-      setAt: instantOf(row.setMs),
+      setAt: shownInstant(row.setMs),
       previousPlayerName: row.hasPrevious ? row.previousPlayer : null,
       previousRating: row.hasPrevious ? row.previousRating : null,
       previousTimeMs: row.hasPrevious ? row.previousTimeMs : null,
@@ -150,7 +150,7 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
       timeMs: 62_345,
       timeFormatted: '1:02.345',
       isTime: true,
-      setAt: '2026-03-01T18:22:05Z',
+      setAt: '2026-03-01T18:22:05.000Z',
       previousPlayerName: 'bob',
       previousRating: '01:02.999',
       previousTimeMs: 62_999,

@@ -1,4 +1,4 @@
-import { INSTANTS_END_MS, instantOf, newUnlock, Timeline, timeText } from '@gamenet/schemas'
+import { INSTANTS_END_MS, newUnlock, shownInstant, Timeline, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
 import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/feed-cursor.js'
@@ -69,7 +69,7 @@ export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
   example: [
     {
       kind: 'unlock',
-      at: '2026-03-14T20:00:00Z',
+      at: '2026-03-14T20:00:00.000Z',
       achievementId: 17,
       achievementKey: 'on-the-board',
       achievementName: 'On the Board (Network)',
@@ -78,7 +78,7 @@ export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
     },
     {
       kind: 'rank',
-      at: '2026-03-14T19:55:00Z',
+      at: '2026-03-14T19:55:00.000Z',
       titleId: '4d5307e6',
       gameName: 'Halo 3',
       leaderboardId: 1,
@@ -130,9 +130,9 @@ async function boardEvents(playerKey: string, asked: AskedTimeline, context: Ans
   const set = new Set(records.map(nameOfEvent))
   const ranks = await ranksBehind({ playerKey, after, limit }, (row) => !set.has(nameOfEvent(row)), context)
   const told = (row: (typeof records | typeof ranks)[number]) => ({
-    at: instantOf(row.atMs),
+    at: shownInstant(row.atMs),
     titleId: row.titleId,
-    gameName: titles.named(row.titleId).name,
+    gameName: titles.named(row.titleId).shownName,
     leaderboardId: row.leaderboardId,
     leaderboardName: boards.nameOf(row),
     playerName: row.playerName

@@ -1,4 +1,4 @@
-import { instantOf, OnlineUsers, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
+import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { integer, titleId } from '../http/parameters.js'
@@ -27,7 +27,7 @@ import {
 const LIST_AGE_MS_MAX = 10 * 60_000
 
 /** Row 15: how many play what, now. */
-export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs: number }> = {
+export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   operationId: 'getOnlineUsers',
   path: '/api/online-users',
   tags: ['Titles'],
@@ -35,7 +35,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { names: string; toMs:
   description:
     'Every game of the newest scrape, or where nothing was ever scraped of the newest instant that was imported, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in the order of the list, none when that is more than 10 minutes older than the count.',
   input: z.object({}),
-  resolve: async (_input, { nowMs, catalog }) => ({ names: (await catalog()).digest(), toMs: endOfMinute(nowMs) }),
+  resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
   reads: () => [{ projection: 'title-latest' }, { projection: 'match-latest' }, { projection: 'title' }],
   answer: async ({ toMs }, { tables, signal, catalog }) => {
     const [counts, lists, titles] = await Promise.all([
@@ -152,7 +152,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
         titleId,
         name: names.named(titleId).name,
         peak,
-        peakAt: instantOf(peakAtMs),
+        peakAt: shownInstant(peakAtMs),
         average,
         activeHours
       }))
@@ -165,7 +165,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       titleId: '4d5307e6',
       name: 'Halo 3',
       peak: 412,
-      peakAt: '2026-03-14T20:31:00Z',
+      peakAt: '2026-03-14T20:31:00.000Z',
       average: 230.7,
       activeHours: 720
     }

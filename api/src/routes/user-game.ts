@@ -8,10 +8,9 @@ import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } fr
 import { PROFILE_TAGS } from './profile.js'
 
 /** Beside whom: the names that titles have, for the answer finds titles by the names that presence gives. */
-type AskedGames = AskedUser & { readonly names: string }
 
 /** Row 3: what a user plays. */
-export const userGames: Endpoint<{ username: string }, AskedGames> = {
+export const userGames: Endpoint<{ username: string }, AskedUser> = {
   operationId: 'getUserGames',
   path: '/api/profile/:username/games-played',
   tags: PROFILE_TAGS,
@@ -19,7 +18,7 @@ export const userGames: Endpoint<{ username: string }, AskedGames> = {
   description:
     'Games that the user was seen in, with the time played, and games on whose leaderboards the user stands. Last played first.',
   input: z.object({ username: usernameParameter }),
-  resolve: async ({ username }, { catalog }) => ({ ...askedUser(username), names: (await catalog()).digest() }),
+  resolve: ({ username }) => askedUser(username),
   reads: ({ userKey }) => [
     ...readsUser(userKey),
     { projection: 'presence', key: userKey },
@@ -64,7 +63,7 @@ async function answerGames(asked: AskedUser, context: AnswerContext): Promise<Us
   for (const { titleId, changedMs } of boards) {
     const title = titles.named(titleId)
     if (!games.has(titleId))
-      add(games, { key: titleId, gameName: title.name, titleId, image: title.image }, 0, changedMs)
+      add(games, { key: titleId, gameName: title.shownName, titleId, image: title.image }, 0, changedMs)
   }
   return {
     games: [...games.values()].sort(byLastPlayed).map(({ gameName, titleId, image, seconds, lastMs }) => ({
@@ -92,8 +91,8 @@ type UserGame = Omit<TitledGame, 'key'> & { seconds: number; lastMs: number }
 export function titledGame(game: string, titles: Catalog): TitledGame {
   const title = titles.byGame(game)
   if (title === undefined) return { key: `"${game}`, gameName: game, titleId: null, image: '' }
-  const { titleId, name, image } = title
-  return { key: titleId, gameName: name, titleId, image }
+  const { titleId, shownName, image } = title
+  return { key: titleId, gameName: shownName, titleId, image }
 }
 
 function add(games: Map<string, UserGame>, game: TitledGame, seconds: number, lastMs: number): void {

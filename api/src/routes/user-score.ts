@@ -1,4 +1,4 @@
-import { instantOf, timeText, UserScores } from '@gamenet/schemas'
+import { shownInstant, timeText, UserScores } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { integer } from '../http/parameters.js'
@@ -42,7 +42,7 @@ export const userScores: Endpoint<ScoresInput, AskedScores> = {
         timeMs: 62_345,
         timeFormatted: '1:02.345',
         isTime: true,
-        observedAt: '2026-03-14T20:00:00Z'
+        observedAt: '2026-03-14T20:00:00.000Z'
       }
     ]
   },
@@ -65,13 +65,13 @@ async function answerScores(asked: AskedScores, context: AnswerContext): Promise
       leaderboardId: row.leaderboardId,
       leaderboardName: boards.nameOf(row),
       titleId: row.titleId,
-      gameName: titles.named(row.titleId).name,
+      gameName: titles.named(row.titleId).shownName,
       rank: row.rank,
       rating: row.rating,
       timeMs: row.timeMs ?? 0,
       timeFormatted: row.timeMs === null ? '' : timeText(row.timeMs),
       isTime: row.timeMs !== null,
-      observedAt: instantOf(row.changedMs)
+      observedAt: shownInstant(row.changedMs)
     }))
   }
 }

@@ -19,6 +19,8 @@ export type ActivityOptions = {
 
 const PEOPLE = 60
 const RATINGS_EACH = 6
+/** What a person has said of another; null: nothing. */
+const Reputation = z.object({ viewer: z.object({}).nullable() })
 /** Numbers of chance that nothing else of the demo uses. */
 const RATED = 120
 const STARS = 121
@@ -43,7 +45,8 @@ const COMMENTS = [
 
 /**
  * What some users of the demo network do at the first start: they sign in, say something of themselves and rate one
- * another, over HTTP like everybody. Done again after a crash, it changes nothing that counts.
+ * another, over HTTP like everybody. What is written already stays: somebody may have signed in as one of them, and after a
+ * crash it is done again.
  */
 export async function actAsPeople(options: ActivityOptions): Promise<void> {
   const { auth, doneFile } = options
@@ -69,14 +72,22 @@ async function begin(options: ActivityOptions, person: DemoPerson): Promise<stri
   const account = chat?.accountOf(username)
   // Without its avatar: the picture's address holds the chat platform's port, which is another one at the next start.
   const linked = account === undefined ? {} : { chat_profile_url: `https://${chat?.hosts[0]}/users/${account.id}` }
-  const body = {
+  const wanted = {
     bio: BIOS[user % BIOS.length],
     avatar_hue: (user * 47) % 360,
     ...(gamertag === undefined ? {} : { linked_gamertag: gamertag }),
     ...linked
   }
-  await ask(options, 'PATCH', `${apiUrl}/api/profile/${encodeURIComponent(username)}`, { body, sessionKey })
+  const url = `${apiUrl}/api/profile/${encodeURIComponent(username)}`
+  // An edit of nothing answers the profile, with its avatar's hue too.
+  const written = z.record(z.string(), z.unknown()).parse(await ask(options, 'PATCH', url, { body: {}, sessionKey }))
+  const body = Object.fromEntries(Object.entries(wanted).filter(([field]) => isUnset(written[field])))
+  await ask(options, 'PATCH', url, { body, sessionKey })
   return sessionKey
+}
+
+function isUnset(value: unknown): boolean {
+  return value === '' || value === null
 }
 
 async function rateOthers(
@@ -94,24 +105,25 @@ async function rateOthers(
       stars: 5 - Math.floor(4 * chance(seed, STARS, rater, n) ** 2),
       ...(comment === undefined ? {} : { comment })
     }
-    const path = `/api/profile/${encodeURIComponent(rated.username)}/reputation`
-    await ask(options, 'POST', apiUrl + path, { body, sessionKey })
+    const url = `${apiUrl}/api/profile/${encodeURIComponent(rated.username)}/reputation`
+    const { viewer } = Reputation.parse(await ask(options, 'GET', `${url}?feedbackLimit=1`, { sessionKey }))
+    if (viewer === null) await ask(options, 'POST', url, { body, sessionKey })
   }
 }
 
 async function ask(
   { signal }: ActivityOptions,
-  method: 'POST' | 'PATCH',
+  method: 'GET' | 'POST' | 'PATCH',
   url: string,
-  { body, sessionKey }: { readonly body: object; readonly sessionKey?: string }
+  { body, sessionKey }: { readonly body?: object; readonly sessionKey?: string }
 ): Promise<unknown> {
   const answer = await request(url, {
     method,
     headers: {
-      'content-type': 'application/json',
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...(sessionKey === undefined ? {} : { 'x-session-key': sessionKey })
     },
-    body: JSON.stringify(body),
+    body: body === undefined ? null : JSON.stringify(body),
     signal
   })
   const text = await answer.body.text()

@@ -1,5 +1,5 @@
 import { type Projector, RebuildRefused, unfinishedRetractions } from '@gamenet/projector'
-import { encodeEvent, importRetractionTopic, instantOf } from '@gamenet/schemas'
+import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { ImportRun, RetractionProgress, RetractionReport } from '../operator/operations.js'
@@ -49,8 +49,8 @@ export async function importRuns({
     const { newestMs, retractedMs, ...run } = Row.parse(row)
     return {
       ...run,
-      newestAt: instantOf(newestMs),
-      retractedAt: retractedMs > 0 ? instantOf(retractedMs) : null,
+      newestAt: shownInstant(newestMs),
+      retractedAt: retractedMs > 0 ? shownInstant(retractedMs) : null,
       isBeingPublished: running.has(run.importId),
       isBeingRetracted: unfinished.has(run.importId)
     }

@@ -12,7 +12,7 @@ import {
   type ParkedMessage as StoredMessage
 } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
-import { instantOf, topics } from '@gamenet/schemas'
+import { shownInstant, topics } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import type { ParkedChoice, ParkedMessage, ParkedOperations, ParkedPosition, RetryReport } from '../operator/parked.js'
 import type { Engines } from './engines.js'
@@ -144,5 +144,5 @@ function messageOf({
   bytes,
   reason
 }: StoredMessage): ParkedMessage {
-  return { topic, epoch, partition, offset, state, parkedAt: instantOf(parkedAtMs), bytes, reason }
+  return { topic, epoch, partition, offset, state, parkedAt: shownInstant(parkedAtMs), bytes, reason }
 }

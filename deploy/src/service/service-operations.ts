@@ -11,11 +11,11 @@ import { migrate, type Projector, readProgress, type Target, waitForProgress } f
 import {
   importRetractionTopic,
   importRunTopic,
-  instantOf,
   millisecondsOf,
   SCRAPE_SOURCES,
   type ScrapeRan,
   type ScrapeSource,
+  shownInstant,
   Username
 } from '@gamenet/schemas'
 import { z } from 'zod'
@@ -87,7 +87,7 @@ export type ServiceOperations = {
 
 /** What operators may ask, answered by this process's own parts and, for what other processes do, by the tables. */
 export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): ServiceOperations {
-  const startedAt = instantOf(Date.now())
+  const startedAt = shownInstant(Date.now())
   const stopping = new AbortController()
   const applied = [...needs.applied]
   const underWay = new Set<Promise<unknown>>()
@@ -349,7 +349,7 @@ async function newestRuns({ clickhouse }: Engines): Promise<Map<string, LastRun>
   return new Map(
     rows.map((row) => {
       const { source, observedAtMs, ...run } = Run.parse(row)
-      return [source, { observedAt: instantOf(observedAtMs), ...run }]
+      return [source, { observedAt: shownInstant(observedAtMs), ...run }]
     })
   )
 }

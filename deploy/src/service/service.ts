@@ -375,6 +375,7 @@ async function startApi({
       version: VERSION,
       registry,
       logger,
+      matchesPeriodSeconds: config.SCRAPE_MATCHES_SECONDS,
       ready
     },
     (app) => addPages(app, authUrl)

@@ -2,13 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
-  instantOf,
   type LogMessage,
   matchListTopic,
   networkCountTopic,
   type PartitionExtent,
   presenceTopic,
   scrapeTopic,
+  shownInstant,
   titleCountTopic,
   titleTopic
 } from '@gamenet/schemas'
@@ -158,7 +158,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
 
 function statusOf(spool: Spool, reason: string | null): SpoolStatus {
   const { bytes, bytesMax, messages, oldestAtMs } = spool.state()
-  const oldestAt = oldestAtMs === null ? null : instantOf(oldestAtMs)
+  const oldestAt = oldestAtMs === null ? null : shownInstant(oldestAtMs)
   return { bytes, bytesMax, messages, oldestAt, reason: messages === 0 ? null : reason }
 }
 

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { instantOf, timeText } from '@gamenet/schemas'
+import { shownInstant, timeText } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import { type Change, changesOf, type EntryEvent, historyOf, boardOf as plainBoard, recordsOf } from '../boards-fold.js'
@@ -275,7 +275,7 @@ function runningMinimum(events: readonly EntryEvent[]): z.infer<typeof Reigns>['
   for (const { playerName, timeMs, ms } of events.toSorted((a, b) => a.ms - b.ms || a.position - b.position)) {
     if (timeMs === null || timeMs >= best) continue
     best = timeMs
-    const at = instantOf(ms)
+    const at = shownInstant(ms)
     const last = reigns.at(-1)
     if (last !== undefined) last.toAt = at
     reigns.push({ playerName, rating: timeText(timeMs), timeMs, isTime: true, setAt: at, fromAt: at, toAt: null })
@@ -287,7 +287,7 @@ async function provesBoards(t: Test, service: TestService, boards: readonly Boar
   const wrong: unknown[] = []
   let asked = 0
   const compare = async ({ titleId, leaderboardId, events }: Board, asOfMs?: number) => {
-    const asOf = asOfMs === undefined ? '' : `?asOf=${instantOf(asOfMs)}`
+    const asOf = asOfMs === undefined ? '' : `?asOf=${shownInstant(asOfMs)}`
     const path = `/api/game/${titleId}/leaderboards/${leaderboardId}${asOf}`
     const found = Entries.parse(await service.get(path))
     const wanted = plainBoard(historyOf(events), asOfMs).map(({ rank, event }) => ({
@@ -346,7 +346,7 @@ function changeRow(
     previousTimeMs: previous?.timeMs ?? null,
     newTimeMs: after?.timeMs ?? null,
     isTime: true,
-    changedAt: instantOf(event.ms)
+    changedAt: shownInstant(event.ms)
   }
 }
 

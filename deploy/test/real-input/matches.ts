@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
-import { instantOf } from '@gamenet/schemas'
+import { shownInstant } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import type { TestService } from '../boards-service.js'
@@ -112,7 +112,7 @@ async function provesMatches(t: Test, target: Target, given: readonly Row[]): Pr
       [middle, last],
       [first + HOUR_MS, middle]
     ] as const) {
-      const path = `/api/title/${titleId}/matches/history?from=${instantOf(fromMs)}&to=${instantOf(toMs)}`
+      const path = `/api/title/${titleId}/matches/history?from=${shownInstant(fromMs)}&to=${shownInstant(toMs)}`
       const found = z.array(z.unknown()).parse(await service.get(path))
       const wanted = matchesOf(lists).filter((match) => match.firstMs < toMs && match.lastMs >= fromMs)
       sameList(
@@ -202,17 +202,24 @@ function matchesOf(lists: readonly List[]): Match[] {
 function shown({ hostName, firstMs, lastMs, peak }: Match, newestMs: number): unknown {
   return {
     hostName,
-    firstSeen: instantOf(firstMs),
-    lastSeen: instantOf(lastMs),
+    firstSeen: shownInstant(firstMs),
+    lastSeen: shownInstant(lastMs),
     durationMinutes: (lastMs - firstMs) / 60_000,
     peakPlayers: peak,
     maxPlayers: 0,
-    isOpen: lastMs === newestMs
+    isOpen: lastMs === newestMs && isRecent(newestMs)
   }
+}
+
+/** Whether the matches of a list can be open; no recorded one is that young. */
+function isRecent(ms: number): boolean {
+  return Date.now() - ms <= 10 * 60_000
 }
 
 function statsOf(lists: readonly List[]): unknown {
   const nowMs = Date.now()
+  const newest = lists.at(-1)
+  const current = newest !== undefined && isRecent(newest.ms) ? newest.lobbies : []
   const matches = matchesOf(lists)
   const within = (days: number) => matches.filter(({ lastMs }) => lastMs >= nowMs - days * DAY_MS).length
   const lobbies = lists.flatMap((list) => list.lobbies)
@@ -224,13 +231,13 @@ function statsOf(lists: readonly List[]): unknown {
     return { hour, mean: of.length === 0 ? -1 : playersOf(of.flatMap((list) => list.lobbies)) / of.length }
   })
   return {
-    currentMatches: lists.at(-1)?.lobbies.length,
-    currentPlayers: playersOf(lists.at(-1)?.lobbies ?? []),
+    currentMatches: current.length,
+    currentPlayers: playersOf(current),
     matches24h: within(1),
     matches7d: within(7),
     matches30d: matches.length,
     peakConcurrentMatches: most?.lobbies.length,
-    peakConcurrentMatchesAt: instantOf(most?.ms ?? 0),
+    peakConcurrentMatchesAt: shownInstant(most?.ms ?? 0),
     averageDurationMinutes: toTenths(
       matches.reduce((sum, { firstMs, lastMs }) => sum + (lastMs - firstMs) / 60_000, 0) / matches.length
     ),

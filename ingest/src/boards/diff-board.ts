@@ -59,11 +59,12 @@ export function diffBoard({
     const order = keys[place] ?? 0
     if (isTold[place] === 0 && orders[place] === order) return
     const before = last[places[place] ?? UNKNOWN]
+    const timeMs = before?.rating === entry.rating ? before.timeMs : entry.timeMs
     const event: LeaderboardEntryChanged = {
       titleId,
       leaderboardId,
       playerName: entry.playerName,
-      changeType: changeTypeOf(entry, before),
+      changeType: changeTypeOf(entry.rating, timeMs, before),
       changedAt,
       rank: entry.rank,
       rating: entry.rating,
@@ -72,7 +73,6 @@ export function diffBoard({
     }
     // Assigned, for spreading what may be absent takes four times as long as all the rest.
     if (entry.occurrence > 1) event.occurrence = entry.occurrence
-    const timeMs = before?.rating === entry.rating ? before.timeMs : entry.timeMs
     if (timeMs !== null) event.timeMs = timeMs
     if (entry.details !== undefined) event.details = { ...entry.details }
     events.push(event)
@@ -88,9 +88,11 @@ export function diffBoard({
 
 const UNKNOWN = -1
 
-function changeTypeOf(entry: BoardEntry, before: KnownEntry | undefined): EntryChange {
+/** A time that is written differently is kept like a rank that moved: nobody was faster. */
+function changeTypeOf(rating: string, timeMs: number | null, before: KnownEntry | undefined): EntryChange {
   if (before === undefined) return 'new'
-  return before.rating === entry.rating ? 'moved' : 'updated'
+  const isSame = timeMs === null ? before.timeMs === null && before.rating === rating : before.timeMs === timeMs
+  return isSame ? 'moved' : 'updated'
 }
 
 /** Whether nothing of an entry differs but perhaps its order key. */

@@ -8,7 +8,8 @@ import { unreadablePage } from './unreadable-page.js'
 /** A row of the players page. */
 export type ShownPlayer = {
   readonly username: string
-  readonly gamertag: string
+  /** Undefined where the page shows none. */
+  readonly gamertag: string | undefined
   /** The game that the user is in; undefined when offline. */
   readonly game: string | undefined
 }
@@ -93,10 +94,11 @@ function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
 
 function playerIn(cells: readonly PageElement[], username: string | undefined): ShownPlayer | string {
   if (cells.length !== CELLS) return `expected ${CELLS} cells, found ${cells.length}`
-  const [gamertag = '', , whereabouts = ''] = cells.map(shownText)
-  if (gamertag === '' || gamertag.length > NAME_LENGTH_MAX) {
-    return `expected a gamertag of 1 to ${NAME_LENGTH_MAX} characters, got ${gamertag.length}`
+  const [name = '', , whereabouts = ''] = cells.map(shownText)
+  if (name.length > NAME_LENGTH_MAX) {
+    return `expected a gamertag of at most ${NAME_LENGTH_MAX} characters, got ${name.length}`
   }
+  const gamertag = name === '' ? undefined : name
   if (username === undefined) return 'expected a username of 1 to 64 characters that can all be seen'
   const shown = visibleText(whereabouts)
   if (OFFLINE.test(shown)) return { username, gamertag, game: undefined }

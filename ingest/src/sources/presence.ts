@@ -17,7 +17,7 @@ export function presenceOf(
     .filter(({ username, game }) => game !== undefined || !knownOffline.has(nameKey(username)))
     .map(({ username, gamertag, game }) => ({
       username,
-      gamertag,
+      ...(gamertag !== undefined && { gamertag }),
       state: game === undefined ? 'offline' : 'online',
       ...(game !== undefined && { game }),
       periodSeconds,

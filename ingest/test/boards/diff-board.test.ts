@@ -29,6 +29,22 @@ test('the same page again gives no event', async (t) => {
   t.same(diffBoard({ ...BOARD, last: board.toReversed(), page }), [], 'whatever order the rows come in')
 })
 
+test('a time that is written differently is no update, but the board shows its new text', async (t) => {
+  const time = (rating: string, timeMs: number | null) => pageOf([{ ...shown('ann', 1, rating), timeMs }])
+  const shownAs = (before: BoardEntry[], after: BoardEntry[]) => {
+    const last = folded(diffBoard({ ...BOARD, last: [], page: before }))
+    const events = diffBoard({ ...BOARD, last, page: after })
+    t.same(shownBy(folded(events, last)), after)
+    return events.map(({ changeType, rating, timeMs }) => [changeType, rating, timeMs])
+  }
+  const raw = String(2_147_483_647 - 61_000)
+  t.same(shownAs(time(raw, 61_000), time('01:01.000', 61_000)), [['moved', '01:01.000', 61_000]])
+  t.same(shownAs(time('01:01.000', 61_000), time('1:01.000', 61_000)), [['moved', '1:01.000', 61_000]])
+  t.same(shownAs(time('01:01.000', 61_000), time('01:00.999', 60_999)), [['updated', '01:00.999', 60_999]])
+  t.same(shownAs(time(raw, null), time('01:01.000', 61_000)), [['updated', '01:01.000', 61_000]], 'it was a score')
+  t.same(shownAs(time('90', null), time('090', null)), [['updated', '090', undefined]], 'a score is its text')
+})
+
 test('who comes at the top of a board of 1,000 costs one event, and all ranks below follow', async (t) => {
   const players = Array.from({ length: 1000 }, (_, i) => `player ${i}`)
   const before = folded(diffBoard({ ...BOARD, last: [], page: numbered(players) }))

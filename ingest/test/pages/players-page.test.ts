@@ -37,7 +37,7 @@ const duration = fc.constantFrom(
 const game = fc.oneof(fc.constantFrom('Need for Speed', 'Wait for 5 minutes', 'Online in X for 3 hours'), text)
 const player = fc.record({
   username: text.filter((name) => name.length <= 60),
-  gamertag: text,
+  gamertag: fc.option(text, { nil: undefined }),
   game: fc.option(game, { nil: undefined }),
   duration
 })
@@ -98,7 +98,10 @@ test('a row that cannot be read is no sighting, and its reason names nobody', as
     [row('Tag Two', 'bob', 'Online in Halo'), /row 2: expected "Online in GAME for DURATION"/],
     [row('Tag Three', 'cid', 'Online in Need for Speed'), /row 3: expected "Online in/],
     [row('Tag Four', 'dan', 'Away'), /row 4: expected "Online in/],
-    [row('', 'eve', 'Last seen 3 days ago'), /row 5: expected a gamertag of 1 to 200 characters, got 0/],
+    [
+      row('g'.repeat(201), 'eve', 'Last seen 3 days ago'),
+      /row 5: expected a gamertag of at most 200 characters, got 201/
+    ],
     [row('Tag Six', '', 'Last seen 3 days ago'), /row 6: expected a username/],
     [row('Tag Seven', 'f\u200bay', 'Last seen 3 days ago'), /row 7: expected a username/],
     [row('Tag Eight', 'x'.repeat(65), 'Last seen 3 days ago'), /row 8: expected a username/],
@@ -106,14 +109,16 @@ test('a row that cannot be read is no sighting, and its reason names nobody', as
     [row('Tag Ten', 'hal', `Online in ${'g'.repeat(201)} for 1 day`), /row 10: expected a game of 1 to 200 characters/],
     [row('Tag Eleven', 'ian', 'Online in Halo for 1 day'), undefined],
     [row('Tag Twelve', 'ＩＡＮ', 'Last seen 1 day ago'), /one user stands on the rows 11, 12/],
-    [row('Tag <b>13</b>', ' jo \n e ', ' LAST  seen\n just a moment ago '), undefined]
+    [row('Tag <b>13</b>', ' jo \n e ', ' LAST  seen\n just a moment ago '), undefined],
+    [row(' \n ', 'kim', 'Online in Halo for 1 day'), undefined]
   ]
   const parsed = parsePlayersPage(page(rows.map(([html]) => html).join('\n')))
   t.ok(parsed.ok)
   if (!parsed.ok) return
   t.same(parsed.page.players, [
     { username: 'ann', gamertag: 'Tag One', game: 'Halo & Co' },
-    { username: 'jo e', gamertag: 'Tag 13', game: undefined }
+    { username: 'jo e', gamertag: 'Tag 13', game: undefined },
+    { username: 'kim', gamertag: undefined, game: 'Halo' }
   ])
   t.match(
     parsed.page.unreadable,
@@ -188,7 +193,7 @@ function rendered({ players, comments }: PageModel): RenderedPage {
   }
   for (const { username, gamertag, game, duration } of players) {
     if (comments) html += '<!-- a row -->\n'
-    html += `<tr><td>${escaped(gamertag)}</td><td>`
+    html += `<tr><td>${escaped(gamertag ?? '')}</td><td>`
     fact(escaped(username))
     html += '</td>\n<td class="text-right">'
     fact(game === undefined ? `Last seen ${duration} ago` : `Online in ${escaped(game)} for ${duration}`)

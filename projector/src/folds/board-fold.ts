@@ -1,6 +1,6 @@
 import { type RankGoal, ranked, rankGoals } from '@gamenet/schemas'
 import { BoardGoals, cutGoals, type Reached } from './board-goals.js'
-import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
+import { compareStates, type Entry, isMeasured, isSameMeasure, type SameMeasure, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
 import { type EntryChange, entryChanges } from './entry-changes.js'
@@ -33,15 +33,16 @@ export function foldBoard(
   entries: readonly Entry[],
   sinceMs: number,
   before: ToldBefore,
-  asked: readonly RankGoal[] = rankGoals
+  asked: readonly RankGoal[] = rankGoals,
+  isSame: SameMeasure = isSameMeasure
 ): FoldedBoard {
   const window = entries
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
     .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
   const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, asked)
-  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals })
-  const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
+  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals, isSame })
+  const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first, isSame) : []))
   const changeAt = changesByEvent(changes, window)
 
   for (let n = 0; n < window.length; ) {
@@ -77,14 +78,23 @@ function boardBefore(
   entries: readonly Entry[],
   current: (State | undefined)[],
   window: readonly State[],
-  { reigns, goals }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals }
+  {
+    reigns,
+    goals,
+    isSame
+  }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals; readonly isSame: SameMeasure }
 ) {
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
   const hasMeasured = present.some(isMeasured)
   const ranks = new BoardRanks(present, goals.marks)
   ranks.enterAll(base, (state) => goals.marksOf(state))
-  const records = new BoardRecords(reigns, hasMeasured ? entries.flatMap(({ states }) => states) : [], hasMeasured)
+  const records = new BoardRecords(
+    reigns,
+    hasMeasured ? entries.flatMap(({ states }) => states) : [],
+    hasMeasured,
+    isSame
+  )
   for (const { states, first } of entries) {
     for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
   }

@@ -60,10 +60,17 @@ export function compareStates(a: State, b: State): number {
   return a.ms - b.ms || comparePositions(a, b)
 }
 
-/** True when the entry shows the same rating and time in both states. */
-export function isSameMeasure(a: Pick<Standing, 'rating' | 'timeMs'>, b: Pick<Standing, 'rating' | 'timeMs'>): boolean {
-  return a.rating === b.rating && a.timeMs === b.timeMs
-}
+type Measure = Pick<Standing, 'rating' | 'timeMs'>
+
+/** Whether the entry is as good in both states; else the later one is a change. */
+export type SameMeasure = (a: Measure, b: Measure) => boolean
+
+/** True for the same time however it is written, or the same text of a score. */
+export const isSameMeasure: SameMeasure = (a, b) =>
+  a.timeMs === b.timeMs && (a.timeMs !== null || a.rating === b.rating)
+
+/** True when the entry shows the same text and time in both states. */
+export const isSameText: SameMeasure = (a, b) => a.rating === b.rating && a.timeMs === b.timeMs
 
 /** True when no source told the entry's place, so that its measure decides. */
 export function isMeasured({ order, statedRank }: Pick<Standing, 'order' | 'statedRank'>): boolean {

@@ -1,4 +1,4 @@
-import { compareStates, isMeasured, isSameMeasure, type State } from './board-history.js'
+import { compareStates, isMeasured, type SameMeasure, type State } from './board-history.js'
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
@@ -27,14 +27,16 @@ export type Reign = {
 export class BoardRecords {
   readonly reigns: Reign[]
   readonly #valid: ValidStates | undefined
+  readonly #isSame: SameMeasure
   /** By entry: since when it shows its rating. */
   readonly #since = new Map<number, number>()
   /** The entry of the newest reign, once it is known. */
   #holder: number | undefined
 
   /** `states`: all that will be told of; `hasMeasured`: whether measures can ever decide. */
-  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean) {
+  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, isSame: SameMeasure) {
     this.reigns = [...before]
+    this.#isSame = isSame
     this.#valid = hasMeasured ? new ValidStates(states) : undefined
   }
 
@@ -46,7 +48,7 @@ export class BoardRecords {
     }
     if (isMeasured(state)) this.#valid?.shown(state)
     else this.#valid?.passed(state.entry)
-    if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
+    if (before === undefined || before.isGone || !this.#isSame(before, state)) this.#since.set(state.entry, state.ms)
   }
 
   /** Judges by measure, after an event. */
@@ -57,7 +59,7 @@ export class BoardRecords {
       reign !== undefined &&
       best !== undefined &&
       isOf(reign, best) &&
-      isSameMeasure(reign, best) &&
+      this.#isSame(reign, best) &&
       reign.setAt === best.ms
     if (!isHeld) this.#follow(best, best?.ms ?? atMs, atMs)
   }
@@ -75,7 +77,7 @@ export class BoardRecords {
     const isHeld =
       reign !== undefined &&
       holder !== undefined &&
-      isSameMeasure(reign, holder) &&
+      this.#isSame(reign, holder) &&
       ranks.rankOf(holder) === ranks.bestRank()
     if (isHeld) return
     const leader = ranks.leader()

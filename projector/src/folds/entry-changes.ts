@@ -1,4 +1,4 @@
-import { comparePositions, isSameMeasure, type Position, type State } from './board-history.js'
+import { comparePositions, type Position, type SameMeasure, type State } from './board-history.js'
 
 /** What an event of an entry is to those who follow changes. */
 export type EntryChange = {
@@ -22,7 +22,8 @@ export type EntryChange = {
  * stand next before an event are the states whose position is lower than that of every state between them and the event; a
  * stack keeps them, and since a state passes over each but once, the whole takes linear time.
  */
-export function entryChanges(states: readonly State[], first: number): EntryChange[] {
+export function entryChanges(states: readonly State[], first: number, isSame: SameMeasure): EntryChange[] {
+  const changeBetween = changeBy(isSame)
   const changes: EntryChange[] = []
   const nearest: State[] = []
   for (const [n, state] of states.entries()) {
@@ -46,9 +47,11 @@ export function entryChanges(states: readonly State[], first: number): EntryChan
   return changes
 }
 
-function changeBetween(before: State | undefined, state: State): EntryChange['change'] {
-  const wasThere = before !== undefined && !before.isGone
-  if (state.isGone) return wasThere ? 'removed' : undefined
-  if (!wasThere) return 'new'
-  return isSameMeasure(before, state) ? undefined : 'updated'
+function changeBy(isSame: SameMeasure) {
+  return (before: State | undefined, state: State): EntryChange['change'] => {
+    const wasThere = before !== undefined && !before.isGone
+    if (state.isGone) return wasThere ? 'removed' : undefined
+    if (!wasThere) return 'new'
+    return isSame(before, state) ? undefined : 'updated'
+  }
 }

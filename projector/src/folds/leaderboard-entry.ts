@@ -1,8 +1,8 @@
-import { boardKey } from '@gamenet/schemas'
+import { boardKey, rankGoals } from '@gamenet/schemas'
 import type { AnswerRow, FoldFunction, WriteRow } from '../folding/fold.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
-import type { Entry, Position, State } from './board-history.js'
+import { type Entry, isSameMeasure, isSameText, type Position, type SameMeasure, type State } from './board-history.js'
 import type { Reign } from './board-records.js'
 import { instant } from './instant.js'
 
@@ -72,7 +72,20 @@ type Written = {
 }
 
 /** Boards from their earliest touched instant on → their entries, changes and reigns. */
-export const foldLeaderboardEntry: FoldFunction = ({ entries = [], records = [], goals = [], told = [] }, write) => {
+export const foldLeaderboardEntryByValue = foldBy(isSameMeasure)
+
+/** The same where a time that is written differently is another time. Tables of 0.1.0 go on by it until they are rebuilt. */
+export const foldLeaderboardEntry = foldBy(isSameText)
+
+function foldBy(isSame: SameMeasure): FoldFunction {
+  return (answers, write) => foldRows(answers, write, isSame)
+}
+
+function foldRows(
+  { entries = [], records = [], goals = [], told = [] }: Parameters<FoldFunction>[0],
+  write: WriteRow,
+  isSame: SameMeasure
+): undefined {
   const recordOf = byBoard(records)
   const goalsOf = byBoard(goals)
   const toldOf = byBoard(told)
@@ -81,10 +94,11 @@ export const foldLeaderboardEntry: FoldFunction = ({ entries = [], records = [],
     const board = row as BoardRow
     const record = recordOf(row) as RecordRow | undefined
     const known = entriesOf(board)
-    const folded = foldBoard(known, board.since_ms, {
+    const before = {
       reigns: record === undefined ? [] : reignsOf(record),
       reached: reachedOf(goalsOf(row) as GoalsRow | undefined)
-    })
+    }
+    const folded = foldBoard(known, board.since_ms, before, rankGoals, isSame)
     const version = newestOf(known, BigInt(record?.version ?? 0))
     const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
     writeEntries(written, known, folded)

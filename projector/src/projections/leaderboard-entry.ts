@@ -19,6 +19,7 @@ const CHANGE_COLUMNS = [
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',
+  fold: 'leaderboard-entry-by-value',
   name: 'leaderboard-entry',
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,
@@ -65,7 +66,7 @@ export const leaderboardEntry: Projection = {
             toFloat64(toUnixTimestamp64Milli(h.ts)), h.epoch, h.partition, toFloat64(h.offset), h.is_gone, h.rating,
             h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details))) AS all,
           all[-1] AS last,
-          arrayLastIndex(s -> s.6 != last.6 OR NOT (s.7 <=> last.7) OR s.5, all) + 1 AS run,
+          arrayLastIndex(s -> NOT (s.7 <=> last.7) OR (last.7 IS NULL AND s.6 != last.6) OR s.5, all) + 1 AS run,
           multiIf(
             last.1 >= since, all,
             last.5, [],

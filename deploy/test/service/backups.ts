@@ -22,7 +22,7 @@ import { startUpstream } from './upstream.js'
 const HALO = '4d530064'
 const BOARD = 3
 const RATED_AT_MOST = 100
-const POLL_MS = 50
+const POLL_MS = 100
 const SETTLED_MS = 120_000
 /** What pages show once; nothing of it is from before the scrapes of this test. */
 const titles = [

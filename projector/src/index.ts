@@ -12,6 +12,7 @@
  */
 export { type Backoff, pause } from './backoff.js'
 export type { Progress } from './checkpoint.js'
+export { eventTableNames } from './event-tables.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './halts.js'
 export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './late-batches.js'

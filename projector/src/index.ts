@@ -32,7 +32,7 @@ export {
   type LostPart,
   repairOf
 } from './lost-rows.js'
-export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'
+export { changedDefinitions, type Migration, MissingTables, migrate, NewerTables, readMigrations } from './migrate.js'
 export {
   dropAllParked,
   dropParked,

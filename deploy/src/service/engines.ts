@@ -18,7 +18,7 @@ import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { logChoiceOf } from './log-choice.js'
-import { orNewer } from './newer.js'
+import { orNewer, TABLES_WAY_OUT } from './newer.js'
 import { Parts } from './parts.js'
 import { isSpoolKnown } from './spool.js'
 import { VERSIONS } from './version.js'
@@ -139,6 +139,7 @@ function orDamaged(error: unknown): unknown {
   const text = error instanceof Error ? error.message : ''
   const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
   if (!isOfFiles || /is in use|another directory open/.test(text)) return error
+  if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
   return new FailureError(
     `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
   )

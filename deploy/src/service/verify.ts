@@ -2,11 +2,12 @@ import { readdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ClickHouse, checkPages, type Postgres } from '@gamenet/engines'
 import { sealKeys } from '@gamenet/ingest'
-import { eventTableNames, findLostParts } from '@gamenet/projector'
+import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
 import { type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import type { Finding, VerifyProgress, VerifyReport } from '../operator/operations.js'
 import type { Engines } from './engines.js'
+import { TABLES_WAY_OUT } from './newer.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300
@@ -39,6 +40,7 @@ export async function verify(
   const expected = await Expected.begin(clickhouse.control)
   if (log.files !== undefined) found.push(...(await damageOfLog(log.files, writes, expected, tell)))
   found.push(...(await damageOfTables(clickhouse.control, repair, tell)))
+  if (engines.names.tables === 'chDB') found.push(...(await changedTables(clickhouse.control)))
   found.push(...(await damageOfCheckpoints(engines, expected)))
   return {
     findings: found.map(({ isRepaired = false, ...finding }) => ({
@@ -239,6 +241,13 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, te
     tell('tables', Number(row.bytes ?? 0))
   }
   return found
+}
+
+async function changedTables(tables: ClickHouse['control']): Promise<Found[]> {
+  const cost = 'answers that it is asked for may be wrong'
+  return (await changedDefinitions(tables)).map((name) => {
+    return { part: 'tables', what: `${name} is not defined as the program made it`, cost, repair: TABLES_WAY_OUT }
+  })
 }
 
 /** As the engine does with a part that it cannot read at a start. */

@@ -33,7 +33,6 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     const [table, part] = ['event_network_count', await partOf(whole, HOURS.length)]
     await damaged('rows', part, flipMiddle)
     const finding = { part: 'tables', what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/, repair: /verify --repair/ }
-    t.match(await verified('rows'), [{ ...finding, isRepaired: false }])
     t.match(await verified('rows', '--repair'), [{ ...finding, isRepaired: true }])
     const service = await startGamenet(environment('rows'))
     t.teardown(() => service.kill())
@@ -49,16 +48,12 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
   await t.test('an index of the write side is made again, a table is told', async (t) => {
     await damaged('index', 'writes/base/5/2675', flipMiddle)
     t.match(await verified('index', '--repair'), [
-      { part: 'writes', what: /pg_description_o_c_o_index/, isRepaired: true }
+      { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true }
     ])
-    await damaged('heap', 'writes/base/5/2609', flipMiddle)
-    t.match(await verified('heap'), [
-      {
-        part: 'writes',
-        what: /1 pages of writes\/base\/5\/2609 \(pg_catalog.pg_description\)/,
-        repair: /gamenet restore/
-      },
-      { part: 'writes', what: /pg_description of the write side cannot be read: invalid page/ }
+    await damaged('table', 'writes/base/5/3456', flipMiddle)
+    t.match(await verified('table'), [
+      { part: 'writes', what: /the write side cannot be used: .*invalid page/, repair: /gamenet restore/ },
+      { part: 'writes', what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }
     ])
   })
 

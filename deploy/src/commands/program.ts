@@ -95,12 +95,16 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
 
 /** What engines throw that cannot be reached: `Refusal`, and Kafka's client. */
 function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
+  return (
+    (error instanceof Refusal && error.code !== 'data_damaged') ||
+    (error instanceof Error && /cannot be reached/.test(error.message))
+  )
 }
 
 /** What ClickHouse and PostgreSQL say of a statement; damaged files are told so too. */
 function isOfEngine(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof Refusal) return true
   return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
 }
 

@@ -380,6 +380,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       settled: refuse,
       migrate: refuse,
       import: refuse,
+      verify: refuse,
       forget: refuse,
       imports: refuse,
       retractImport: refuse,

@@ -38,3 +38,8 @@ export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
     return table === undefined ? [] : [{ ...table, topic }]
   })
 }
+
+/** By topic. */
+export const eventTableNames: ReadonlyMap<string, string> = new Map(
+  eventTables.map(({ topic, table }) => [topic.name, table])
+)

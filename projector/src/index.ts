@@ -12,6 +12,7 @@
  */
 export { type Backoff, pause } from './backoff.js'
 export type { Progress } from './checkpoint.js'
+export { eventTableNames } from './event-tables.js'
 export { type Folding, foldBeside } from './folding/folding.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './halts.js'
 export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './late-batches.js'
@@ -32,7 +33,7 @@ export {
   type LostPart,
   repairOf
 } from './lost-rows.js'
-export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'
+export { changedDefinitions, type Migration, MissingTables, migrate, NewerTables, readMigrations } from './migrate.js'
 export { newestWrites } from './newest-writes.js'
 export {
   dropAllParked,

@@ -19,6 +19,9 @@ const SCHEMA_MIGRATION = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(applied_at) ORDER BY name`
 
+/** Tables that were made are no longer there. */
+export class MissingTables extends Error {}
+
 /** The tables were made by a newer program. */
 export class NewerTables extends Error {}
 
@@ -35,6 +38,10 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
   const rows = await tables.rows('SELECT m.name AS name, m.checksum AS checksum FROM schema_migration AS m FINAL')
   const applied = new Map(rows.map((row) => [String(row.name), String(row.checksum)]))
   refuseNewerSchema(applied, wanted)
+  await refuseMissing(
+    tables,
+    wanted.filter(({ name, checksum }) => applied.get(name) === checksum)
+  )
   const done: string[] = []
   for (const migration of wanted) {
     const checksum = applied.get(migration.name)
@@ -51,6 +58,30 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     done.push(migration.name)
   }
   return done
+}
+
+/** A table or view, as `schema.sql` has it. */
+export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
+  const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
+  const statement = String(row?.statement)
+    .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
+    .replace(/\nSETTINGS index_granularity = 8192$/, '')
+  return `${statement};\n`
+}
+
+/** Tables and views that are not what the migrations made, of an embedded engine. */
+export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
+  const schema = await readFile(new URL('../../schema.sql', import.meta.url), 'utf8')
+  const names = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND position(t.name, '__') = 0 ORDER BY t.name`
+  )
+  const changed: string[] = []
+  for (const { name } of names) {
+    const definition = await definitionOf(tables, String(name)).catch(() => '-')
+    if (!schema.includes(definition)) changed.push(String(name))
+  }
+  return changed
 }
 
 /** The migrations that belong to this program, in order. */
@@ -82,6 +113,22 @@ export function statementsOf(text: string): string[] {
   statements.push(statement.trim())
   return statements.filter((each) => each !== '').map((each) => each.replace(/ {2,}/g, ' '))
 }
+
+/** The engine opens a directory without what a lost file of it defined, and says nothing. */
+async function refuseMissing(tables: Tables, applied: readonly Migration[]): Promise<void> {
+  const made = new Set<string>()
+  for (const statement of applied.flatMap(({ statements }) => statements)) {
+    const [, verb, name = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
+    if (verb === 'CREATE') made.add(name)
+    if (verb === 'DROP') made.delete(name)
+  }
+  const rows = await tables.rows('SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase()')
+  for (const { name } of rows) made.delete(String(name))
+  if (made.size > 0)
+    throw new MissingTables(`${[...made].join(', ')} of the tables are missing, though they were made.`)
+}
+
+const STATEMENT_OF_TABLE = /^(CREATE|DROP) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)/
 
 function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonly Migration[]): void {
   const known = new Set(wanted.map((migration) => migration.name))

@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { openChdb } from '@gamenet/engines'
 import { test } from 'tap'
-import { migrate, migrationOf, readMigrations, statementsOf } from '../src/migrate.js'
+import { changedDefinitions, definitionOf, migrate, migrationOf, readMigrations, statementsOf } from '../src/migrate.js'
 import type { Tables } from '../src/tables.js'
 
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
@@ -42,11 +42,7 @@ test('migrations', async (t) => {
     )
     const parts: string[] = []
     for (const { name } of names) {
-      const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
-      const statement = String(row?.statement)
-        .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
-        .replace(/\nSETTINGS index_granularity = 8192$/, '')
-      parts.push(`${statement};\n`)
+      parts.push(await definitionOf(tables, String(name)))
     }
     const schema = parts.join('\n')
     if (process.env.REFRESH_SCHEMA === '1') await writeFile(SCHEMA, schema)
@@ -55,6 +51,17 @@ test('migrations', async (t) => {
       schema,
       'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npx tap projector/dist/test/migrate.test.js writes it anew'
     )
+  })
+
+  await t.test('a table that is missing is refused, and one that is changed is told', async (t) => {
+    t.same(await changedDefinitions(tables), [])
+    await tables.execute("ALTER TABLE title MODIFY COMMENT 'changed'")
+    t.same(await changedDefinitions(tables), ['title'])
+    await tables.execute("ALTER TABLE title MODIFY COMMENT ''")
+    await tables.execute('RENAME TABLE event_title TO gone')
+    await t.rejects(migrate(tables), /^event_title of the tables are missing, though they were made/)
+    await tables.execute('RENAME TABLE gone TO event_title')
+    t.same(await migrate(tables), [])
   })
 
   await t.test(

@@ -124,7 +124,7 @@ export {
 export { LeaderboardRecords, RecentRecords } from './record-history.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
-export { readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
+export { openSealed, readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
 export { Timeline } from './timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'

@@ -58,6 +58,10 @@ export const refusals = {
     status: 503,
     message: 'Rows of the table %s were lost and are being made again from the log; ask again later.'
   },
+  data_damaged: {
+    status: 503,
+    message: 'What this needs is damaged on the disk of the service; its operator can repair it (gamenet verify).'
+  },
   engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
 } as const satisfies Record<string, { status: number; message: string }>
 

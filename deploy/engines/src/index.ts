@@ -10,6 +10,7 @@ export {
 } from './clickhouse/clickhouse.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
+export { checkPages } from './postgres/page-checksums.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'

@@ -1,11 +1,13 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { encodeEvent, instantOf, type LogMessage, titleCountTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
 import { open } from 'lmdb'
 import { type Test, test } from 'tap'
 import { asAppended, message, messages, readAll } from './log-contract.js'
@@ -154,8 +156,57 @@ void test('a directory of a newer format is refused', async (t) => {
 
 void test('a directory that holds something else is refused', async (t) => {
   const path = t.testdir({ 'data.mdb': 'x'.repeat(10_000) })
-  t.throws(() => openEmbeddedLog({ path }), /holds no log that can be opened/)
+  t.throws(
+    () => openEmbeddedLog({ path }),
+    /data.mdb of the log at .* is damaged: its first page is damaged.*gamenet restore/
+  )
 })
+
+void test('a damaged file is refused, or gives what was appended, or says where it is damaged', async (t) => {
+  const path = t.testdir()
+  const whole = openEmbeddedLog({ path })
+  for (let n = 0; n < 60; n += 1) await whole.append(n % 3 === 0 ? 'large' : 'thing', messages(n % 3 === 0 ? 200 : 9))
+  const expected = await Promise.all(['large', 'thing'].map((topic) => readTopic(whole, topic)))
+  await whole.close()
+  const bytes = readFileSync(join(path, 'data.mdb'))
+  const outcomes = { refused: 0, harmless: 0, told: 0 }
+  const damages = fc.sample(fc.record({ at: fc.nat(bytes.length - 1), bit: fc.nat(7), isCut: fc.nat(9) }), {
+    numRuns: 60,
+    seed: 11
+  })
+  // Magic, page number and page size of the first meta page, version of the second.
+  for (const at of [24, 48, 56, 4096 + 28]) damages.push({ at, bit: 1, isCut: 1 })
+  for (const { at, bit, isCut } of damages) {
+    const damaged = Buffer.from(bytes.subarray(0, isCut === 0 ? at : bytes.length))
+    if (isCut !== 0) damaged.writeUInt8((damaged[at] ?? 0) ^ (1 << bit), at)
+    const copy = t.testdir({ 'data.mdb': damaged })
+    let log: ReturnType<typeof openEmbeddedLog>
+    try {
+      log = openEmbeddedLog({ path: copy })
+    } catch (error) {
+      t.match(error, { message: /is damaged: .* Restore the newest backup/ })
+      outcomes.refused += 1
+      continue
+    }
+    try {
+      const found = await Promise.all(['large', 'thing'].map((topic) => readTopic(log, topic)))
+      t.ok(isDeepStrictEqual(found, expected), `byte ${at}`)
+      outcomes.harmless += 1
+    } catch (error) {
+      t.match(error, { message: /is damaged: at .* Restore the newest backup/ }, `byte ${at}`)
+      outcomes.told += 1
+    }
+    await log.close()
+  }
+  t.ok(outcomes.refused > 4 && outcomes.harmless > 4 && outcomes.told > 1, JSON.stringify(outcomes))
+  t.comment(JSON.stringify(outcomes))
+})
+
+/** Everything that a topic holds. */
+async function readTopic(log: ReturnType<typeof openEmbeddedLog>, topic: string) {
+  const next = (await log.extents(topic)).reduce((sum, extent) => sum + extent.next, 0)
+  return await readAll(log, topic, next)
+}
 
 void test('other partitions in the same epoch, and an older epoch, are refused', async (t) => {
   const path = t.testdir()

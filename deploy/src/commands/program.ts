@@ -5,6 +5,7 @@ import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { VERSION } from '../service/version.js'
 import { addBackup } from './backup.js'
+import { plain } from './bytes-text.js'
 import { addForget } from './forget.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
@@ -17,6 +18,7 @@ import { addScrape } from './scrape.js'
 import { addStart } from './start.js'
 import { addStatus } from './status.js'
 import type { Terminal } from './terminal.js'
+import { addVerify } from './verify.js'
 import { explainWrongUsage, helpAsOption } from './wrong-usage.js'
 
 /**
@@ -52,6 +54,7 @@ export async function runProgram(options: {
     addParked,
     addBackup,
     addRestore,
+    addVerify,
     addStatus
   ])
     add(program, terminal)
@@ -68,18 +71,22 @@ export async function runProgram(options: {
 function exitCodeOf(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError) {
-    terminal.errors.write(`${error.message}\n`)
+    terminal.errors.write(`${harmless(error.message)}\n`)
     return 2
   }
   if (error instanceof FailureError) {
-    terminal.errors.write(`${error.message}\n`)
+    terminal.errors.write(`${harmless(error.message)}\n`)
     return 1
   }
-  const message = error instanceof Error ? error.message : String(error)
+  const message = harmless(error instanceof Error ? error.message : String(error))
   if (isUnreachable(error)) {
     terminal.errors.write(
       `${message} Look at KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
     )
+    return 1
+  }
+  if (isOfEngine(error)) {
+    terminal.errors.write(`An engine failed: ${message} \`gamenet verify\` tells whether its files are damaged.\n`)
     return 1
   }
   terminal.errors.write(`Something went wrong that the program does not know: ${message}\n`)
@@ -88,5 +95,20 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
 
 /** What engines throw that cannot be reached: `Refusal`, and Kafka's client. */
 function isUnreachable(error: unknown): boolean {
-  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
+  return (
+    (error instanceof Refusal && error.code !== 'data_damaged') ||
+    (error instanceof Error && /cannot be reached/.test(error.message))
+  )
+}
+
+/** What ClickHouse and PostgreSQL say of a statement; damaged files are told so too. */
+function isOfEngine(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof Refusal) return true
+  return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
+}
+
+/** Engines quote what they read, and some of it is not text. */
+function harmless(text: string): string {
+  return text.split('\n').map(plain).join('\n')
 }

@@ -246,6 +246,34 @@ export const Forgetting = z.object({
 })
 export type Forgetting = z.infer<typeof Forgetting>
 
+/** What is damaged, what that costs, and the command that repairs it. */
+export const Finding = z.object({
+  part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints']),
+  what: z.string(),
+  cost: z.string(),
+  repair: z.string(),
+  /** Whether `--repair` was given and has done what it can. */
+  isRepaired: z.boolean()
+})
+export type Finding = z.infer<typeof Finding>
+
+export const VerifyProgress = z.object({
+  phase: z.enum(['log', 'tables', 'writes']),
+  bytes: z.int(),
+  /** An estimate. */
+  bytesTotal: z.int()
+})
+export type VerifyProgress = z.infer<typeof VerifyProgress>
+
+export const VerifyReport = z.object({
+  findings: z.array(Finding),
+  bytes: z.int(),
+  tookMs: z.int(),
+  /** Engines on servers, which check their files themselves. */
+  notChecked: z.array(z.string())
+})
+export type VerifyReport = z.infer<typeof VerifyReport>
+
 export type Operations = {
   status(): Promise<Status>
   /** Resolves when all that the log held at the call can be read, or when the time is up. */
@@ -273,6 +301,8 @@ export type Operations = {
   ): Promise<ForgetReport>
   /** Copies all that an embedded service keeps into a directory that is new or empty, given by its absolute path. */
   backup(directory: string, onProgress: (progress: BackupProgress) => void): Promise<BackupReport>
+  /** Reads everything that is kept, by checksums. Repairs of a stopped service alone. */
+  verify(options: { readonly repair: boolean }, onProgress: (progress: VerifyProgress) => void): Promise<VerifyReport>
   /** Every import that the tables know, the newest first. */
   imports(): Promise<ImportRun[]>
   /** Takes an import back. One that is cut off is ended when a service starts. Throws a `UsageError` for an unknown one. */

@@ -108,6 +108,14 @@ function addOperations(app: FastifyInstance, operations: Operations, logger: Log
       )
     )
   })
+  app.post('/verify', (_request, reply) =>
+    reply.type(LINES).send(
+      linesOf(
+        (tell) => operations.verify({ repair: false }, tell),
+        (error) => logger.error({ err: error }, 'verifying failed')
+      )
+    )
+  )
   app.get('/gaps', () => operations.gaps())
   app.post('/gaps/:topic/accept', (request) => {
     const { topic } = z.object({ topic: z.string() }).parse(request.params)

@@ -18,7 +18,9 @@ import {
   ScrapeProgress,
   ScrapeReport,
   SettledReport,
-  Status
+  Status,
+  VerifyProgress,
+  VerifyReport
 } from './operations.js'
 import { parkedClient } from './parked-client.js'
 import { rebuildClient } from './rebuild-client.js'
@@ -33,6 +35,7 @@ const ImportLine = lineOf(ImportProgress, ImportReport)
 const RetractionLine = lineOf(RetractionProgress, RetractionReport)
 const ForgetLine = lineOf(ForgetProgress, ForgetReport)
 const BackupLine = lineOf(BackupProgress, BackupReport)
+const VerifyLine = lineOf(VerifyProgress, VerifyReport)
 const ScrapeLine = lineOf(ScrapeProgress, z.array(ScrapeReport))
 
 /** The operations of a service that runs elsewhere, over its operator port. */
@@ -49,6 +52,10 @@ export function operatorClient(operatorUrl: string): Operations {
     },
     migrate: async () => (await ask(z.object({ applied: z.array(z.string()) }), 'POST', '/migrate')).applied,
     rebuilds: rebuildClient(ask),
+    verify: async ({ repair }, onProgress) => {
+      if (repair) throw new FailureError('A running service is not repaired: stop it, and ask again.')
+      return await follow(operatorUrl, '/verify', null, VerifyLine, onProgress, 'verification')
+    },
     imports: () => ask(z.array(ImportRun), 'GET', '/imports'),
     retractImport: (importId, onProgress) =>
       follow(

@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   type ClickHouse,
   migratePostgres,
@@ -8,14 +10,15 @@ import {
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
+import { LogDamaged } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
 import { unfreeze } from '../backup/freeze.js'
-import { type Config, UsageError } from '../config.js'
+import { type Config, FailureError, UsageError } from '../config.js'
 import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { logChoiceOf } from './log-choice.js'
-import { orNewer } from './newer.js'
+import { orNewer, TABLES_WAY_OUT } from './newer.js'
 import { Parts } from './parts.js'
 import { isSpoolKnown } from './spool.js'
 import { VERSIONS } from './version.js'
@@ -92,6 +95,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     writing?.catch(() => undefined)
     const logChoice = await logChoiceOf(config, part('log'))
     const onAway = (await isSpoolKnown(config, role)) ? options.warn : undefined
+    if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
     const log = opened(await openLog(logChoice, role, { onAway }))
     const clickhouse = opened(
       config.CLICKHOUSE_URL === undefined
@@ -116,8 +120,29 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     // What is still opening is closed too.
     await writing?.catch(() => undefined)
     await parts.close()
-    throw error
+    throw orDamaged(error)
   }
+}
+
+/** A log without its file would be made anew, and what the tables have of it would be taken for what is still to come. */
+function refuseLostLog(directory: DataDirectory): void {
+  const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
+  if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return
+  throw new LogDamaged(
+    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing. Restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+  )
+}
+
+/** Why an embedded engine does not open its files, as a sentence with a way out. */
+function orDamaged(error: unknown): unknown {
+  if (error instanceof LogDamaged) return new FailureError(error.message)
+  const text = error instanceof Error ? error.message : ''
+  const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
+  if (!isOfFiles || /is in use|another directory open/.test(text)) return error
+  if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
+  return new FailureError(
+    `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+  )
 }
 
 /** A service that shares its log and tables shares this too: with keys of its own, nobody could open what it seals. */

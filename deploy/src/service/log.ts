@@ -37,7 +37,7 @@ export type OpenLog = Log &
   LogReader & {
     close(): Promise<void>
     /** Of an embedded log alone. */
-    readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo'>
+    readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
   }
 
 /** The consumer group of all projectors of one installation. */

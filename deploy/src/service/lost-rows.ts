@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ClickHouse } from '@gamenet/engines'
+import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import {
   beginRepair,
   dataTables,
@@ -96,11 +96,11 @@ export async function openLostRows({
     guarded: (readers) => ({
       rows: async (sql, ...more) => {
         refuse(sql)
-        return await readers.rows(sql, ...more)
+        return await readers.rows(sql, ...more).catch(refuseDamaged)
       },
       json: async (sql, ...more) => {
         refuse(sql)
-        return await readers.json(sql, ...more)
+        return await readers.json(sql, ...more).catch(refuseDamaged)
       }
     }),
     finish: (projector) => {
@@ -130,6 +130,14 @@ export async function openLostRows({
       await finishing.catch(() => undefined)
     }
   }
+}
+
+/** What ClickHouse says of files that are not what it wrote: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
+const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
+
+function refuseDamaged(error: unknown): never {
+  if (!(error instanceof ClickHouseError) || error.code === undefined || !DAMAGE_CODES.has(error.code)) throw error
+  throw new Refusal('data_damaged', [], { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error })
 }
 
 /** False when the service was stopped before. What stands still is tried again for as long as it takes. */

@@ -1,6 +1,10 @@
 import { NewerDatabase } from '@gamenet/engines'
-import { NewerTables } from '@gamenet/projector'
+import { MissingTables, NewerTables } from '@gamenet/projector'
 import { FailureError } from '../config.js'
+
+/** The log has all that tables hold. */
+export const TABLES_WAY_OUT =
+  'Stop the service, move the folder `tables` of its data directory away and start it: the tables are made again from the log, as far as the log goes back. Or restore the newest backup: gamenet restore DIR.'
 
 /** What an older program finds of a newer one is no defect: a sentence for the user. */
 export async function orNewer<Result>(work: Promise<Result>): Promise<Result> {
@@ -8,6 +12,7 @@ export async function orNewer<Result>(work: Promise<Result>): Promise<Result> {
     return await work
   } catch (error) {
     if (error instanceof NewerTables || error instanceof NewerDatabase) throw new FailureError(error.message)
+    if (error instanceof MissingTables) throw new FailureError(`${error.message} ${TABLES_WAY_OUT}`)
     throw error
   }
 }

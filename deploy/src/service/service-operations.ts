@@ -46,6 +46,7 @@ import { parkedOperations } from './parked-operations.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import type { SpoolingLog } from './spooling-log.js'
 import { abortedAfter } from './time-limit.js'
+import { verify } from './verify.js'
 import { VERSION } from './version.js'
 
 type Needs = {
@@ -126,6 +127,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
         })),
       import: (request, content, onProgress, isLeft) =>
         trackedWithLog(() => runImport(all, request, content, { onProgress, isLeft })),
+      verify: (options, onProgress) => tracked(verify(needs.engines, options, onProgress, stopping.signal)),
       imports: () => importRuns({ engines: needs.engines, running: all.importing }),
       retractImport: (importId, onProgress) =>
         trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),

@@ -357,7 +357,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /not restored to its end/ })
 }
 
-async function startPages(t: Test, names: readonly string[]) {
+export async function startPages(t: Test, names: readonly string[]) {
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
   upstream.show({ registered: 21_345, online: 46, titles })
@@ -374,7 +374,7 @@ async function startPages(t: Test, names: readonly string[]) {
 }
 
 /** An hour apart, over days that are over. */
-function countsOfYears(): string {
+export function countsOfYears(): string {
   const rows = Array.from({ length: 2000 }, (_, hour) => {
     const at = new Date(Date.UTC(2025, 1, 1) + hour * 3_600_000).toISOString()
     return `${at},${100 + ((hour * 37) % 91)}`
@@ -383,7 +383,7 @@ function countsOfYears(): string {
 }
 
 /** Users rate one another at random; `next` resolves with one more acknowledged, `end` when none is under way. */
-function rateUntil({
+export function rateUntil({
   caller,
   sessions,
   names,
@@ -440,7 +440,7 @@ const OF_NOBODY = [
 ]
 
 /** Every answer to everybody. */
-function pathsOf(names: readonly string[]): string[] {
+export function pathsOf(names: readonly string[]): string[] {
   const profiles = names.flatMap((name) =>
     [
       '',
@@ -455,7 +455,7 @@ function pathsOf(names: readonly string[]): string[] {
   return [...profiles, ...['', '/leaderboard', '/recent'].map((end) => `/api/achievements${end}`), ...OF_NOBODY]
 }
 
-async function answersOf(caller: Caller, paths: readonly string[]) {
+export async function answersOf(caller: Caller, paths: readonly string[]) {
   return new Map(await Promise.all(paths.map(async (path) => [path, atRest(await caller.ask('GET', path))] as const)))
 }
 
@@ -465,13 +465,13 @@ function atRest(answer: unknown): unknown {
   return JSON.parse(JSON.stringify(answer, (name, value) => (isOfTheInstant(name) ? undefined : value)))
 }
 
-async function settle({ operatorUrl }: Running): Promise<void> {
+export async function settle({ operatorUrl }: Running): Promise<void> {
   const { behind } = await operatorClient(operatorUrl).settled(SETTLED_MS)
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 
 /** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
-async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
+export async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
   await settle(service)
   await untilEvaluated(service)
   await settle(service)

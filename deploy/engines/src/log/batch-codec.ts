@@ -131,6 +131,7 @@ function columnOrder(names: readonly string[]): number[] {
 }
 
 type StoredShape = {
+  readonly rows: number
   readonly key: TextColumn
   readonly value: TextColumn
   /** The headers that are the same in all rows; the others are empty here, so that a copy has every name in its place. */
@@ -148,6 +149,8 @@ function recordsOf(reader: ByteReader, count: number, first: number): StoredReco
     used[index] = row + 1
     return row
   })
+  const held = shapes.reduce((sum, shape) => sum + shape.rows, 0)
+  if (held !== count) throw new RangeError(`the batch holds ${held} messages, expected ${count}`)
   if (count > 0 && (chosen ?? [0]).some((index) => shapes[index] === undefined)) {
     throw new RangeError('the batch names a shape that it does not hold')
   }
@@ -188,7 +191,7 @@ function readShape(reader: ByteReader): StoredShape {
     setHeader(template, name, column.isConstant ? column.at(0) : '')
     if (!column.isConstant) varying.push({ name, column })
   }
-  return { key, value, template, varying }
+  return { rows, key, value, template, varying }
 }
 
 function setHeader(headers: Record<string, string>, name: string, value: string): void {

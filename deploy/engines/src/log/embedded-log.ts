@@ -1,4 +1,4 @@
-import { closeSync, openSync, readSync, realpathSync } from 'node:fs'
+import { realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -14,7 +14,9 @@ import {
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
+import { checkBatches, type LogFault } from './check-batches.js'
 import { copyLog, headsOf, type LogHead } from './copy-log.js'
+import { damageOfLmdb } from './lmdb-pages.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
 
@@ -41,10 +43,13 @@ const HALT_ASK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
-const META_PAGE_BYTES = 4096
-const LMDB_MAGIC_AT = 24
-const LMDB_MAGIC = 0xbeef_c0de
 const FULL_BYTES = 16 * 1024 * 1024
+
+const DAMAGE_WAY_OUT =
+  'Restore the newest backup (gamenet restore); without one, docs/operators.md tells what can be kept, under "Damaged files".'
+
+/** What the log holds is not what was appended. The message says what to do. */
+export class LogDamaged extends Error {}
 
 export type EmbeddedLogOptions = {
   /** Directory; made when it is missing. */
@@ -88,6 +93,10 @@ export type EmbeddedLog = {
   heads(): readonly LogHead[]
   /** Copies the log, as far as these heads, into a directory that is made; what is appended meanwhile is not in it. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
+  /**
+   * Reads everything by its checksums, and gives what cannot be read. `take` gets what can be.
+   */
+  check(take: (batch: LogBatch, bytes: number) => Promise<void>): Promise<readonly LogFault[]>
   /** Applies the retention now instead of at the next append after a minute. */
   trim(): Promise<void>
   /** Waits for appends under way, ends all `consume` calls, closes the file. Later calls reject. */
@@ -150,6 +159,11 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
       refuseWhenClosed()
       await copyLog(store.root, directory, heads)
     },
+    async check(take) {
+      refuseWhenClosed()
+      assertLmdbFile(store.path)
+      return await checkBatches(store.batches, take)
+    },
     async trim() {
       refuseWhenClosed()
       await appender.trim()
@@ -200,20 +214,17 @@ function openStore(options: EmbeddedLogOptions): Store {
   }
 }
 
-/** LMDB ends the process when its file is another one, so its first page is looked at before. */
+/** LMDB ends the process when its file is damaged, or another one, so it is looked at before. */
 function assertLmdbFile(path: string): void {
-  const page = Buffer.alloc(META_PAGE_BYTES)
-  let bytes: number
+  let damage: string | undefined
   try {
-    const file = openSync(join(path, 'data.mdb'), 'r')
-    bytes = readSync(file, page)
-    closeSync(file)
+    damage = damageOfLmdb(join(path, 'data.mdb'))
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return
     throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
   }
-  if (bytes === 0 || (bytes === META_PAGE_BYTES && page.readUInt32LE(LMDB_MAGIC_AT) === LMDB_MAGIC)) return
-  throw new Error(`${path} holds no log that can be opened: data.mdb is not a file of LMDB, or cut off`)
+  if (damage === undefined) return
+  throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)
 }
 
 /** Reads what the directory says of itself, refuses what does not fit, and adds this epoch when it is new. */
@@ -610,6 +621,17 @@ async function firstOffset(store: Store, place: PartitionPlace, request: Consume
   }
 }
 
+function damagedAt(
+  { path }: Store,
+  { topic, epoch, partition }: PartitionPlace,
+  first: number,
+  what: string
+): LogDamaged {
+  return new LogDamaged(
+    `The log at ${path} is damaged: at ${topic} ${epoch}/${partition}/${first} ${what}. ${DAMAGE_WAY_OUT}`
+  )
+}
+
 /** The records from an offset on, some thousand at most; none at the head. */
 async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading | 'trimmed'> {
   const { topic, epoch, partition } = place
@@ -626,9 +648,17 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
     if (end - from >= READ_RECORDS) break
   }
   if (batches.length === 0) {
-    const { next } = extentOf(store, topic, epoch, partition)
-    return offset >= next ? { batches: [], skipped: 0, next: offset } : 'trimmed'
+    const { first, next } = extentOf(store, topic, epoch, partition)
+    if (offset >= next) return { batches: [], skipped: 0, next: offset }
+    if (offset < first) return 'trimmed'
+    throw damagedAt(store, place, offset, 'there is nothing, though later events are there')
   }
-  const unpacked = await Promise.all(batches.map(({ first, bytes }) => unpackBatch(bytes, first)))
+  const unpacked = await Promise.all(
+    batches.map(({ first, bytes }) =>
+      unpackBatch(bytes, first).catch((error: unknown) => {
+        throw damagedAt(store, place, first, `the events cannot be read (${sentence(error)})`)
+      })
+    )
+  )
   return { batches: unpacked, skipped: offset - from, next: end }
 }

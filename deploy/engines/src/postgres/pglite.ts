@@ -1,5 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { Refusal } from '@gamenet/schemas'
 import { plainName } from './listen.js'
 import type { Answered, Asked } from './pglite-thread.js'
 import type { Postgres, Queries } from './postgres.js'
@@ -149,5 +150,10 @@ const startThread = (dir: string): Promise<Thread> =>
     })
   })
 
-const faultOf = ({ message, ...fields }: Readonly<Record<string, unknown>>): Error =>
-  Object.assign(new Error(String(message)), fields)
+/** DATA_CORRUPTED, INDEX_CORRUPTED, and a file that is missing or cannot be read. */
+const DAMAGE_CODES: ReadonlySet<unknown> = new Set(['XX001', 'XX002', '58P01', '58030'])
+
+const faultOf = ({ message, ...fields }: Readonly<Record<string, unknown>>): Error => {
+  const fault = Object.assign(new Error(String(message)), fields)
+  return DAMAGE_CODES.has(fields.code) ? new Refusal('data_damaged', [], { cause: fault }) : fault
+}

@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/*
+ * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 sums beside one another over the words of a page,
+ * each with a number of its own at the start, folded into 16 bits with the number of the page.
+ */
+
+const PAGE_BYTES = 8192
+const SEGMENT_PAGES = 131_072
+const SUMS = 32
+const PRIME = 16_777_619
+const WORDS = PAGE_BYTES / 4
+/** Bytes 8 and 9 hold the checksum itself. */
+const CHECKSUM_WORD = 2
+const STARTS = Uint32Array.of(
+  ...[0x5b1f36e9, 0xb8525960, 0x02ab50aa, 0x1de66d2a, 0x79ff467a, 0x9bb9f8a3, 0x217e7cd2, 0x83e13d2c],
+  ...[0xf8d4474f, 0xe39eb970, 0x42c6ae16, 0x993216fa, 0x7b093b5d, 0x98daff3c, 0xf718902a, 0x0b1c9cdb],
+  ...[0xe58f764b, 0x187636bc, 0x5d7b3bb1, 0xe73de7de, 0x92bec979, 0xcca6c0b2, 0x304a0979, 0x85aa43d4],
+  ...[0x783125bb, 0x6ca8eaa2, 0xe407eac6, 0x4b5cfc3e, 0x9fbf8c76, 0x15ca20be, 0xf2ca9fd3, 0x959bd756]
+)
+
+/** A file of tables or indexes, and the pages of it that are not what was written. */
+export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
+
+/** Checks every page of the database's own tables and indexes, and tells how many bytes were read. */
+export function checkPages(dir: string, onBytes: (bytes: number) => void): PageFault[] {
+  const faults: PageFault[] = []
+  for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
+    for (const name of readdirSync(join(dir, folder))) {
+      const [, filenode, segment = '0'] = /^(\d+)(?:_(?:vm|fsm))?(?:\.(\d+))?$/.exec(name) ?? []
+      if (filenode === undefined) continue
+      const file = join(folder, name)
+      const bytes = readFileSync(join(dir, file))
+      const pages = damagedPages(bytes, Number(segment) * SEGMENT_PAGES)
+      if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages })
+      onBytes(bytes.length)
+    }
+  }
+  return faults
+}
+
+function damagedPages(bytes: Buffer, first: number): number[] {
+  const damaged: number[] = []
+  for (let at = 0; at < bytes.length; at += PAGE_BYTES) {
+    const page = Buffer.from(bytes.subarray(at, at + PAGE_BYTES))
+    const number = first + at / PAGE_BYTES
+    if (page.length < PAGE_BYTES) damaged.push(number)
+    // A page that was added and never written is all zeros.
+    else if (page.some((byte) => byte !== 0) && page.readUInt16LE(8) !== checksumOf(page, number)) damaged.push(number)
+  }
+  return damaged
+}
+
+function checksumOf(page: Buffer, number: number): number {
+  const sums = STARTS.slice()
+  const mix = (n: number, word: number) => {
+    const mixed = (sums[n] ?? 0) ^ word
+    sums[n] = Math.imul(mixed, PRIME) ^ (mixed >>> 17)
+  }
+  for (let word = 0; word < WORDS; word += 1) {
+    const value = page.readUInt32LE(word * 4)
+    mix(word % SUMS, word === CHECKSUM_WORD ? value & 0xffff_0000 : value)
+  }
+  for (let round = 0; round < 2; round += 1) for (let n = 0; n < SUMS; n += 1) mix(n, 0)
+  const folded = (sums.reduce((all, sum) => all ^ sum, 0) ^ number) >>> 0
+  return (folded % 65_535) + 1
+}

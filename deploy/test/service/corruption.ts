@@ -1,0 +1,303 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import fc from 'fast-check'
+import type { Test } from 'tap'
+import { z } from 'zod'
+import type { DemoAuth } from '../../src/demo-auth/server.js'
+import { operatorClient } from '../../src/operator/operator-client.js'
+import { answersOf, pathsOf, rateUntil, restingAnswers, startPages } from './backups.js'
+import { gamenetJson, launchGamenet, type Running, spawnedGamenet } from './gamenet.js'
+import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './people-service.js'
+
+/*
+ * One stopped data directory with data of every kind, copies of it with one damaged file each, and what a service
+ * that starts on a copy does about it.
+ */
+
+export const PARTS = ['log', 'rows', 'tables', 'writes', 'own'] as const
+export type Part = (typeof PARTS)[number]
+
+/** `share`: where in the file, from 0 to below 1. */
+export type Damage = {
+  readonly file: string
+  readonly how: 'flip' | 'truncate' | 'delete'
+  readonly share: number
+  readonly bit: number
+}
+
+export const OUTCOMES = ['harmless', 'refused', '503', 'status', 'verify'] as const
+/** `faults`: what must not be, whatever the damage. */
+export type Outcome = {
+  readonly outcome: (typeof OUTCOMES)[number] | 'silent'
+  readonly said: string
+  readonly faults: readonly string[]
+}
+
+export type DamagedWorld = {
+  readonly folder: string
+  readonly auth: DemoAuth
+  readonly sessions: readonly SignedIn[]
+  readonly names: readonly string[]
+  readonly files: readonly string[]
+}
+
+const START_MS = 120_000
+const STOP_MS = 60_000
+
+const SILENT = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0' }
+
+/** Makes the directory in `folder`, unless an earlier run has. */
+export async function openDamagedWorld(t: Test, folder: string): Promise<DamagedWorld> {
+  const base = join(folder, 'base')
+  const auth = await startAuth(t)
+  const people = auth.people.slice(0, 6)
+  const names = people.map(({ username }) => username)
+  const sessions = await Promise.all(people.map((person) => signIn(auth, person)))
+  if (!existsSync(join(folder, 'made'))) {
+    await rm(base, { recursive: true, force: true })
+    const upstream = await startPages(t, names)
+    const service = await startPeopleService(base, auth, { UPSTREAM_URL: upstream.url, ...SILENT })
+    const caller = new Caller(service, 8)
+    await operatorClient(service.operatorUrl).scrape('all')
+    const counts = join(folder, 'counts.csv')
+    await writeFile(counts, countsOfDays())
+    await gamenetJson({ DATA_DIR: base }, ['import', 'network-count', counts])
+    await rateUntil({ caller, sessions, names, acknowledged: new Set(), seed: 7 }).end()
+    await gamenetJson({ DATA_DIR: base }, ['forget', names[5] ?? ''])
+    await restingAnswers(service, caller, names)
+    await caller.close()
+    if ((await service.stop()) !== 0) throw new Error(`the service did not stop well: ${service.stderr()}`)
+    await writeFile(join(folder, 'made'), '')
+  }
+  return { folder, auth, sessions, names, files: await filesOf(base) }
+}
+
+function countsOfDays(): string {
+  const rows = Array.from({ length: 2000 }, (_, hour) => {
+    const at = new Date(Date.UTC(2025, 1, 1) + hour * 3_600_000).toISOString()
+    return `${at},${100 + ((hour * 37) % 91)}`
+  })
+  return `observedAt,online\n${rows.join('\n')}\n`
+}
+
+async function filesOf(base: string): Promise<string[]> {
+  const entries = await readdir(base, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const sizes = await Promise.all(files.map(async (file) => (await stat(file)).size))
+  return files
+    .filter((_, n) => (sizes[n] ?? 0) > 0)
+    .map((file) => file.slice(base.length + 1))
+    .sort()
+}
+
+export function partOf(file: string): Part {
+  if (file.startsWith('log/')) return 'log'
+  if (file.startsWith('writes/')) return 'writes'
+  if (!file.startsWith('tables/')) return 'own'
+  return /\/(all|\d+)(_\d+){2,}\/|_\d+_\d+_\d+(_\d+)?\/[^/]+$/.test(file) ? 'rows' : 'tables'
+}
+
+/** The damage of a case: every part of the directory is as likely as another, and so is every file of a part. */
+export function damageOf(world: Pick<DamagedWorld, 'files'>, seed: number): Damage {
+  const [drawn] = fc.sample(
+    fc.record({
+      part: fc.constantFrom(...PARTS),
+      pick: fc.noBias(fc.nat(2 ** 30)),
+      how: fc.constantFrom('flip', 'flip', 'truncate', 'delete'),
+      share: fc.noBias(fc.nat(2 ** 30 - 1)).map((part) => part / 2 ** 30),
+      bit: fc.nat(7)
+    }),
+    { numRuns: 1, seed }
+  )
+  if (drawn === undefined) throw new Error('nothing was drawn')
+  const files = world.files.filter((file) => partOf(file) === drawn.part)
+  const { how, share, bit } = drawn
+  return { file: files[drawn.pick % files.length] ?? '', how, share, bit } as Damage
+}
+
+async function damage(directory: string, { file, how, share, bit }: Damage): Promise<void> {
+  const path = join(directory, file)
+  const { size } = await stat(path)
+  const at = Math.floor(share * size)
+  if (how === 'delete') return await rm(path)
+  if (how === 'truncate') return await truncate(path, at)
+  const handle = await open(path, 'r+')
+  const byte = Buffer.alloc(1)
+  await handle.read(byte, 0, 1, at)
+  byte.writeUInt8(byte.readUInt8(0) ^ (1 << bit))
+  await handle.write(byte, 0, 1, at)
+  await handle.close()
+}
+
+/** A copy of the directory under another name. */
+async function copyOf({ folder }: DamagedWorld, name: string): Promise<string> {
+  const directory = join(folder, name)
+  await rm(directory, { recursive: true, force: true })
+  await promisify(execFile)('cp', ['-a', '--reflink=auto', join(folder, 'base'), directory])
+  return directory
+}
+
+type Answers = ReadonlyMap<string, unknown>
+
+const Kept = z.object({
+  answers: z.array(z.tuple([z.string(), z.unknown()])),
+  stored: z.record(z.string(), z.string())
+})
+
+/** What is right: the answers of an undamaged copy now, and what log and write side hold. */
+export async function rightAnswers(world: DamagedWorld): Promise<z.infer<typeof Kept>> {
+  const directory = await copyOf(world, 'right')
+  const service = await startPeopleService(directory, world.auth, SILENT)
+  const answers = await asked(world, service)
+  await service.stop()
+  return { answers: [...answers], stored: await storedOf(directory) }
+}
+
+async function asked({ names, sessions }: DamagedWorld, service: Pick<Running, 'apiUrl'>): Promise<Answers> {
+  const caller = new Caller(service, 4)
+  try {
+    const answers = await answersOf(caller, pathsOf(names.slice(0, 5)))
+    for (const session of sessions.slice(0, 2)) {
+      const path = `/api/profile/${names[2]}/reputation`
+      answers.set(`${session.person.username} ${path}`, await caller.ask('GET', path, session))
+    }
+    return answers
+  } finally {
+    await caller.close()
+  }
+}
+
+const STORED = new URL('./stored.js', import.meta.url)
+
+/** Hashes of every log topic and of every table of the write side, read by a process of its own. */
+async function storedOf(directory: string): Promise<Record<string, string>> {
+  const { stdout } = await promisify(execFile)(process.execPath, [STORED.pathname, directory])
+  return z.record(z.string(), z.string()).parse(JSON.parse(stdout))
+}
+
+/** Starts a service on a damaged copy, asks it everything, and judges what it did. */
+export async function tryDamage(
+  world: DamagedWorld,
+  right: z.infer<typeof Kept>,
+  done: Damage,
+  name = 'case'
+): Promise<Outcome> {
+  const directory = await copyOf(world, name)
+  await damage(directory, done)
+  const faults: string[] = []
+  const launched = launchGamenet({
+    DATA_DIR: directory,
+    AUTH_URL: world.auth.url,
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    SCRAPE_PLAYERS_SECONDS: '0',
+    ...SILENT
+  })
+  const service = await within(START_MS, launched.listening).catch(() => undefined)
+  if (service === undefined) {
+    const { exitCode, signalCode } = launched.process
+    if (exitCode === null && signalCode === null) faults.push('the start hangs')
+    if (signalCode !== null) faults.push(`the start died of ${signalCode}`)
+    await launched.kill()
+    faults.push(...faultsOfText(launched.stderr()))
+    return { outcome: 'refused', said: lastLine(launched.stderr()), faults }
+  }
+  let outcome: Outcome['outcome'] = 'harmless'
+  let said = ''
+  const found = await asked(world, service).catch((error: unknown) => {
+    faults.push(`no answer: ${error}`)
+    return new Map<string, unknown>()
+  })
+  const others = right.answers.filter(
+    ([path, answer]) => !isDeepStrictEqual(JSON.parse(JSON.stringify(found.get(path) ?? null)), answer)
+  )
+  const wrong = others.filter(([path]) => statusOf(found.get(path)) !== 503)
+  const failed = wrong.filter(([path]) => statusOf(found.get(path)) === 500)
+  if (failed.length > 0)
+    faults.push(
+      `500: ${failed
+        .map(([path]) => path)
+        .join(' ')
+        .slice(0, 300)}`
+    )
+  const refused = others.find(([path]) => statusOf(found.get(path)) === 503)
+  if (refused !== undefined) {
+    outcome = '503'
+    said = JSON.stringify(found.get(refused[0]))
+  }
+  const status = await operatorClient(service.operatorUrl)
+    .status()
+    .catch((error: unknown) => String(error))
+  const reported = typeof status === 'string' ? status : reportOf(status)
+  if (reported !== '' && outcome === 'harmless') {
+    outcome = 'status'
+    said = reported
+  }
+  const verifyNow = async () => {
+    const verified = await spawnedGamenet({ DATA_DIR: directory }, ['verify'])
+    faults.push(...faultsOfText(verified.stdout + verified.stderr))
+    return verified
+  }
+  if (wrong.length > 0 && reported === '') {
+    const verified = await verifyNow()
+    outcome = verified.code === 1 ? 'verify' : 'silent'
+    said = `${verified.stdout}${verified.stderr} wrong: ${wrong
+      .map(([path]) => `${path} ${JSON.stringify(found.get(path))}`)
+      .join(' ')
+      .slice(0, 600)}`
+  }
+  const code = await within(STOP_MS, service.stop()).catch(() => 'it does not stop')
+  if (code !== 0) faults.push(`the stop: ${code} ${service.process.signalCode ?? ''}`)
+  await service.kill()
+  faults.push(...faultsOfText(service.stderr()))
+  if (outcome === 'harmless' && partOf(done.file) !== 'rows') {
+    const stored = await storedOf(directory).catch((error: unknown) => ({ failed: String(error).slice(-600) }))
+    const lost = Object.entries(right.stored).filter(
+      ([what, hash]) => (stored as Record<string, string>)[what] !== hash
+    )
+    if (lost.length > 0) {
+      const verified = await verifyNow()
+      outcome = verified.code === 1 ? 'verify' : 'silent'
+      said = `${verified.stdout}${verified.stderr} stored otherwise: ${lost.map(([what]) => what).join(' ')} ${JSON.stringify(stored).slice(0, 300)}`
+    }
+  }
+  return { outcome, said, faults }
+}
+
+function reportOf(status: Awaited<ReturnType<ReturnType<typeof operatorClient>['status']>>): string {
+  return [
+    ...status.lostRows.map(({ reason }) => reason),
+    ...status.halts.map(({ reason }) => reason),
+    ...status.projections.flatMap(({ projection, reason }) => (reason === null ? [] : [`${projection}: ${reason}`])),
+    ...(status.trouble === null ? [] : [status.trouble])
+  ].join('; ')
+}
+
+function faultsOfText(text: string): string[] {
+  return [
+    ...(/does not know/.test(text) ? ['"does not know"'] : []),
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+    ...(/[\u0000-\u0008\u000b-\u001a\u001c-\u001f\ufffd]/.test(text) ? ['raw bytes'] : []),
+    ...(/\n\s+at \S+ \(/.test(text) ? ['a stack'] : [])
+  ].map((fault) => `${fault}: ${lastLine(text)}`)
+}
+
+function statusOf(answer: unknown): number | undefined {
+  return z.object({ status: z.int() }).safeParse(answer).data?.status
+}
+
+function lastLine(text: string): string {
+  return (text.trim().split('\n').at(-1) ?? '').slice(0, 600)
+}
+
+async function within<Answer>(ms: number, work: Promise<Answer>): Promise<Answer> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms)
+  })
+  return await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}

@@ -1,0 +1,112 @@
+import { cp, open, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { VerifyReport } from '../src/operator/operations.js'
+import { ask } from './service/ask.js'
+import { gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
+
+/* The short form of the corruption campaign: one damaged file of each kind, and what is done about it. */
+
+const DAY = 'from=2017-02-17T00:00:00Z&to=2017-02-18T00:00:00Z'
+const HOURS = Array.from({ length: 20 }, (_, hour) => `2017-02-17T${String(hour).padStart(2, '0')}:00:00Z,${hour + 40}`)
+const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
+
+test('damaged files are found, told and repaired, or refused', async (t) => {
+  const folder = t.testdir({ 'counts.csv': `observedAt,online\n${HOURS.join('\n')}\n` })
+  const whole = join(folder, 'whole')
+  const environment = (name: string) => ({ DATA_DIR: join(folder, name), ...QUIET })
+  await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'counts.csv')])
+  const sound = VerifyReport.parse(await gamenetJson(environment('whole'), ['verify']))
+  t.same(sound.findings, [], 'nothing is damaged')
+  t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)
+  const damaged = async (name: string, file: string, damage: (path: string) => Promise<unknown>) => {
+    await cp(whole, join(folder, name), { recursive: true })
+    await damage(join(folder, name, file))
+  }
+  const verified = async (name: string, ...more: string[]) => {
+    const done = await gamenet(environment(name), ['verify', '--json', ...more])
+    t.equal(done.code, 1, done.stderr)
+    return VerifyReport.parse(JSON.parse(done.stdout)).findings
+  }
+
+  await t.test('rows of tables are made again', async (t) => {
+    const [table, part] = ['event_network_count', await partOf(whole, HOURS.length)]
+    await damaged('rows', part, flipMiddle)
+    const finding = { part: 'tables', what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/, repair: /verify --repair/ }
+    t.match(await verified('rows', '--repair'), [{ ...finding, isRepaired: true }])
+    const service = await startGamenet(environment('rows'))
+    t.teardown(() => service.kill())
+    await gamenetJson(environment('rows'), ['status', '--wait', '60'])
+    const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+    t.match(body, { length: HOURS.length }, table)
+    t.same(VerifyReport.parse(await gamenetJson(environment('rows'), ['verify'])).findings, [], 'of a running service')
+    const refused = await gamenet(environment('rows'), ['verify', '--repair'])
+    t.match(refused, { code: 1, stderr: /running service is not repaired: stop it/ })
+    t.equal(await service.stop(), 0)
+  })
+
+  await t.test('an index of the write side is made again, a table is told', async (t) => {
+    await damaged('index', 'writes/base/5/2675', flipMiddle)
+    t.match(await verified('index', '--repair'), [
+      { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true }
+    ])
+    await damaged('table', 'writes/base/5/3456', flipMiddle)
+    t.match(await verified('table'), [
+      { part: 'writes', what: /the write side cannot be used: .*invalid page/, repair: /gamenet restore/ },
+      { part: 'writes', what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }
+    ])
+  })
+
+  await t.test('what cannot be opened is refused with a sentence', async (t) => {
+    const cases: [string, string, (path: string) => Promise<unknown>, RegExp][] = [
+      ['log', 'log/data.mdb', halve, /data.mdb of the log at .* is damaged: it is cut off.*gamenet restore/],
+      ['format', 'format.json', halve, /format.json cannot be read/],
+      [
+        'tables',
+        await formatOf(whole),
+        (path) => writeFile(path, '\u0007'),
+        /ClickHouse does not open .*move the folder `tables`/
+      ]
+    ]
+    for (const [name, file, damage, sentence] of cases) {
+      await damaged(name, file, damage)
+      await refuses(t, environment(name), sentence)
+    }
+  })
+})
+
+async function refuses(t: Test, environment: Record<string, string>, sentence: RegExp): Promise<void> {
+  const done = await spawnedGamenet({ ...environment, PORT: '0', OPERATOR_PORT: '0' }, ['start'])
+  t.equal(done.code, 1, sentence.source)
+  t.match(done.stderr, sentence)
+  t.notMatch(done.stderr, /does not know|\n\s+at /)
+}
+
+/** The data of a part with so many rows. */
+async function partOf(directory: string, rows: number): Promise<string> {
+  const files = await readdir(join(directory, 'tables', 'store'), { recursive: true })
+  for (const file of files.filter((name) => /\/all_\S+\/count\.txt$/.test(name)).sort()) {
+    const path = join('tables', 'store', file)
+    if ((await readFile(join(directory, path), 'utf8')) === String(rows)) return path.replace('count.txt', 'data.bin')
+  }
+  throw new Error(`no part has ${rows} rows`)
+}
+
+async function formatOf(directory: string): Promise<string> {
+  const files = await readdir(join(directory, 'tables', 'store'), { recursive: true })
+  return join('tables', 'store', files.filter((name) => name.endsWith('format_version.txt')).sort()[0] ?? '')
+}
+
+async function flipMiddle(path: string): Promise<void> {
+  const at = Math.floor((await stat(path)).size / 2)
+  const handle = await open(path, 'r+')
+  const byte = Buffer.alloc(1)
+  await handle.read(byte, 0, 1, at)
+  byte.writeUInt8(byte.readUInt8(0) ^ 1)
+  await handle.write(byte, 0, 1, at)
+  await handle.close()
+}
+
+async function halve(path: string): Promise<void> {
+  await truncate(path, Math.floor((await stat(path)).size / 2))
+}

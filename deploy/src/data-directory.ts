@@ -1,5 +1,6 @@
 import { access, constants, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import { flushPath } from '@gamenet/engines/files'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 
@@ -114,6 +115,7 @@ async function mkdirSteps(path: string): Promise<void> {
   if ((await nearestExisting(path)) === path) return
   await mkdirSteps(dirname(path))
   await mkdir(path)
+  await flushPath(dirname(path))
 }
 
 async function checkFormat(path: string, versions: Versions): Promise<void> {
@@ -159,11 +161,12 @@ function isNewer(version: string, than: string): boolean {
   return major > thanMajor || (major === thanMajor && minor > thanMinor)
 }
 
-/** A crash leaves the whole text, or what was there before. */
+/** A crash or a loss of power leaves the whole text, or what was there before. */
 async function writeWhole(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`
-  await writeFile(draft, text)
+  await writeFile(draft, text, { flush: true })
   await rename(draft, file)
+  await flushPath(dirname(file))
 }
 
 async function claim(path: string, file: string, me: z.infer<typeof Owner>): Promise<void> {

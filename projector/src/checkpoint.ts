@@ -15,15 +15,19 @@ export class Checkpoints {
       `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
        FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
     )
-    const checkpoints = new Checkpoints()
-    for (const row of rows) {
-      checkpoints.advance({
+    return Checkpoints.of(
+      rows.map((row) => ({
         name: String(row.name),
         epoch: Number(row.epoch),
         partition: Number(row.partition),
         next: Number(row.next)
-      })
-    }
+      }))
+    )
+  }
+
+  static of(all: Iterable<Checkpoint>): Checkpoints {
+    const checkpoints = new Checkpoints()
+    for (const each of all) checkpoints.advance(each)
     return checkpoints
   }
 

@@ -23,6 +23,14 @@ export { type LoaderWorkerOptions, runLoaderWorker } from './loader/read-log.js'
 export { SEAL_KEYS_KEPT_MS, type SealKeys } from './loader/seal-keys.js'
 export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
+export {
+  beginRepair,
+  dropLostParts,
+  findLostParts,
+  incompleteReads,
+  type LostPart,
+  repairOf
+} from './lost-rows.js'
 export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'
 export {
   dropAllParked,

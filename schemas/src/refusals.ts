@@ -54,6 +54,10 @@ export const refusals = {
   auth_away: { status: 503, message: 'The auth service cannot be asked at the moment; ask again shortly.' },
   forgetting_under_way: { status: 503, message: 'This user is being forgotten as they asked; ask again shortly.' },
   engine_busy: { status: 503, message: 'Too many questions at once; ask again shortly.' },
+  table_incomplete: {
+    status: 503,
+    message: 'Rows of the table %s were lost and are being made again from the log; ask again later.'
+  },
   engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
 } as const satisfies Record<string, { status: number; message: string }>
 

@@ -2,7 +2,13 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 
 /** Whether the service can answer; if not, why: the end of "The service is not ready: …". */
-export type Readiness = { readonly ok: true } | { readonly ok: false; readonly reason: string }
+export type Readiness =
+  | {
+      readonly ok: true
+      /** Tables that lost rows which are being made again: what needs them is not answered, all else is. */
+      readonly repairing?: readonly string[]
+    }
+  | { readonly ok: false; readonly reason: string }
 
 /** `/healthz`: the process answers. `/readyz`: it answers with data. */
 export function addHealth(app: FastifyInstance, ready: () => Promise<Readiness>): void {
@@ -10,6 +16,12 @@ export function addHealth(app: FastifyInstance, ready: () => Promise<Readiness>)
   app.get('/readyz', async (_request, reply) => {
     const readiness = await ready()
     if (!readiness.ok) throw new Refusal('not_ready', [readiness.reason], { retryAfterSeconds: 1 })
-    return reply.header('Cache-Control', 'no-store').send({ status: 'ready' })
+    return reply.header('Cache-Control', 'no-store').send({ status: 'ready', ...repairingOf(readiness) })
   })
+}
+
+function repairingOf({ repairing = [] }: { readonly repairing?: readonly string[] }): {
+  repairing?: readonly string[]
+} {
+  return repairing.length === 0 ? {} : { repairing }
 }

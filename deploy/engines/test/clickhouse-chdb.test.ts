@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,41 @@ test('what was stored is there after closing and opening again', async (t) => {
   const second = await openChdb({ path })
   t.teardown(() => second.close())
   t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
+})
+
+test('a directory opens with any number of broken parts, which it sets aside', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const first = await openChdb({ path })
+  await first.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a PARTITION BY a')
+  // One more than the engine suspects by itself.
+  await first.projections.execute('INSERT INTO kept SELECT number FROM numbers(101)')
+  await first.loader.insert('kept', ['a'], new TextEncoder().encode('[200]\n'))
+  await first.close()
+  for (const file of readdirSync(path, { recursive: true, encoding: 'utf8' })) {
+    if (/\/\d+_\d+_\d+_0\//.test(file) && !file.includes('/200_')) truncateSync(join(path, file))
+  }
+  const second = await openChdb({ path })
+  t.teardown(() => second.close())
+  t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 200 }])
+  t.same(
+    await second.readers.rows('SELECT d.reason, toUInt8(count()) AS n FROM system.detached_parts AS d GROUP BY ALL'),
+    [{ reason: 'broken-on-start', n: 101 }]
+  )
+})
+
+test('tables flush what is inserted and merged, also those that were made before', async (t) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(() => clickhouse.close())
+  const settings = await clickhouse.readers.rows(
+    `SELECT s.name, s.value FROM system.merge_tree_settings AS s
+     WHERE match(s.name, '^(fsync|min_.*_to_fsync_after_merge)') ORDER BY s.name`
+  )
+  t.same(settings, [
+    { name: 'fsync_after_insert', value: '1' },
+    { name: 'fsync_part_directory', value: '1' },
+    { name: 'min_compressed_bytes_to_fsync_after_merge', value: '1' },
+    { name: 'min_rows_to_fsync_after_merge', value: '1' }
+  ])
 })
 
 const withMemoryFiles = {

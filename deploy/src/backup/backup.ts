@@ -1,9 +1,8 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative } from 'node:path'
-import { promisify } from 'node:util'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { flushPath, flushTree } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
@@ -61,11 +60,13 @@ export async function backUp(needs: BackupNeeds, target: string): Promise<Backup
     const manifest = await fill(needs, draft, needed)
     await writeFile(join(draft, MANIFEST_FILE), `${JSON.stringify(manifest)}\n`)
     needs.onProgress({ phase: 'flushing', bytes: manifest.bytes, bytesTotal: manifest.bytes })
-    await flush(draft)
+    await flushTree(draft)
     await rmdir(target).catch(ignoreAbsent)
     await rename(draft, target)
+    await flushPath(dirname(target))
     // A draft without it would pass for somebody else's, which the next backup leaves alone.
     await rm(join(target, UNFINISHED_FILE))
+    await flushPath(target)
     const { createdAt, files, bytes } = manifest
     return { directory: target, createdAt, files, bytes, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
@@ -226,11 +227,6 @@ async function removeUnfinished(draft: string): Promise<void> {
     )
   }
   await rm(draft, { recursive: true })
-}
-
-/** Everything on that disk is written to it; where there is no such command, the system does it within a minute. */
-export async function flush(folder: string): Promise<void> {
-  await promisify(execFile)('sync', ['-f', folder]).catch(() => undefined)
 }
 
 function ignoreAbsent(error: NodeJS.ErrnoException): undefined {

@@ -1,12 +1,13 @@
 import { readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
+import { flushPath, flushTree } from '@gamenet/engines/files'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
 import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../forgetting/ledger-file.js'
 import { VERSIONS } from '../service/version.js'
-import { flush, refuseLowDisk } from './backup.js'
+import { refuseLowDisk } from './backup.js'
 import { copyFiles } from './copy.js'
 import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from './manifest.js'
 
@@ -74,12 +75,14 @@ async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Re
   const begun = performance.now()
   const directory = await takeDataDirectory(path, VERSIONS, 'restore')
   try {
-    await writeFile(directory.part(RESTORING_FILE), `${backup}\n`)
+    await writeFile(directory.part(RESTORING_FILE), `${backup}\n`, { flush: true })
+    await flushPath(path)
     await empty(path)
     await copyIn(asked, { backup, path, manifest })
     const toForget = ledger === undefined ? null : await takeIn(directory.part('writes'), ledger)
-    await flush(path)
+    await flushTree(path)
     await rm(directory.part(RESTORING_FILE))
+    await flushPath(path)
     const { createdAt, files, bytes } = manifest
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {

@@ -66,6 +66,7 @@ function linesOf(status: Status): string[] {
         `${messages} messages of ${topic} could not be read and are parked: \`gamenet parked list --topic ${topic}\``
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} stands still: ${reason}`),
+    ...status.lostRows.map(({ reason }) => reason),
     ...spoolLines(status.spool),
     ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
       ? []

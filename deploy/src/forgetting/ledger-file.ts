@@ -1,6 +1,7 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
+import { flushPath } from '@gamenet/engines/files'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
@@ -31,6 +32,7 @@ export async function keepLedgerFile(writes: Postgres, path: string): Promise<vo
   const draft = `${path}.new`
   await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
   await rename(draft, path)
+  await flushPath(dirname(path))
 }
 
 /** Reads a ledger's file, or that of a data directory. Throws a `FailureError` where there is none. */

@@ -96,6 +96,10 @@ export const Status = z.object({
       reason: z.string().nullable()
     })
     .nullable(),
+  /** Tables that lost rows with parts that could not be read at a start. */
+  lostRows: z.array(
+    z.object({ table: z.string(), parts: z.int(), state: z.enum(['repairing', 'left']), reason: z.string() })
+  ),
   /** Why loading stands still, or null. */
   trouble: z.string().nullable(),
   disk: DiskStatus,

@@ -2,6 +2,7 @@ import type { DataVersions, Readiness } from '@gamenet/api'
 import { Gauge, type Registry } from 'prom-client'
 import { addDiskMetrics } from '../disk/disk-metrics.js'
 import type { Engines } from './engines.js'
+import type { LostRows } from './lost-rows.js'
 
 /** Longer than a query that waits its turn, shorter than what probes usually allow. */
 const CHECK_MS = 2000
@@ -10,7 +11,8 @@ const CHECK_MS = 2000
 export function readiness(
   engines: Engines,
   dataVersions: DataVersions,
-  needsVersions: boolean
+  needsVersions: boolean,
+  lostRows: Pick<LostRows, 'repairing'>
 ): () => Promise<Readiness> {
   let asking: Promise<Readiness> | undefined
   const ask = async (): Promise<Readiness> => {
@@ -30,7 +32,7 @@ export function readiness(
     }
     if (needsVersions && !dataVersions.isCurrent)
       return { ok: false, reason: 'what changed in the tables is not known yet' }
-    return { ok: true }
+    return { ok: true, repairing: lostRows.repairing() }
   }
   return () => {
     asking ??= ask().finally(() => {

@@ -41,6 +41,7 @@ import type { Engines } from './engines.js'
 import { keepLedger } from './forget-again.js'
 import { gapOperations, haltStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
+import type { LostRows } from './lost-rows.js'
 import { parkedOperations } from './parked-operations.js'
 import { leftOf, rebuildOperations } from './rebuild-operations.js'
 import type { SpoolingLog } from './spooling-log.js'
@@ -59,6 +60,7 @@ type Needs = {
   readonly people: People
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
+  readonly lostRows: Pick<LostRows, 'status'>
   /** Learns what has changed in the tables, for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
@@ -292,11 +294,12 @@ async function progressOf({
 
 async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
   const { engines, ingest, demo } = needs
-  const [known, progress, rebuilds, disk] = await Promise.all([
+  const [known, progress, rebuilds, disk, lostRows] = await Promise.all([
     newestRuns(engines),
     progressOf(needs),
     leftOf(needs.projector),
-    engines.disk.status()
+    engines.disk.status(),
+    needs.lostRows.status()
   ])
   return {
     version: VERSION,
@@ -311,6 +314,7 @@ async function statusOf(needs: Needs): Promise<Omit<Status, 'startedAt'>> {
     }),
     ...progress,
     spool: needs.spooling?.status() ?? null,
+    lostRows,
     rebuilds,
     disk,
     background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)

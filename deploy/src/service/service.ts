@@ -1,4 +1,13 @@
-import { Apart, actions, buildApp, type ChatSettings, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import {
+  Apart,
+  actions,
+  buildApp,
+  type ChatSettings,
+  catalogKeeper,
+  DataVersions,
+  endpoints,
+  type ReadTables
+} from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
 import { createProjector, lateReader, migrate, type Projector } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
@@ -15,6 +24,7 @@ import { type Engines, openEngines } from './engines.js'
 import { openExchanges, type ServiceExchanges } from './exchanges.js'
 import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
+import { type LostRows, openLostRows } from './lost-rows.js'
 import { orNewer } from './newer.js'
 import { type OthersBeside, othersBeside, stepRunner, stepsEnded } from './others-beside.js'
 import { addPages, serviceAuthFile } from './pages.js'
@@ -83,16 +93,15 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   )
   addEngineMetrics(registry, engines)
   const others = othersBeside(config, engines)
-  const applied = await prepareTables(engines, role, others, logger)
+  const { applied, lostRows } = await prepareTables({ config, engines, role, others, registry, logger, parts })
   const dataVersions = openVersions(engines, logger, parts)
-  const shared = { config, engines, registry, logger, parts, others }
+  const tables = lostRows.guarded(engines.clickhouse.readers)
+  const shared = { config, engines, tables, registry, logger, parts, others }
   const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
   parts.add(exchanges, () => exchanges.stop())
   const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
-  const demo =
-    hasIngest(role) && config.UPSTREAM_URL === undefined
-      ? parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
-      : undefined
+  if (projector !== undefined) lostRows.finish(projector)
+  const demo = await openDemo(config, role, logger, parts)
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const spooling = await openSpoolingLog({ ...shared, role })
@@ -107,10 +116,11 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     people,
     demo,
     spooling,
+    lostRows,
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })
-  const ready = readiness(engines, dataVersions, hasApi(role))
+  const ready = readiness(engines, dataVersions, hasApi(role), lostRows)
   const api = hasApi(role)
     ? await startApi({ ...shared, dataVersions, exchanges, ready, authUrl, chat: chatOf(config, demo) })
     : null
@@ -138,11 +148,27 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   }
 }
 
-/** The names of the migrations that were applied. */
-async function prepareTables(engines: Engines, role: Role, others: OthersBeside, logger: Logger): Promise<string[]> {
+/** `applied`: the names of the migrations that were applied. */
+async function prepareTables({
+  config,
+  engines,
+  role,
+  others,
+  registry,
+  logger,
+  parts
+}: Omit<Needs, 'tables'> & { role: Role; others: OthersBeside }): Promise<{ applied: string[]; lostRows: LostRows }> {
   const applied = await orNewer(migrate(engines.clickhouse.control))
   await forgetAgain(engines, role, stepsEnded(others), logger)
-  return applied
+  const isAlone = config.CLICKHOUSE_URL === undefined && role === 'all'
+  const lostRows = await openLostRows({ engines, isAlone, registry, logger })
+  return { applied, lostRows: parts.add(lostRows, () => lostRows.stop()) }
+}
+
+/** Undefined where a real network is scraped, or none. */
+async function openDemo(config: Config, role: Role, logger: Logger, parts: Parts): Promise<Demo | undefined> {
+  if (!hasIngest(role) || config.UPSTREAM_URL !== undefined) return undefined
+  return parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
 }
 
 function openVersions({ clickhouse }: Engines, logger: Logger, parts: Parts): DataVersions {
@@ -208,6 +234,8 @@ type Needs = {
   readonly registry: Registry
   readonly logger: Logger
   readonly parts: Parts
+  /** What may be read of the tables. */
+  readonly tables: ReadTables
 }
 
 function startProjector({
@@ -244,6 +272,7 @@ function startProjector({
 function makeIngest({
   config,
   engines,
+  tables,
   registry,
   logger,
   people,
@@ -259,7 +288,7 @@ function makeIngest({
 }): Ingest {
   const ingest = createIngest({
     log: spooling ?? engines.log,
-    tables: engines.clickhouse.readers,
+    tables,
     writes: () => engines.writes(),
     people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
@@ -283,7 +312,13 @@ function makeIngest({
   return parts.add(ingest, () => ingest.stop())
 }
 
-function startRelay({ engines, registry, logger, people, parts }: Omit<Needs, 'config'> & { people: People }): void {
+function startRelay({
+  engines,
+  registry,
+  logger,
+  people,
+  parts
+}: Omit<Needs, 'config' | 'tables'> & { people: People }): void {
   const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
   relay.start()
   const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
@@ -296,6 +331,7 @@ function startRelay({ engines, registry, logger, people, parts }: Omit<Needs, 'c
 async function startApi({
   config,
   engines,
+  tables,
   registry,
   logger,
   dataVersions,
@@ -316,7 +352,6 @@ async function startApi({
   else await dataVersions.start(POLL_MS)
   exchanges.start(POLL_MS)
   if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
-  const tables = engines.clickhouse.readers
   const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   const app = await buildApp(
     {

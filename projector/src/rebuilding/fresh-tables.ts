@@ -33,17 +33,17 @@ export function readsOf(projection: Projection): readonly string[] {
           .flatMap((each) => (typeof each === 'string' ? [each] : Object.values(each ?? {})))
           .join('\n')
       : projection.select
-  return [...new Set([...statements.matchAll(TABLE)].map(([, , table = '']) => table))]
+  return [...new Set([...statements.matchAll(TABLE_NAMED)].map(([, , table = '']) => table))]
 }
 
 /** A table's name in a statement of ours: behind FROM, JOIN, INTO or TABLE, never a column, whose names may be the same. */
-const TABLE = /\b(FROM|JOIN|INTO|TABLE)\s+([a-z_][a-z0-9_]*)\b/g
+export const TABLE_NAMED = /\b(FROM|JOIN|INTO|TABLE)\s+([a-z_][a-z0-9_]*)\b/g
 
 /** The same tables, where some names stand for others; `in` says in which places, everywhere unless given. */
 export function standingIn(tables: Tables, names: TableNames, where: 'everywhere' | 'INTO' = 'everywhere'): Tables {
   const nameOf = (table: string) => names.get(table) ?? table
   const text = (sql: string) =>
-    sql.replaceAll(TABLE, (whole, word: string, table: string) =>
+    sql.replaceAll(TABLE_NAMED, (whole, word: string, table: string) =>
       where === 'everywhere' || word === where ? `${word} ${nameOf(table)}` : whole
     )
   return {

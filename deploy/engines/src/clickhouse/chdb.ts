@@ -1,6 +1,7 @@
 import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
@@ -174,8 +175,11 @@ const openFailure = (path: string, text: string): string => {
   return `ClickHouse does not open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
 }
 
+const CONFIG_FILE = fileURLToPath(new URL('../../../chdb.xml', import.meta.url))
+
 /** Settings of the embedded server, in the form of its command line. It keeps no tables of its own doings, and writes no log. */
 const connectionArgs = (memoryBytes: number): string[] => [
+  `--config-file=${CONFIG_FILE}`,
   '--async_load_databases=0',
   '--async_load_system_database=0',
   `--max_server_memory_usage=${Math.floor(memoryBytes)}`,

@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync, readSync, realpathSync } from 'node:fs'
+import { closeSync, openSync, readSync, realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -12,6 +12,7 @@ import {
   type PartitionExtent
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
+import { flushNow, makeFolder } from '../flush-files.js'
 import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
 import { copyLog, headsOf, type LogHead } from './copy-log.js'
 import { assertTopicName, partitionOf } from './partition.js'
@@ -168,7 +169,7 @@ function openStore(options: EmbeddedLogOptions): Store {
   const { epoch = 1, partitions = 1 } = options
   assertWithin('epoch', epoch, 0, EPOCH_MAX)
   assertWithin('partitions', partitions, 1, PARTITIONS_MAX)
-  mkdirSync(options.path, { recursive: true })
+  makeFolder(options.path)
   const path = realpathSync(options.path)
   assertLmdbFile(path)
   let root: RootDatabase
@@ -189,6 +190,8 @@ function openStore(options: EmbeddedLogOptions): Store {
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
     const batches = root.openDB<Buffer, BatchKey>({ name: 'batches', encoding: 'binary' })
+    // A new file is there when its folder is flushed; LMDB flushes what it holds.
+    flushNow(path)
     const epochs = agreeOnEpochs(path, root, meta, epoch, partitions)
     return { root, batches, path, epochs, channel: openSignalChannel(path), now: options.now ?? Date.now }
   } catch (error) {

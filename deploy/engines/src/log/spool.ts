@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs'
 import type { LogMessage } from '@gamenet/schemas'
 import { open } from 'lmdb'
+import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
 
 /*
@@ -47,7 +47,7 @@ export type Spool = {
 }
 
 export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spool {
-  mkdirSync(path, { recursive: true })
+  makeFolder(path)
   const root = open<Buffer, number>({
     path,
     noSubdir: false,
@@ -55,6 +55,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
     eventTurnBatching: false,
     encoding: 'binary'
   })
+  flushNow(path)
   const held = { parcels: 0, messages: 0, bytes: 0 }
   let next = 0
   const count = (value: Buffer, sign: 1 | -1): void => {

@@ -1,33 +1,49 @@
 import { existsSync } from 'node:fs'
-import { cp, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
 import { versionOf } from '../engine-versions.js'
+import { flushPath, flushTree } from '../flush-files.js'
 
 /** Beside the compiled program, as it belongs to the very package that made it. */
 const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electric-sql/pglite')}`, import.meta.url))
 
 /**
  * Lays a new database cluster into an empty directory; does nothing to another one. Making a cluster takes 6 s of processor
- * time, so it is made once for a program and copied from then on. The directory has all of it or nothing, whatever dies.
+ * time, so it is made once for a program and copied from then on. The directory has all of it or nothing, whatever dies and
+ * when power is lost.
  */
 export const layEmptyCluster = async (dir: string): Promise<void> => {
-  if ((await readdir(dir)).length > 0 || !(await hasTemplate())) return
+  if ((await readdir(dir)).length > 0) return
   const draft = `${dir}.new`
   await rm(draft, { recursive: true, force: true })
-  await cp(TEMPLATE, draft, { recursive: true })
-  await rename(draft, dir)
+  if (await hasTemplate()) await cp(TEMPLATE, draft, { recursive: true })
+  else await makeCluster(draft)
+  await moveWhole(draft, dir)
 }
 
-/** False where the program's folder cannot be written: PostgreSQL makes each cluster itself then. */
+const makeCluster = async (dir: string): Promise<void> => {
+  await mkdir(dir, { recursive: true })
+  const database = await PGlite.create({ dataDir: dir })
+  await database.close()
+}
+
+/** The files are on the disk before they have the name under which they are found. */
+const moveWhole = async (draft: string, dir: string): Promise<void> => {
+  await flushTree(draft)
+  await rename(draft, dir)
+  await flushPath(dirname(dir))
+}
+
+/** False where the program's folder cannot be written. */
 const hasTemplate = async (): Promise<boolean> => {
   if (existsSync(TEMPLATE)) return true
   const draft = await mkdtemp(`${TEMPLATE}.`).catch(() => undefined)
   if (draft === undefined) return false
   try {
-    const database = await PGlite.create({ dataDir: draft })
-    await database.close()
-    await rename(draft, TEMPLATE)
+    await makeCluster(draft)
+    await moveWhole(draft, TEMPLATE)
     return true
   } catch {
     // Another process was first, or the disk is full.

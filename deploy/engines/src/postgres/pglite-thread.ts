@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { PGlite, type Transaction } from '@electric-sql/pglite'
+import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { layEmptyCluster } from './empty-cluster.js'
+import { openFlushing } from './flushing-files.js'
 
 /*
  * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
@@ -115,7 +116,7 @@ try {
   const parsers = { [INT8]: (text: string) => text }
   const { dir } = workerData as { dir: string }
   await layEmptyCluster(dir)
-  const database = await PGlite.create({ dataDir: dir, parsers })
+  const database = await openFlushing(dir, { parsers })
   serve(database)
   post({ kind: 'open' })
 } catch (error) {

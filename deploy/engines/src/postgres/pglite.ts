@@ -11,9 +11,8 @@ const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
 /**
- * PostgreSQL in a thread of this process, on a directory that is made when absent. It runs without fsync: what is
- * committed outlives the end of the process, not a loss of power. Rejects with one sentence when the directory cannot be
- * used.
+ * PostgreSQL in a thread of this process, on a directory that is made when absent and belongs to it. What is committed
+ * outlives the end of the process and a loss of power. Rejects with one sentence when the directory cannot be used.
  */
 export const openPglite = async (options: { readonly dir: string }): Promise<Postgres> => {
   const thread = await open(options.dir)

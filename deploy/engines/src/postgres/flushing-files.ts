@@ -1,0 +1,49 @@
+import fs, { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
+import { NodeFS } from '@electric-sql/pglite/nodefs'
+
+/** PGlite's own, without `-F` (no flushes). Of the ways to flush the write-ahead log, the module has only fsync. */
+const START_PARAMS = [
+  ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
+  ...['-c', 'wal_sync_method=fsync']
+]
+
+/**
+ * PGlite on a directory of this machine, safe against a loss of power: what it is told to flush is flushed, so that a
+ * commit is answered when the disk has it.
+ */
+export const openFlushing = async (dir: string, options: PGliteOptions = {}): Promise<PGlite> => {
+  // The caller owns the directory. A loss of power leaves the file empty, which PostgreSQL refuses.
+  rmSync(join(dir, 'postmaster.pid'), { force: true })
+  return await PGlite.create({ ...options, fs: new FlushingFiles(dir), startParams: START_PARAMS })
+}
+
+type Init = Awaited<ReturnType<NodeFS['init']>>
+/** What Emscripten's file system is made of, as far as it is used here. */
+type Module = {
+  readonly NODEFS: { readonly stream_ops: { fsync?: (stream: { readonly nfd: number }) => number } }
+  readonly FS: { readonly ErrnoError: new (errno: number) => Error }
+}
+
+/** EIO, in WASI's numbers. */
+const INPUT_OUTPUT_ERROR = 29
+
+/** Files of a directory. Emscripten's own have no fsync: it says that all is well, and does nothing. */
+class FlushingFiles extends NodeFS {
+  override async init(...given: Parameters<NodeFS['init']>): Promise<Init> {
+    const { emscriptenOpts } = await super.init(...given)
+    const addFsync = ({ NODEFS, FS }: Module): void => {
+      NODEFS.stream_ops.fsync = ({ nfd }) => {
+        try {
+          fs.fsyncSync(nfd)
+          return 0
+        } catch {
+          // PostgreSQL ends itself: what is on the disk now, nobody can tell.
+          throw new FS.ErrnoError(INPUT_OUTPUT_ERROR)
+        }
+      }
+    }
+    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), addFsync as never] } }
+  }
+}

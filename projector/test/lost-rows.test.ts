@@ -1,0 +1,141 @@
+import { readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { INSTANTS_END_MS } from '@gamenet/schemas'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { eventTables } from '../src/event-tables.js'
+import {
+  beginRepair,
+  dropLostParts,
+  findLostParts,
+  incompleteReads,
+  projections,
+  repairOf,
+  type Tables
+} from '../src/index.js'
+import { tablesOf } from '../src/rebuilding/fresh-tables.js'
+import { AnyEvent, append, appendedOf, compare } from './any-event.js'
+import { foldOf, readModel } from './fold.js'
+import { MemoryLog } from './memory-log.js'
+import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
+
+const readTables = projections.flatMap(tablesOf)
+
+test('whatever table loses its rows, they are made again, or it is said what is lost', async (t) => {
+  const engine = await openTables(t)
+  const all = await engine.control.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
+  )
+  /** Nothing is lost with them: what they say was done is done again. */
+  const harmless = ['checkpoint', 'exchange', 'forgotten', 'late_batch_taken', 'rebuild_owner']
+  for (const { name } of all) {
+    const repair = repairOf(projections, new Set([String(name)]))
+    const isMade = repair.topics.length > 0 || repair.projections.length > 0 || repair.changesAreLost
+    const ways = [isMade, repair.lasting.has(String(name)), harmless.includes(String(name))]
+    t.equal(ways.filter(Boolean).length, 1, String(name))
+  }
+})
+
+test('rows of parts that were set aside are made again, of whatever tables', async (t) => {
+  const engine = await openTables(t)
+  const log = new MemoryLog()
+  for (const each of fc.sample(appendedOf(AnyEvent, [0, 1]), { numRuns: 6, seed: 4 })) append(log, each)
+  const expected = foldOf(log)
+  for (const [what, damaged] of [
+    ['event tables', eventTables.map(({ table }) => table)],
+    ['read tables', readTables],
+    ['bookkeeping', ['parked_message', 'late_batch', 'late_batch_taken', 'checkpoint']]
+  ] as const) {
+    await emptyTables(engine.control)
+    await runToHead(engine, log)
+    const before = await countsOf(engine.control)
+    const broken = await breakParts(engine.control, damaged)
+    const lost = await findLostParts(engine.control)
+    t.same(new Set(lost.map(({ table }) => table)), new Set(broken), `${what}: found`)
+    const repair = repairOf(projections, new Set(broken))
+    const extents = new Map(await Promise.all(topicNames.map(async (name) => [name, await log.extents(name)] as const)))
+    const { targets, gone } = await beginRepair(engine.control, projections, repair, extents)
+    t.same(gone, [])
+    const projector = projectorOn(engine, log)
+    projector.start()
+    await projector.settled({ targets })
+    await projector.stop()
+    compare(await readModel(engine.control), expected, true)
+    t.same(await countsOf(engine.control), before, `${what}: as many rows as before`)
+    await dropLostParts(engine.control, lost)
+    t.same(await findLostParts(engine.control), [])
+  }
+})
+
+test('where the log no longer has the beginning, what it has is loaded again, and the rest is told', async (t) => {
+  const engine = await openTables(t)
+  const log = new MemoryLog()
+  for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 12, seed: 4 })) append(log, each)
+  await runToHead(engine, log)
+  const [topic = ''] = log.partitions.filter(({ records }) => records.length > 2).map((each) => each.topic)
+  const [extent] = await log.extents(topic)
+  if (extent === undefined) throw new Error('the log has no such topic')
+  const table = eventTables.find((each) => each.topic.name === topic)?.table ?? ''
+  const { targets, gone } = await beginRepair(
+    engine.control,
+    projections,
+    repairOf(projections, new Set([table])),
+    new Map([[topic, [{ ...extent, first: 2 }]]])
+  )
+  t.same(gone, [{ topic, epoch: 0, partition: extent.partition, next: 2 }])
+  t.match(targets, [{ topic, next: extent.next }])
+  const rows = await engine.control.rows(
+    `SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:${topic}'`
+  )
+  t.same(rows, [{ next: '2' }])
+})
+
+test('where it is lost what changed, everything counts as changed', async (t) => {
+  const engine = await openTables(t)
+  const ahead = (Date.now() + 60_000) * 1000
+  await engine.control.execute(`INSERT INTO data_change VALUES (${ahead}, 'title', '4d530064', 0, 1)`)
+  const repair = repairOf(projections, new Set(['data_change']))
+  t.same(await beginRepair(engine.control, projections, repair, new Map()), { targets: [], gone: [] })
+  t.equal(await newestVersion(engine.control), ahead + 1)
+  const rows = await engine.control.rows(
+    `SELECT d.projection AS name FROM data_change AS d
+     WHERE d.version = ${ahead + 1} AND d.key = '*' AND d.from_ms = 0 AND d.to_ms = ${INSTANTS_END_MS}`
+  )
+  t.same(new Set(rows.map(({ name }) => name)), new Set(projections.map(({ name }) => name)))
+})
+
+test('what reads an incomplete table, or a view of one, is told apart', async (t) => {
+  const engine = await openTables(t)
+  const tableOf = await incompleteReads(engine.control, new Set(['profile', 'title']))
+  t.equal(tableOf('SELECT t.title FROM match_list AS t'), undefined)
+  t.equal(tableOf('SELECT 1 FROM player AS p JOIN title AS t ON t.a = p.a'), 'title')
+  t.equal(tableOf('SELECT 1 FROM user_player AS u'), 'user_player')
+})
+
+const topicNames = eventTables.map(({ topic }) => topic.name)
+
+/** Rows of event tables and read tables; of `data_change` there are more each time. */
+async function countsOf(tables: Tables): Promise<Record<string, unknown>> {
+  const counts: Record<string, unknown> = {}
+  for (const name of [...eventTables.map(({ table }) => table), ...readTables, 'parked_message']) {
+    const [row] = await tables.rows(`SELECT count() AS n FROM ${name} AS t FINAL`)
+    counts[name] = row?.n
+  }
+  return counts
+}
+
+/** Sets the first part of each of these tables aside, as the engine does with one that it cannot read. */
+async function breakParts(tables: Tables, names: readonly string[]): Promise<string[]> {
+  const parts = await tables.rows(
+    `SELECT p.table AS table, min(p.name) AS part, any(t.data_paths[1]) AS path FROM system.parts AS p
+     JOIN system.tables AS t ON t.database = p.database AND t.name = p.table
+     WHERE p.database = currentDatabase() AND p.active AND p.table IN {names: Array(String)} GROUP BY p.table`,
+    { names }
+  )
+  for (const { table, part, path } of parts) {
+    await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
+    const folder = join(String(path), 'detached')
+    for (const name of readdirSync(folder)) renameSync(join(folder, name), join(folder, `broken-on-start_${name}`))
+  }
+  return parts.map(({ table }) => String(table))
+}

@@ -22,7 +22,7 @@ import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from '
 const readTables = projections.flatMap(tablesOf)
 
 test('whatever table loses its rows, they are made again, or it is said what is lost', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const all = await engine.control.rows(
     `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
   )
@@ -37,7 +37,7 @@ test('whatever table loses its rows, they are made again, or it is said what is 
 })
 
 test('rows of parts that were set aside are made again, of whatever tables', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const log = new MemoryLog()
   for (const each of fc.sample(appendedOf(AnyEvent, [0, 1]), { numRuns: 6, seed: 4 })) append(log, each)
   const expected = foldOf(log)
@@ -68,7 +68,7 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
 })
 
 test('where the log no longer has the beginning, what it has is loaded again, and the rest is told', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const log = new MemoryLog()
   for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 12, seed: 4 })) append(log, each)
   await runToHead(engine, log)
@@ -91,7 +91,7 @@ test('where the log no longer has the beginning, what it has is loaded again, an
 })
 
 test('where it is lost what changed, everything counts as changed', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const ahead = (Date.now() + 60_000) * 1000
   await engine.control.execute(`INSERT INTO data_change VALUES (${ahead}, 'title', '4d530064', 0, 1)`)
   const repair = repairOf(projections, new Set(['data_change']))
@@ -105,7 +105,7 @@ test('where it is lost what changed, everything counts as changed', async (t) =>
 })
 
 test('what reads an incomplete table, or a view of one, is told apart', async (t) => {
-  const engine = await openTables(t)
+  const engine = await openTables()
   const tableOf = await incompleteReads(engine.control, new Set(['profile', 'title']))
   t.equal(tableOf('SELECT t.title FROM match_list AS t'), undefined)
   t.equal(tableOf('SELECT 1 FROM player AS p JOIN title AS t ON t.a = p.a'), 'title')

@@ -13,3 +13,4 @@ export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migr
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'
+export { transactionAge } from './postgres/transaction-age.js'

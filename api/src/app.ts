@@ -25,6 +25,7 @@ import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
 import type { WriteTransactions } from './write-side.js'
+import { UNLIMITED, writeBudget } from './writes/budget.js'
 import { createRatingKeeper } from './writes/rating.js'
 import { keepUser } from './writes/user.js'
 
@@ -70,6 +71,8 @@ export type ApiNeeds = {
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a slash at its end; without one nobody has a session. */
   readonly authUrl?: string | undefined
+  /** How many edits and ratings one user may ask for a minute; without it, any number. */
+  readonly writesPerMinute?: number | undefined
   /** Without it no chat profile can be linked. */
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
@@ -121,7 +124,8 @@ export async function buildApp(
   const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
   addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })
   const ratings = createRatingKeeper(writes)
-  addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, now })
+  const budget = needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute)
+  addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, budget, now })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)

@@ -82,7 +82,7 @@ test('an action tells of its session, its fields and its other methods', async (
   const { patch, put } = paths['/api/profile/{username}']
   t.equal(put, undefined)
   t.match(patch.description, / PUT does the same\.$/)
-  t.match(Object.keys(patch.responses), ['200', '400', '401', '403', '413', '415', '500', '502', '503'])
+  t.match(Object.keys(patch.responses), ['200', '400', '401', '403', '413', '415', '429', '500', '502', '503'])
   const { schema } = patch.requestBody.content['application/json']
   t.same(schema.additionalProperties, false)
   t.match(Object.keys(schema.properties), ['avatar_url', 'avatar_hue', 'chat_profile_url', 'display_name_override'])

@@ -86,6 +86,7 @@ const Environment = z.object({
   CLICKHOUSE_MEMORY_BYTES: wholeNumber(268_435_456, Number.MAX_SAFE_INTEGER).optional(),
   DISK_FREE_MIN_BYTES: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
   POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
+  WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
   SCRAPE_MATCHES_SECONDS: wholeNumber(0, 86_400).default(60),

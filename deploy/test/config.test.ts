@@ -30,6 +30,13 @@ test('what is said of a wrong configuration holds no password', (t) => {
   t.end()
 })
 
+test('writes have no limit unless one is configured, and no limit lets nobody write', (t) => {
+  t.equal(readConfig({}).WRITES_PER_MINUTE, undefined)
+  t.equal(readConfig({ WRITES_PER_MINUTE: '30' }).WRITES_PER_MINUTE, 30)
+  t.throws(() => readConfig({ WRITES_PER_MINUTE: '0' }), /WRITES_PER_MINUTE is "0": expected at least 1/)
+  t.end()
+})
+
 test('topics of Kafka have the settings that are configured, which come before the days that are kept', async (t) => {
   const choiceOf = (variables: Record<string, string>) =>
     logChoiceOf(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')

@@ -1,4 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { test } from 'tap'
+import { withStandardInput } from '../src/commands/standard-input.js'
+import { readConfig } from '../src/config.js'
 import { gamenet } from './service/gamenet.js'
 
 test('wrong usage is told by what was found, what was expected, and where it is explained', async (t) => {
@@ -44,4 +48,38 @@ async function run(args: readonly string[]) {
 
 test('the program tells its version', async (t) => {
   t.match(await run(['--version']), { code: 0, text: /^\d+\.\d+\.\d+\n$/ })
+})
+
+test('standard input is kept while it is used, and refused where the disk has no room for it', async (t) => {
+  const before = process.env.TMPDIR
+  t.teardown(() => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+  const directory = t.testdir()
+  process.env.TMPDIR = directory
+  const config = (freeMinBytes: number) => () => readConfig({ DISK_FREE_MIN_BYTES: String(freeMinBytes) })
+  const text = (file: string) => readFile(file, 'utf8')
+  t.equal(await withStandardInput({ input: Readable.from([Buffer.from('a,b')]), config: config(0) }, text), 'a,b')
+  t.same(await readdir(directory), [])
+  let taken = 0
+  const endless = async function* () {
+    for (;;) {
+      taken += 1
+      yield Buffer.alloc(65_536)
+    }
+  }
+  const input = Readable.from(endless())
+  await t.rejects(withStandardInput({ input, config: config(Number.MAX_SAFE_INTEGER) }, text), {
+    name: 'Error',
+    message:
+      /^Standard input is kept in .* until it ends\. 0 bytes of it have come, .* stay free .* set TMPDIR to a directory/
+  })
+  t.ok(taken < 100, 'it is not read on')
+  t.same(await readdir(directory), [], 'and nothing of it is left')
+  const failing = withStandardInput({ input: Readable.from([Buffer.from('a')]), config: config(0) }, async () => {
+    throw new Error('the import failed')
+  })
+  await t.rejects(failing, /the import failed/)
+  t.same(await readdir(directory), [])
 })

@@ -247,6 +247,61 @@ test('what cannot be imported is refused with a sentence before anything is publ
   for (const [name, content, given, sentence] of cases) await refused(t, content, given, sentence ?? ok, name)
 })
 
+test('a file that unpacks to far more than tables do is refused while little of it is read', async (t) => {
+  const mebibytes = (text: string, count: number) => Buffer.alloc(count * 2 ** 20, text)
+  // Members one behind the other are one gzip file: 10 GB of which 10 MB are on the disk.
+  const member = gzipSync(mebibytes('2020-01-01,5\n', 16))
+  const bomb = Buffer.concat([gzipSync(`${HEADER}\n`), ...Array.from({ length: 640 }, () => member)])
+  t.ok(bomb.length < 50 * 2 ** 20)
+  const log = memoryLog()
+  const input = join(t.testdir(), 'input')
+  await writeFile(input, bomb)
+  let read = 0
+  const onProgress = ({ bytesRead }: { bytesRead: number }) => {
+    read = bytesRead
+  }
+  const request = { topic: 'network-count', fileName: 'counts.csv.gz', input }
+  await t.rejects(runImport(request, { log, known: log.known, onProgress }), {
+    name: 'ImportRefused',
+    message:
+      /^counts\.csv\.gz is no likely gzip file: its first \d+ bytes unpack to \d+, and at most 250 times.* import it unpacked$/
+  })
+  t.ok(read < 2 * 2 ** 20, `${read} of ${bomb.length} bytes were read`)
+  t.same(log.appends, [])
+  const zeros = gzipSync(mebibytes('\0', 48))
+  await writeFile(input, Buffer.concat(Array.from({ length: 200 }, () => zeros)))
+  await t.rejects(runImport(request, { log, known: log.known, onProgress }), /is no text: it holds NUL bytes/)
+  t.ok(read < 2 * 2 ** 20, `${read} bytes of zeros were read`)
+  const repetitive = await importBytes(t, gzipSync(`${HEADER}\n${'2020-01-01,5\n'.repeat(200_000)}`))
+  t.match(repetitive.result, { published: 200_000, rejected: 0 }, 'what is small is taken however it is packed')
+})
+
+test('JSON that never ends or is nested without end costs a row, and bounded memory', async (t) => {
+  const good = '{"observedAt":"2020-01-01T00:00:00Z","online":5}'
+  const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
+  const deep = `{"observedAt":${nested(400_000)},"online":1}`
+  const deepElsewhere = `{"observedAt":"2020-01-01T00:00:00Z","online":1,"x":${nested(400_000)}}`
+  const isDeep = { line: 1, reason: 'the row is nested deeper than 32 levels' }
+  for (const row of [deep, deepElsewhere]) {
+    for (const content of [`${row}\n${good}\n`, `[${row},\n${good}]`]) {
+      t.match((await importBytes(t, content)).result, { published: 1, rejected: 1, faults: [isDeep] })
+    }
+  }
+  const shallow = good.replace('}', `,"x":${nested(30)}}`)
+  t.match((await importBytes(t, shallow)).result, { published: 1, rejected: 0 })
+  const endless = 20 * 2 ** 20
+  for (const [content, reason] of [
+    [`[${'['.repeat(endless)}`, /longer than 1048576/],
+    [`[${','.repeat(endless)}`, /array is not closed/],
+    [`[${' '.repeat(endless)}`, /array is not closed/],
+    [`{"observedAt":"${'x'.repeat(endless)}`, /longer than 1048576/],
+    [`{"observedAt":"2020-01-01T00:00:00Z","online":${'9'.repeat(1_000_000)}}`, /^online is/]
+  ] as const) {
+    const { result } = await importBytes(t, content)
+    t.match([result.published, result.faults[0]?.reason], [0, reason])
+  }
+})
+
 test('a header and nothing else, and an array of nothing, are imports of nothing', async (t) => {
   for (const content of [HEADER, `${HEADER}\r\n\r\n`, '[]', ' [ ]\n']) {
     const { result } = await importBytes(t, content)

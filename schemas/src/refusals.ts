@@ -48,6 +48,10 @@ export const refusals = {
   uri_too_long: { status: 414, message: 'The path or query is longer than %s characters.' },
   media_type_unsupported: { status: 415, message: 'The body must be application/json, not compressed; got %s.' },
   expectation_failed: { status: 417, message: 'The only expectation that is met is 100-continue.' },
+  write_budget_spent: {
+    status: 429,
+    message: 'At most %s edits and ratings a minute are taken of one user; ask again in %s s.'
+  },
   headers_too_large: { status: 431, message: 'The request headers are too large.' },
   internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },
   not_ready: { status: 503, message: 'The service is not ready: %s.' },
@@ -71,7 +75,7 @@ export type RefusalCode = keyof typeof refusals
 export class Refusal extends Error {
   readonly code: RefusalCode
   readonly status: number
-  /** Seconds after which asking again makes sense, for 503. */
+  /** Seconds after which asking again makes sense, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Action, ActionContext } from '../answers/action.js'
 import { SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Sessions } from '../session/sessions.js'
+import type { WriteBudget } from '../writes/budget.js'
 import { readBody } from './body.js'
 import { admit } from './errors.js'
 import { FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
@@ -13,6 +14,7 @@ import { parseInput } from './parameters.js'
 export type ActionNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat' | 'changed'> & {
   readonly sessions: Pick<Sessions, 'of'>
   readonly metrics: HttpMetrics
+  readonly budget: WriteBudget
   now(): number
 }
 
@@ -34,7 +36,7 @@ export function addActions(app: FastifyInstance, actions: readonly Action[], nee
   }
 }
 
-/** Refuses in the order: no readable body, no key, no session, not theirs; only then what is asked for is judged. */
+/** Refuses in the order: no readable body, no key, no session, not theirs, too many; only then what is asked for is judged. */
 async function act(action: Action, request: FastifyRequest, needs: ActionNeeds): Promise<unknown> {
   admit(request)
   const { [SESSION_KEY_FIELD]: _, ...fields } = readBody(request.body)
@@ -44,6 +46,7 @@ async function act(action: Action, request: FastifyRequest, needs: ActionNeeds):
   if (session === undefined) throw new Refusal('session_invalid')
   const given = request.params as Record<string, unknown>
   action.permit?.(given, session)
+  needs.budget(session.userKey, needs.now())
   const parameters = parseInput(action.parameters, given)
   const body = parseInput(action.body, fields)
   const { metrics, now } = needs

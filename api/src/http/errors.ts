@@ -42,7 +42,8 @@ export function sendError(
     else if (request.socket.destroyed) log?.info(context, 'a request was given up')
     else log?.warn(context, 'a request was refused')
   }
-  if (refusal.status === 503) void reply.header('Retry-After', String(refusal.retryAfterSeconds ?? RETRY_AFTER_SECONDS))
+  const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)
+  if (retryAfterSeconds !== undefined) void reply.header('Retry-After', String(retryAfterSeconds))
   return reply
     .code(refusal.status)
     .header('Content-Type', JSON_TYPE)

@@ -102,6 +102,11 @@ function actionOperation(action: Action): Json {
       ),
       ...refused({ refuses }),
       ...POST_RESPONSES,
+      429: errorResponse(
+        'The user has asked for more within a minute than the service is configured to take.',
+        new Refusal('write_budget_spent', ['30', '2']).message,
+        ['Retry-After']
+      ),
       500: { $ref: '#/components/responses/Failed' },
       503: errorResponse('The session cannot be checked, or nothing can be kept.', new Refusal('auth_away').message, [
         'Retry-After'

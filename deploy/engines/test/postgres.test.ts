@@ -1,10 +1,16 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, test } from 'tap'
-import { migratePostgres, openPglite, openPostgres, type Postgres } from '../src/index.js'
+import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
+import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
+import { openFlushing } from '../src/postgres/flushing-files.js'
+import { upkeep } from '../src/postgres/pglite-upkeep.js'
 import { type PostgresProcess, postgresPrograms, startPostgres } from '../src/testing.js'
+
+/** Only what hangs meets it. */
+const WAIT_MS = 60_000
 
 const postgresContract = (name: string, options: object, open: (t: Test) => Promise<Postgres>): void => {
   test(`${name}: values are bound, and rows come as objects`, options, async (t) => {
@@ -150,6 +156,56 @@ postgresContract('PGlite', {}, async () => {
   if (embedded === undefined) throw new Error('PGlite was not opened.')
   return await embedded
 })
+test('PGlite is vacuumed while it is written to, so that its tables stay as large as what they hold', async (t) => {
+  const postgres = await openPglite({
+    dir: join(t.testdir({}), '..', `vacuumed-${process.pid}`),
+    upkeep: { everyMs: 50 }
+  })
+  t.teardown(() => postgres.close())
+  await postgres.script('CREATE TABLE churned (n integer, text text)')
+  const vacuums = async () => {
+    const [row] = await postgres.query<{ n: number; bytes: number }>(
+      `SELECT s.vacuum_count::int AS n, pg_table_size(s.relid)::int AS bytes FROM pg_stat_user_tables AS s
+       WHERE s.relname = 'churned'`
+    )
+    return row ?? { n: 0, bytes: 0 }
+  }
+  let [largest, seen] = [0, 0]
+  for (let round = 0; round < 5; round += 1) {
+    await postgres.query("INSERT INTO churned SELECT n, repeat('x', 300) FROM generate_series(1, 5000) AS n")
+    await postgres.query('DELETE FROM churned')
+    for (const deadline = Date.now() + WAIT_MS; Date.now() < deadline; ) {
+      const { n } = await vacuums()
+      if (n > seen) break
+    }
+    const { n, bytes } = await vacuums()
+    t.ok(n > seen, `round ${round}: vacuumed`)
+    seen = n
+    largest = Math.max(largest, bytes)
+  }
+  // 5,000 such rows are 1.8 MB, 25,000 are 9.
+  t.ok(largest < 4_000_000, `${largest} bytes`)
+  t.ok((await transactionAge(postgres)) < 1000)
+})
+
+test('transactions of PGlite are frozen before their numbers run out, in every database of it', async (t) => {
+  const dir = join(t.testdir({}), '..', `frozen-${process.pid}`)
+  mkdirSync(dir)
+  await layEmptyCluster(dir)
+  const database = await openFlushing(dir)
+  t.teardown(() => database.close())
+  const databases = async () =>
+    (await database.query('SELECT d.datname AS name, age(d.datfrozenxid) AS age FROM pg_database AS d ORDER BY 1')).rows
+  await database.exec('CREATE TABLE counted (n integer)')
+  for (let n = 0; n < 20; n += 1) await database.query('INSERT INTO counted VALUES ($1)', [n])
+  await upkeep(database)
+  t.match(await databases(), [{ name: 'postgres', age: Number }, { name: 'template0' }, { name: 'template1' }])
+  await upkeep(database, 10)
+  t.match(await databases(), [{ name: 'postgres', age: /^[0-5]$/ }], 'what nobody can connect to, no longer ages')
+  t.same((await database.query('SELECT count(*)::int AS n FROM counted')).rows, [{ n: 20 }])
+  await upkeep(database, 10)
+})
+
 test('PGlite keeps what was stored, and closes once', async (t) => {
   await (await embedded)?.close()
   await (await embedded)?.close()

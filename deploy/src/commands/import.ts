@@ -1,8 +1,6 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { importableTopics } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
@@ -11,6 +9,7 @@ import type { ImportProgress, ImportReport, Operations } from '../operator/opera
 import { barFormat } from './bar-format.js'
 import { addImportUndo } from './import-undo.js'
 import { withOperations } from './reach.js'
+import { withStandardInput } from './standard-input.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 const READABLE_WITHIN_MS = 600_000
@@ -36,41 +35,30 @@ export function addImport(program: Command, terminal: Terminal): void {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
-      const piped = files.includes('-') ? await spoolStandardInput(terminal) : ''
-      const reports = await withOperations(terminal, async (operations) => {
-        const reports: FileReport[] = []
-        for (const file of files) {
-          const request = {
-            topic,
-            file: file === '-' ? '-' : basename(file),
-            columns,
-            set,
-            strict: options.strict === true
+      const importAll = (piped: string) =>
+        withOperations(terminal, async (operations) => {
+          const reports: FileReport[] = []
+          for (const file of files) {
+            const request = {
+              topic,
+              file: file === '-' ? '-' : basename(file),
+              columns,
+              set,
+              strict: options.strict === true
+            }
+            const content = createReadStream(file === '-' ? piped : file)
+            const progress = showProgress(terminal, options, file)
+            const report = await operations.import(request, content, progress.update).finally(progress.stop)
+            reports.push({ file, ...report })
           }
-          const content = createReadStream(file === '-' ? piped : file)
-          const progress = showProgress(terminal, options, file)
-          const report = await operations.import(request, content, progress.update).finally(progress.stop)
-          reports.push({ file, ...report })
-        }
-        if (options.wait) await waitUntilReadable(operations, terminal)
-        return reports
-      })
-      if (piped !== '') await rm(dirname(piped), { recursive: true, force: true })
+          if (options.wait) await waitUntilReadable(operations, terminal)
+          return reports
+        })
+      const reports = files.includes('-') ? await withStandardInput(terminal, importAll) : await importAll('')
       print(terminal, options.json, reports, reports.flatMap(linesOf))
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
   addImportUndo(command, terminal)
-}
-
-/**
- * Reads standard input to its end before any engine is opened: chDB takes what it finds there for the data of its own
- * INSERTs.
- * @returns a temporary file
- */
-async function spoolStandardInput({ input }: Pick<Terminal, 'input'>): Promise<string> {
-  const file = join(await mkdtemp(join(tmpdir(), 'gamenet-')), 'standard-input')
-  await pipeline(input, createWriteStream(file, { mode: 0o600 }))
-  return file
 }
 
 async function requireFile(file: string): Promise<void> {

@@ -1,4 +1,5 @@
 import type { DataVersions, Readiness } from '@gamenet/api'
+import { type Postgres, transactionAge } from '@gamenet/engines'
 import { Gauge, type Registry } from 'prom-client'
 import { addDiskMetrics } from '../disk/disk-metrics.js'
 import type { Engines } from './engines.js'
@@ -63,6 +64,7 @@ async function faultOf(check: Promise<unknown>): Promise<string | undefined> {
 /** The engine's queues and disks, as gauges that are read when metrics are asked for. */
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
   addDiskMetrics(registry, engines.disk)
+  if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)
   const waiting = new Gauge({
     name: 'gamenet_engine_waiting_statements',
     help: 'Statements that wait for a connection to ClickHouse, by lane',
@@ -80,5 +82,18 @@ export function addEngineMetrics(registry: Registry, engines: Engines): void {
     help: 'Statements refused since the start because too many waited, by lane',
     labelNames: ['lane'] as const,
     registers: [registry]
+  })
+}
+
+function addTransactionAge(registry: Registry, postgres: Postgres): void {
+  new Gauge({
+    name: 'gamenet_postgres_transaction_age',
+    help: 'Transactions since the oldest one that is not frozen; at 2147483648 PostgreSQL takes no more writes',
+    registers: [registry],
+    async collect() {
+      const age = transactionAge(postgres)
+      // While PostgreSQL is away, the age is the last that was known.
+      await faultOf(age.then((transactions) => this.set(transactions)))
+    }
   })
 }

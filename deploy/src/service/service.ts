@@ -362,6 +362,7 @@ async function startApi({
       tables,
       ...(engines.postgres === undefined ? {} : { writes: engines.postgres }),
       authUrl,
+      writesPerMinute: config.WRITES_PER_MINUTE,
       chat,
       dataVersions,
       exchanges: exchanges.count,

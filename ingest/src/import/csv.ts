@@ -59,15 +59,22 @@ function row(text: string, from: number, newline: number): Cut {
   return { kind: 'row', start: from, end, next: newline + 1 }
 }
 
+/** Fields without a quote, or within quotes of which each inner one is doubled. Linear: no two parts match the same. */
+const WELL_FORMED = /^(?:[^",]*|"[^"]*(?:""[^"]*)*")(?:,(?:[^",]*|"[^"]*(?:""[^"]*)*"))*$/
+
 /**
  * The cells of rows. Without a quote a row is its text between commas; rows with quotes are given to the parser
- * together (365,000 rows a second against 17,000 one by one), and in halves of halves where one of them is broken.
+ * together (365,000 rows a second against 17,000 one by one), and in halves of halves where one of them is
+ * broken after all. Broken quotes are found before: to let the parser find them in a file of nothing else took 30 s a megabyte.
  */
 export function* cellsOf(rows: readonly Row[]): Generator<Cells> {
-  const quoted = rows.filter((row) => row.fault === undefined && row.text.includes('"'))
+  const quotes = rows.filter((row) => row.fault === undefined && row.text.includes('"'))
+  const quoted = quotes.filter((row) => WELL_FORMED.test(row.text))
+  const broken = new Set(quoted.length === quotes.length ? [] : quotes.filter((row) => !WELL_FORMED.test(row.text)))
   const parsed = quoted.length === 0 ? new Map<Row, Cells>() : parseQuoted(quoted)
   for (const row of rows) {
     if (row.fault !== undefined) yield { line: row.line, fault: row.fault }
+    else if (broken.has(row)) yield { line: row.line, fault: 'the row is not valid CSV: a quote stands where none may' }
     else yield parsed.get(row) ?? { line: row.line, cells: row.text.split(',') }
   }
 }

@@ -13,6 +13,10 @@ const BLOCK_BYTES = 262_144
 /** What standard input may hold: ten years of a thousand titles by the minute are about 250 GB, so not everything. */
 const SPOOL_BYTES_MAX = 64 * 2 ** 30
 const GZIP = [0x1f, 0x8b]
+/** Samples by the minute are packed to a twentieth; gzip's best, of one byte again and again, is 1,032. */
+const GZIP_RATIO_MAX = 250
+/** So much may come of any gzip: the first blocks of a file say little of its whole. */
+const UNPACKED_FREE_BYTES = 64 * 2 ** 20
 
 /** How rows stand in a file. */
 export type Format = 'csv' | 'ndjson' | 'json'
@@ -122,12 +126,21 @@ export async function fingerprint(
   const hash = createHash('sha256')
   let lines = 0
   let bytes = 0
+  let packedBytes = 0
   let start = Buffer.alloc(0)
+  let found: Format | undefined
+  const onBytes = (read: number): void => {
+    packedBytes = read
+    reading.onBytes?.(read)
+  }
   try {
-    for await (const block of bytesOf(file, reading)) {
+    for await (const block of bytesOf(file, { ...reading, onBytes })) {
       if (start.length < BLOCK_BYTES) start = Buffer.concat([start, block])
+      // What is no table is refused by its first block, however much there is of it.
+      else found ??= format ?? formatOf(start, file.name)
       hash.update(block)
       bytes += block.length
+      if (file.isGzip) requireLikelyRatio(file.name, bytes, packedBytes)
       for (let at = block.indexOf(0x0a); at !== -1; at = block.indexOf(0x0a, at + 1)) lines += 1
     }
   } catch (error) {
@@ -140,7 +153,15 @@ export async function fingerprint(
       { cause: error }
     )
   }
-  return { digest: hash.digest(), format: format ?? formatOf(start, file.name) }
+  return { digest: hash.digest(), format: found ?? format ?? formatOf(start, file.name) }
+}
+
+function requireLikelyRatio(name: string, bytes: number, packedBytes: number): void {
+  if (bytes <= UNPACKED_FREE_BYTES || bytes <= GZIP_RATIO_MAX * packedBytes) return
+  throw new ImportRefused(
+    `${name} is no likely gzip file: its first ${packedBytes} bytes unpack to ${bytes}, and at most ${GZIP_RATIO_MAX} times as ` +
+      'many are taken. Look at what it holds; if that is right, unpack it and import it unpacked'
+  )
 }
 
 /** The text of the file in blocks, without a byte order mark. Bytes that are no UTF-8 become U+FFFD. */

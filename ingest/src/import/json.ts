@@ -2,6 +2,8 @@ import type { Cut, Cutter, Row } from './rows.js'
 
 /** A list of 10,000 lobbies is about 700 KB. */
 const ROW_CHARS_MAX = 1_048_576
+/** No field needs more than four; what walks over a value by calling itself fails at some thousand. */
+const LEVELS_MAX = 32
 
 /** The object of one row, or why it is none. */
 export type RowObject =
@@ -150,6 +152,9 @@ function objectOf(row: Row): RowObject {
   if (row.fault !== undefined) return { line: row.line, fault: row.fault }
   try {
     const object: unknown = JSON.parse(row.text)
+    if (isDeeper(object, LEVELS_MAX)) {
+      return { line: row.line, fault: `the row is nested deeper than ${LEVELS_MAX} levels` }
+    }
     if (typeof object === 'object' && object !== null && !Array.isArray(object)) {
       return { line: row.line, object: object as Record<string, unknown> }
     }
@@ -158,4 +163,9 @@ function objectOf(row: Row): RowObject {
     const reason = error instanceof Error ? error.message : String(error)
     return { line: row.line, fault: `the row is not valid JSON: ${reason.slice(0, 200)}` }
   }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1))
 }

@@ -3,10 +3,13 @@ import { join } from 'node:path'
 import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 
-/** PGlite's own, without `-F` (no flushes). Of the ways to flush the write-ahead log, the module has only fsync. */
+/**
+ * PGlite's own, without `-F` (no flushes). Of the ways to flush the write-ahead log, the module has only fsync. Of that log, a
+ * checkpoint keeps 1 GB as PostgreSQL has it, and all of it is read at a start after a crash.
+ */
 const START_PARAMS = [
   ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
-  ...['-c', 'wal_sync_method=fsync']
+  ...['-c', 'wal_sync_method=fsync', '-c', 'max_wal_size=256MB']
 ]
 
 /**

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { layEmptyCluster } from './empty-cluster.js'
 import { openFlushing } from './flushing-files.js'
+import { keepUp, type UpkeepOptions } from './pglite-upkeep.js'
 
 /*
  * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
@@ -41,7 +42,8 @@ const port = parentPort
 if (port === null) throw new Error('this runs as a thread alone')
 const post = (message: Answered): void => port.postMessage(message)
 
-const serve = (database: PGlite): void => {
+const serve = (database: PGlite, options: UpkeepOptions): void => {
+  const upkeep = keepUp(database, options)
   const transactions = new Map<number, Open>()
   const unlisten = new Map<number, () => Promise<void>>()
   const targetOf = (transaction: number | undefined): PGlite | Transaction => {
@@ -76,6 +78,7 @@ const serve = (database: PGlite): void => {
         await unlisten.get(asked.listener)?.()
         return []
       case 'close':
+        await upkeep.stop()
         await database.close()
         return []
     }
@@ -114,10 +117,10 @@ const faultOf = (error: unknown): Record<string, unknown> => {
 try {
   // The server's driver gives bigint as a string too.
   const parsers = { [INT8]: (text: string) => text }
-  const { dir } = workerData as { dir: string }
+  const { dir, upkeep = {} } = workerData as { dir: string; upkeep?: UpkeepOptions }
   await layEmptyCluster(dir)
   const database = await openFlushing(dir, { parsers })
-  serve(database)
+  serve(database, upkeep)
   post({ kind: 'open' })
 } catch (error) {
   post({ kind: 'shut', reason: error instanceof Error ? error.message : String(error) })

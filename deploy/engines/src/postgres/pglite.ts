@@ -3,6 +3,7 @@ import { Worker } from 'node:worker_threads'
 import { Refusal } from '@gamenet/schemas'
 import { plainName } from './listen.js'
 import type { Answered, Asked } from './pglite-thread.js'
+import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
 /** The write-ahead log goes on in a new file, and the older ones are removed instead of being used again. */
@@ -15,8 +16,11 @@ const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
  * PostgreSQL in a thread of this process, on a directory that is made when absent and belongs to it. What is committed
  * outlives the end of the process and a loss of power. Rejects with one sentence when the directory cannot be used.
  */
-export const openPglite = async (options: { readonly dir: string }): Promise<Postgres> => {
-  const thread = await open(options.dir)
+export const openPglite = async (options: {
+  readonly dir: string
+  readonly upkeep?: UpkeepOptions
+}): Promise<Postgres> => {
+  const thread = await open(options)
   const direct = queriesOn(thread, undefined)
   let transactions = 0
   let listeners = 0
@@ -86,11 +90,11 @@ const queriesOn = (thread: Thread, transaction: number | undefined): Queries => 
   }
 }
 
-const open = async (dir: string): Promise<Thread> => {
+const open = async ({ dir, upkeep }: Parameters<typeof openPglite>[0]): Promise<Thread> => {
   try {
     mkdirSync(dir, { recursive: true })
     accessSync(dir, constants.W_OK)
-    return await startThread(dir)
+    return await startThread({ dir, upkeep })
   } catch (cause) {
     const text = cause instanceof Error ? cause.message : String(cause)
     throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${text.replace(/\s+/g, ' ').slice(0, 300)}`, {
@@ -99,9 +103,9 @@ const open = async (dir: string): Promise<Thread> => {
   }
 }
 
-const startThread = (dir: string): Promise<Thread> =>
+const startThread = (workerData: object): Promise<Thread> =>
   new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData: { dir } })
+    const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData })
     const waiting = new Map<number, { resolve(rows: readonly unknown[]): void; reject(error: Error): void }>()
     const heard: Thread['heard'] = new Map()
     let asked = 0

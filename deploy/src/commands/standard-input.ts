@@ -1,0 +1,62 @@
+import { createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { FailureError } from '../config.js'
+import { bytesText } from '../disk/bytes.js'
+import { freeMinBytesOf } from '../disk/disk-guard.js'
+import { readSpace } from '../disk/disk-space.js'
+import type { Terminal } from './terminal.js'
+
+/** Free space is looked at before each of so many bytes: what stays free is a multiple of them. */
+const LOOK_BYTES = 64 * 2 ** 20
+
+/**
+ * Runs `use` on a temporary file with all of standard input, which is removed afterwards. It is read to its end before any
+ * engine is opened: chDB takes what it finds there for the data of its own INSERTs. Input that never ends is refused when the
+ * temporary directory's disk gets low.
+ */
+export async function withStandardInput<Result>(
+  { input, config }: Pick<Terminal, 'input' | 'config'>,
+  use: (file: string) => Promise<Result>
+): Promise<Result> {
+  const wanted = config().DISK_FREE_MIN_BYTES
+  const directory = await mkdtemp(join(tmpdir(), 'gamenet-'))
+  try {
+    const file = join(directory, 'standard-input')
+    const guarded = (chunks: AsyncIterable<Uint8Array>) => withRoom(chunks, directory, wanted)
+    await pipeline(input, guarded, createWriteStream(file, { mode: 0o600 }))
+    return await use(file)
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+async function* withRoom(
+  chunks: AsyncIterable<Uint8Array>,
+  directory: string,
+  wanted: number | undefined
+): AsyncGenerator<Uint8Array> {
+  let read = 0
+  let nextLook = 0
+  for await (const chunk of chunks) {
+    if (read >= nextLook) {
+      await requireRoom(directory, wanted, read)
+      nextLook = read + LOOK_BYTES
+    }
+    read += chunk.byteLength
+    yield chunk
+  }
+}
+
+async function requireRoom(directory: string, wanted: number | undefined, read: number): Promise<void> {
+  for (const { freeBytes, sizeBytes } of await readSpace([directory])) {
+    const freeMinBytes = freeMinBytesOf(wanted, sizeBytes)
+    if (freeBytes >= freeMinBytes) continue
+    throw new FailureError(
+      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} of it have come, the disk has ${bytesText(freeBytes)} free, and ` +
+        `${bytesText(freeMinBytes)} stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import it as files, or set TMPDIR to a directory with room.`
+    )
+  }
+}

@@ -25,11 +25,14 @@ export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export {
   beginRepair,
+  cancelRebuilds,
   dataTables,
   dropLostParts,
   findLostParts,
+  type Gone,
   incompleteReads,
   type LostPart,
+  readGone,
   repairOf
 } from './lost-rows.js'
 export { type Migration, migrate, NewerTables, readMigrations } from './migrate.js'

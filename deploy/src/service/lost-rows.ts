@@ -75,6 +75,7 @@ export async function openLostRows({
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
   const repairing = new Set(tablesOf(ours))
+  const setAside = new Set(tablesOf(ours))
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
   let targets: readonly Target[] | undefined
   if (isOurs && found.length > 0) {
@@ -90,10 +91,9 @@ export async function openLostRows({
   const gone = isOurs ? (await readGone(tables)).map((each) => goneTable(each, names.log ?? 'the log')) : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
-    return targets !== undefined && repairing.has(table) ? 'now' : 'next start'
+    return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
   }
-  const said = sentences(found, repair.lasting, wayOf)
-  for (const [table, reason] of said) logger.error({ table }, reason)
+  for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
   for (const { table, reason } of gone) logger.error({ table }, reason)
   addMetric(registry, tables, gone)
   const refuse = (sql: string): void => {
@@ -129,7 +129,9 @@ export async function openLostRows({
         return true
       })
       finishing = repaired.then(async (isDone) => {
-        if (isDone) await untilDone(() => dropAgain(tables, ours), 'what was set aside of tables cannot be dropped yet')
+        if (!isDone) return
+        const failed = 'what was set aside of tables cannot be dropped yet'
+        if (await untilDone(() => dropAgain(tables, ours), failed)) setAside.clear()
       })
     },
     whenRepaired: () => repaired,

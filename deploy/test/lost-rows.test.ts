@@ -1,17 +1,18 @@
 import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate, type Projector } from '@gamenet/projector'
+import { migrate } from '@gamenet/projector'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { openLostRows } from '../src/service/lost-rows.js'
+import { openLostRows, type Repairs } from '../src/service/lost-rows.js'
+import { requireRepaired } from '../src/service/rebuild-operations.js'
 
 const SQL = 'SELECT 1 AS one FROM network_count AS n'
 
 test('what needs lost rows is refused until they are made again, all else is answered', async (t) => {
   const clickhouse = await brokenTables(t, ['network_count', 'title__7'])
-  const { lostRows, registry } = await open(clickhouse, true)
+  const { lostRows, registry } = await open(clickhouse, 'now')
   const readers = lostRows.guarded(clickhouse.readers)
   const refused = {
     name: 'Refusal',
@@ -36,19 +37,59 @@ test('what needs lost rows is refused until they are made again, all else is ans
   const settled = new Promise<void>((resolve) => {
     settle = resolve
   })
-  lostRows.finish({ settled: () => settled } as unknown as Projector)
+  let lastDone = 0
+  const last = async () => {
+    lastDone += 1
+    await t.rejects(readers.rows(SQL, {}), refused, 'refused until the last')
+  }
+  t.throws(() => requireRepaired(lostRows.repairing()), /Rows of network_count were lost/)
+  lostRows.finish({ settled: () => settled }, last)
   await t.rejects(readers.rows(SQL, {}), refused)
   settle()
   while (lostRows.repairing().length > 0 || (await lostRows.status()).length > 1) await new Promise(setImmediate)
+  t.ok(await lostRows.whenRepaired())
+  t.equal(lastDone, 1)
+  requireRepaired(lostRows.repairing())
   t.same(await readers.rows(SQL, {}), [])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 0/)
   t.match(await lostRows.status(), [{ table: 'title__7' }], 'what nobody made again stays reported')
   await lostRows.stop()
 })
 
+test('where the repair cannot begin here, reading is refused, and nobody is told to drop anything', async (t) => {
+  const clickhouse = await brokenTables(t, ['event_network_count'])
+  const away = { extents: async () => Promise.reject(new Error('away')) }
+  for (const [repairs, log] of [
+    ['later', undefined],
+    ['now', away]
+  ] as const) {
+    const { lostRows } = await open(clickhouse, repairs, log)
+    lostRows.finish({ settled: () => Promise.reject(t.fail('no repair has begun')) }, async () => undefined)
+    t.notOk(await lostRows.whenRepaired())
+    const readers = lostRows.guarded(clickhouse.readers)
+    await t.rejects(readers.rows('SELECT 1 AS one FROM event_network_count AS e', {}), { code: 'table_incomplete' })
+    const [status] = await lostRows.status()
+    t.match(status, { table: 'event_network_count', state: 'left', reason: /next gamenet start/ })
+    t.notMatch(status?.reason, /DROP/)
+    await lostRows.stop()
+  }
+})
+
+test('rows that stay lost are told at each start, also when their parts are dropped', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  await clickhouse.control.execute(
+    `INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('gone:network-count', 0, 3, 7)`
+  )
+  const { lostRows, registry } = await open(clickhouse, 'now')
+  t.match(await lostRows.status(), [
+    { table: 'event_network_count', state: 'left', reason: /partition 3, only from offset 7/ }
+  ])
+  t.match(await registry.metrics(), /gamenet_lost_parts\{table="event_network_count"\} 1/)
+})
+
 test('tables of a server are reported alone, with what to type', async (t) => {
   const clickhouse = await brokenTables(t, ['event_network_count'])
-  const { lostRows } = await open(clickhouse, false)
+  const { lostRows } = await open(clickhouse, 'never')
   t.same(await lostRows.guarded(clickhouse.readers).rows('SELECT 1 AS one FROM event_network_count AS e', {}), [])
   t.match(await lostRows.status(), [
     { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count DROP/ }
@@ -56,10 +97,10 @@ test('tables of a server are reported alone, with what to type', async (t) => {
   t.same(lostRows.repairing(), [])
 })
 
-async function open(clickhouse: ClickHouse, isAlone: boolean) {
+async function open(clickhouse: ClickHouse, repairs: Repairs, log: object = { extents: async () => [] }) {
   const registry = new Registry()
-  const engines = { clickhouse, log: { extents: async () => [] } as never, names: { log: 'LMDB' } }
-  const lostRows = await openLostRows({ engines, isAlone, registry, logger: pino({ level: 'silent' }) })
+  const engines = { clickhouse, log: log as never, names: { log: 'LMDB' } }
+  const lostRows = await openLostRows({ engines, repairs, registry, logger: pino({ level: 'silent' }) })
   return { lostRows, registry }
 }
 

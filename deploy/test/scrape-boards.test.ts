@@ -388,7 +388,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       acceptGap: refuse,
       forgettings: refuse,
       backup: refuse,
-      rebuilds: rebuildOperations(undefined, { requireRoom: async () => {} }),
+      rebuilds: rebuildOperations(undefined, { requireRoom: async () => {} }, () => []),
       parked: { list: refuse, show: refuse, retry: refuse, drop: refuse },
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },

@@ -26,11 +26,14 @@ export type { LogReader } from './log.js'
 export type { Logger } from './logger.js'
 export {
   beginRepair,
+  cancelRebuilds,
   dataTables,
   dropLostParts,
   findLostParts,
+  type Gone,
   incompleteReads,
   type LostPart,
+  readGone,
   repairOf
 } from './lost-rows.js'
 export { changedDefinitions, type Migration, MissingTables, migrate, NewerTables, readMigrations } from './migrate.js'

@@ -5,12 +5,13 @@ import {
   projectionCheckpoint,
   type Topic
 } from '@gamenet/schemas'
-import { type Checkpoint, Checkpoints, storeCheckpoints } from './checkpoint.js'
-import { eventTableName } from './event-table.js'
+import { Checkpoints, type Progress, storeCheckpoints } from './checkpoint.js'
 import { eventTables } from './event-tables.js'
 import type { Projection } from './projection.js'
 import { projections } from './projections.js'
+import { tablesToDrop } from './rebuilding/exchange.js'
 import { readsOf, TABLE_NAMED, tablesOf } from './rebuilding/fresh-tables.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuilding/rebuild-record.js'
 import { withDependents } from './rebuilding/unit.js'
 import type { Target } from './settled.js'
 import type { Tables } from './tables.js'
@@ -41,6 +42,8 @@ export const dataTables: readonly string[] = [
 
 /** What makes the rows of damaged tables again. */
 export type Repair = {
+  /** Tables that lost rows. */
+  readonly damaged: ReadonlySet<string>
   /** Topics that are loaded from the log again. */
   readonly topics: readonly Topic[]
   /** Projections that take their event tables again. */
@@ -75,6 +78,7 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
     readsOf(projection).some((table) => isEventTable.has(table) && damaged.has(table))
   const again = withDependents(all, new Set(all.filter(isTouched).map(({ name }) => name)))
   return {
+    damaged,
     topics,
     projections: again,
     incomplete: new Set([
@@ -91,58 +95,106 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
   }
 }
 
-/** Where a repair has to come to, and what the log no longer has for it. */
-export type RepairBegun = {
-  readonly targets: readonly Target[]
-  /** Of event tables that lost rows: events below `next` cannot be loaded again. */
-  readonly gone: readonly (Target & { readonly table: string })[]
+/**
+ * Cancels the rebuilds that would go on with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
+ * imports were taken back, their events are loaded again: taking them back counts as cancelled too, so that it is done again.
+ */
+export async function cancelRebuilds(tables: Tables, repair: Repair): Promise<number[]> {
+  const cancelled: number[] = []
+  for (const record of await readRebuilds(tables)) {
+    const state = stateAfterLoss(record, repair)
+    if (state === record.state) continue
+    const kept = await storeRebuild(tables, record, { state, reason: 'rows were lost that it reads or had written' })
+    cancelled.push(kept.id)
+  }
+  return cancelled
+}
+
+function stateAfterLoss(
+  record: RebuildRecord,
+  { damaged, topics, projections: again }: Repair
+): RebuildRecord['state'] {
+  const { state, unit, retracts } = record
+  const hasLost = tablesToDrop(record).some((table) => damaged.has(table))
+  const takes = again.filter(({ name }) => unit.includes(name))
+  switch (state) {
+    case 'filling':
+    case 'paused':
+    case 'failed':
+    case 'filled':
+      return hasLost || takes.length > 0 ? 'cancelled' : state
+    case 'swapped':
+    case 'dropped': {
+      const isReloaded = takes.some(({ from }) => topics.includes(from))
+      if (retracts !== null && damaged.has('import_retraction') && isReloaded) return 'cancelled'
+      return hasLost ? 'dropped' : state
+    }
+    default:
+      return state
+  }
+}
+
+/** Events of an event table below `next` were lost, and the log no longer has them. */
+export type Gone = Target & { readonly table: string }
+
+/** The rows that stay lost, of all repairs there were: it stands among the checkpoints, under this name. */
+const goneCheckpoint = (topic: string) => `gone:${topic}`
+
+export async function readGone(tables: Tables): Promise<Gone[]> {
+  const checkpoints = await Checkpoints.read(tables)
+  return eventTables.flatMap(({ topic, table }) =>
+    checkpoints.of(goneCheckpoint(topic.name)).map((each) => ({ topic: topic.name, table, ...each }))
+  )
 }
 
 /**
  * Begins a repair: forgets how far topics were loaded and projections have come. Call it while nothing loads or projects.
- * @param extents where the log's partitions begin and end; empty where the log cannot be asked
+ * Order: what is gone → the checkpoints deleted → those that are kept; after a crash in between it is begun again.
+ * @param extents where the log's partitions begin and end, at least of the topics that are loaded again
+ * @returns where the repair has to come to
  */
 export async function beginRepair(
   tables: Tables,
   all: readonly Projection[],
   { topics, projections: again, changesAreLost }: Repair,
   extents: ReadonlyMap<string, readonly PartitionExtent[]>
-): Promise<RepairBegun> {
+): Promise<readonly Target[]> {
   if (changesAreLost) await tellOfEverything(tables, all)
   const before = await Checkpoints.read(tables)
   const names = [
     ...topics.map(({ name }) => loadCheckpoint(name)),
     ...again.map(({ name }) => projectionCheckpoint(name))
   ]
-  if (names.length === 0) return { targets: [], gone: [] }
-  const gone = topics.flatMap((topic) => goneOf(topic, before, extents.get(topic.name)))
+  if (names.length === 0) return []
+  const gone = topics.flatMap(({ name }) =>
+    goneOf(name, before, extents.get(name)).map((each) => ({ topic: name, each }))
+  )
+  const store = async (nameOf: (topic: string) => string) => {
+    if (gone.length === 0) return
+    await storeCheckpoints(
+      tables,
+      gone.map(({ topic, each }) => ({ name: nameOf(topic), ...each }))
+    )
+  }
+  await store(goneCheckpoint)
   // Names of ours: a statement that stays in the table's files takes no parameters.
   await tables.execute(`DELETE FROM checkpoint WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
-  if (gone.length > 0) {
-    const kept: Checkpoint[] = gone.map(({ topic, epoch, partition, next }) => ({
-      name: loadCheckpoint(topic),
-      epoch,
-      partition,
-      next
-    }))
-    await storeCheckpoints(tables, kept)
-  }
+  await store(loadCheckpoint)
   const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
-  return { targets: [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic))), gone }
+  return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
 }
 
 /** What was loaded of a topic, and the log no longer has: it is not loaded again. */
-function goneOf(
-  topic: Topic,
-  before: Checkpoints,
-  extents: readonly PartitionExtent[] | undefined
-): RepairBegun['gone'] {
-  if (extents === undefined) return []
-  return before.of(loadCheckpoint(topic.name)).flatMap(({ epoch, partition, next }) => {
+function goneOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] = []): Progress[] {
+  const name = goneCheckpoint(topic)
+  // A repair that was cut off may have forgotten how far the topic was loaded.
+  const gone = Checkpoints.of(before.of(name).map((each) => ({ name, ...each })))
+  for (const { epoch, partition, next } of before.of(loadCheckpoint(topic))) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
     const first = Math.min(next, extent?.first ?? next)
-    return first === 0 ? [] : [{ topic: topic.name, table: eventTableName(topic), epoch, partition, next: first }]
-  })
+    if (first > 0) gone.advance({ name, epoch, partition, next: first })
+  }
+  return gone.of(name)
 }
 
 /** As far as the topic was loaded, and as the log reaches: a repair that was cut off has forgotten the first. */

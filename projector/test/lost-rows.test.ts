@@ -6,14 +6,17 @@ import { test } from 'tap'
 import { eventTables } from '../src/event-tables.js'
 import {
   beginRepair,
+  cancelRebuilds,
   dropLostParts,
   findLostParts,
   incompleteReads,
   projections,
+  readGone,
   repairOf,
   type Tables
 } from '../src/index.js'
 import { tablesOf } from '../src/rebuilding/fresh-tables.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuilding/rebuild-record.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
@@ -55,8 +58,8 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     t.same(new Set(lost.map(({ table }) => table)), new Set(broken), `${what}: found`)
     const repair = repairOf(projections, new Set(broken))
     const extents = new Map(await Promise.all(topicNames.map(async (name) => [name, await log.extents(name)] as const)))
-    const { targets, gone } = await beginRepair(engine.control, projections, repair, extents)
-    t.same(gone, [])
+    const targets = await beginRepair(engine.control, projections, repair, extents)
+    t.same(await readGone(engine.control), [])
     const projector = projectorOn(engine, log)
     projector.start()
     await projector.settled({ targets })
@@ -77,26 +80,77 @@ test('where the log no longer has the beginning, what it has is loaded again, an
   const [extent] = await log.extents(topic)
   if (extent === undefined) throw new Error('the log has no such topic')
   const table = eventTables.find((each) => each.topic.name === topic)?.table ?? ''
-  const { targets, gone } = await beginRepair(
-    engine.control,
-    projections,
-    repairOf(projections, new Set([table])),
-    new Map([[topic, [{ ...extent, first: 2 }]]])
-  )
-  t.same(gone, [{ topic, table, epoch: 0, partition: extent.partition, next: 2 }])
+  const begin = () =>
+    beginRepair(
+      engine.control,
+      projections,
+      repairOf(projections, new Set([table])),
+      new Map([[topic, [{ ...extent, first: 2 }]]])
+    )
+  const targets = await begin()
+  const gone = [{ topic, table, epoch: 0, partition: extent.partition, next: 2 }]
+  t.same(await readGone(engine.control), gone)
   t.match(targets, [{ topic, next: extent.next }])
   const rows = await engine.control.rows(
     `SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:${topic}'`
   )
   t.same(rows, [{ next: '2' }])
+  await engine.control.execute(`DELETE FROM checkpoint WHERE name = 'load:${topic}'`)
+  await begin()
+  t.same(await readGone(engine.control), gone, 'also after a crash that forgot how far it was loaded')
 })
+
+test('rebuilds that would go on without the lost rows are cancelled, others go on', async (t) => {
+  const { control } = await openTables()
+  const store = async (id: number, change: Partial<RebuildRecord>) =>
+    await storeRebuild(control, { ...RECORD, id }, change)
+  const ofTitle = { unit: ['title'], tables: { title: 'title__1' } }
+  const ofCount = { unit: ['network-count'], tables: { network_count: 'network_count__2' } }
+  const cases = [
+    ['reads lost rows', { ...ofCount, state: 'filled' }, 'cancelled'],
+    ['lost rows itself', { ...ofTitle, state: 'paused' }, 'cancelled'],
+    ['neither', { unit: ['title'], state: 'filling' }, 'filling'],
+    ['what it replaced lost rows', { ...ofTitle, state: 'swapped' }, 'dropped'],
+    ['what it replaced is whole', { ...ofCount, state: 'swapped' }, 'swapped'],
+    ['took an import back that is loaded again', { ...ofCount, retracts: 'a', state: 'dropped' }, 'cancelled'],
+    ['took another topic back', { ...ofTitle, tables: {}, retracts: 'b', state: 'dropped' }, 'dropped']
+  ] as const
+  for (const [n, [, change]] of cases.entries()) await store(n + 1, change as Partial<RebuildRecord>)
+  const damaged = new Set(['event_network_count', 'import_retraction', 'title__1'])
+  t.same(await cancelRebuilds(control, repairOf(projections, damaged)), [6, 4, 2, 1])
+  const states = new Map((await readRebuilds(control)).map(({ id, state }) => [id, state]))
+  for (const [n, [what, , state]] of cases.entries()) t.equal(states.get(n + 1), state, what)
+})
+
+const RECORD: RebuildRecord = {
+  id: 0,
+  projection: 'title',
+  unit: [],
+  tables: {},
+  helpers: {},
+  state: 'filling',
+  reason: null,
+  until: null,
+  isFromLog: false,
+  retracts: null,
+  startedAt: '2026-01-01T00:00:00.000Z',
+  changedAt: '2026-01-01T00:00:00.000Z',
+  target: {},
+  events: {},
+  slices: {},
+  costs: {},
+  verification: null,
+  definitions: {},
+  exchange: null,
+  version: 0
+}
 
 test('where it is lost what changed, everything counts as changed', async (t) => {
   const engine = await openTables()
   const ahead = (Date.now() + 60_000) * 1000
   await engine.control.execute(`INSERT INTO data_change VALUES (${ahead}, 'title', '4d530064', 0, 1)`)
   const repair = repairOf(projections, new Set(['data_change']))
-  t.same(await beginRepair(engine.control, projections, repair, new Map()), { targets: [], gone: [] })
+  t.same(await beginRepair(engine.control, projections, repair, new Map()), [])
   t.equal(await newestVersion(engine.control), ahead + 1)
   const rows = await engine.control.rows(
     `SELECT d.projection AS name FROM data_change AS d

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { flushPath, flushTree } from '@gamenet/engines/files'
+import { flushPath, flushTree, makeFolder } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
@@ -183,7 +183,7 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
       `${target} holds something already (${names[0]}); a backup goes into a directory that is new or empty. Give another one, or remove it.`
     )
   }
-  await mkdir(dirname(target), { recursive: true })
+  makeFolder(dirname(target))
 }
 
 /** About as much as the copy will have. */

@@ -2,13 +2,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import {
   beginRepair,
+  cancelRebuilds,
   dataTables,
   dropLostParts,
   findLostParts,
+  type Gone,
   incompleteReads,
   type LostPart,
   type Projector,
   projections,
+  readGone,
   repairOf,
   type Target
 } from '@gamenet/projector'
@@ -30,31 +33,35 @@ export type LostTable = {
 export type LostRows = {
   /** Refuses to read what is being made again: an answer without the lost rows would be wrong, and so would a scrape's comparison. */
   guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json'>
-  /** Sees the repair through, in the background, when the projector has been started. */
-  finish(projector: Projector): void
+  /** Sees the repair through, in the background, when the projector has been started; does `last` before all is read again. */
+  finish(projector: Pick<Projector, 'settled'>, last: () => Promise<void>): void
+  /** Resolves when no table lacks rows any more; to false when the service stops before, or the next start repairs. */
+  whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
-  /** The tables whose rows are being made again. */
+  /** The tables whose rows are missing until a repair has ended. */
   repairing(): readonly string[]
   stop(): Promise<void>
 }
+
+/**
+ * Who makes lost rows again: `now`, this process, which is alone on the tables and has a projector; `later`, one like that, when it
+ * starts; `never`: others load and project in the tables of a ClickHouse server meanwhile, so an operator does.
+ */
+export type Repairs = 'now' | 'later' | 'never'
 
 const RETRY_AFTER_SECONDS = 30
 const AGAIN_MS = 5000
 const EXTENTS_MS = 5000
 
-/**
- * Looks for parts that were set aside, and begins to make their rows again; call it before anything loads, projects or reads.
- * Tables of a ClickHouse server are looked at alone: others load and project there meanwhile.
- */
+/** Looks for parts that were set aside, and begins to make their rows again; call it before anything loads, projects or reads. */
 export async function openLostRows({
   engines: { clickhouse, log, names },
-  isAlone,
+  repairs,
   registry,
   logger
 }: {
   readonly engines: Pick<Engines, 'clickhouse' | 'log' | 'names'>
-  /** Whether this process alone works on the tables, and has a projector. */
-  readonly isAlone: boolean
+  readonly repairs: Repairs
   readonly registry: Registry
   readonly logger: Logger
 }): Promise<LostRows> {
@@ -64,34 +71,39 @@ export async function openLostRows({
     if (error instanceof Refusal) return []
     throw error
   })
-  const repair = repairOf(projections, isAlone ? tablesOf(found) : new Set())
-  for (const [table, reason] of sentences(found, repair.lasting, isAlone)) logger.error({ table }, reason)
-  const ours = isAlone ? found.filter(({ table }) => isRepaired(table)) : []
+  const isOurs = repairs !== 'never'
+  const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
+  const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
   const repairing = new Set(tablesOf(ours))
+  const setAside = new Set(tablesOf(ours))
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
-  let targets: readonly Target[] = []
-  let gone: readonly LostTable[] = []
-  if (isAlone && found.length > 0) {
+  let targets: readonly Target[] | undefined
+  if (isOurs && found.length > 0) {
     incomplete = await incompleteReads(tables, repair.incomplete)
-    const begun = await beginRepair(tables, projections, repair, await extentsOf(log))
-    gone = begun.gone.map(({ table, topic, epoch, partition, next }) => ({
-      table,
-      parts: 0,
-      state: 'left',
-      reason:
-        `Rows of ${table} were lost, and ${names.log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
-        'those of earlier events stay lost. Restore a backup that has them.'
-    }))
-    for (const { table, reason } of gone) logger.error({ table }, reason)
-    targets = begun.targets
+    const cancelled = await cancelRebuilds(tables, repair)
+    if (cancelled.length > 0)
+      logger.warn({ rebuilds: cancelled }, 'rebuilds that would lack the lost rows are cancelled')
+    const extents = repairs === 'now' ? await extentsOf(log) : new Map<string, readonly PartitionExtent[]>()
+    // What the log no longer has must be known first.
+    if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
+      targets = await beginRepair(tables, projections, repair, extents)
   }
-  addMetric(registry, tables)
+  const gone = isOurs ? (await readGone(tables)).map((each) => goneTable(each, names.log ?? 'the log')) : []
+  const wayOf = (table: string): Way => {
+    if (!isOurs) return 'operator'
+    return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
+  }
+  for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
+  for (const { table, reason } of gone) logger.error({ table }, reason)
+  addMetric(registry, tables, gone)
   const refuse = (sql: string): void => {
     const table = incomplete(sql)
     if (table === undefined) return
     throw new Refusal('table_incomplete', [table], { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
-  let finishing = Promise.resolve()
+  let repaired = Promise.resolve(repairing.size === 0)
+  let finishing: Promise<unknown> = Promise.resolve()
+  const untilDone = (work: () => Promise<void>, failed: string) => tryUntilDone(work, failed, stopping.signal, logger)
   return {
     guarded: (readers) => ({
       rows: async (sql, ...more) => {
@@ -103,31 +115,38 @@ export async function openLostRows({
         return await readers.json(sql, ...more).catch(refuseDamaged)
       }
     }),
-    finish: (projector) => {
-      if (!isAlone || found.length === 0) return
-      finishing = untilDone(projector, targets, stopping.signal, logger).then(async (isDone) => {
-        if (!isDone) return
+    finish: (projector, last) => {
+      if (targets === undefined) return
+      const asked = { targets, signal: stopping.signal }
+      repaired = untilDone(
+        () => projector.settled(asked).then(last),
+        'rows that were lost are not made again yet'
+      ).then((isDone) => {
+        if (!isDone) return false
         incomplete = () => undefined
         repairing.clear()
-        await dropLostParts(tables, ours)
         logger.warn({ tables: [...tablesOf(ours)] }, 'the rows that were lost are made again')
+        return true
       })
-      finishing.catch((error: unknown) =>
-        logger.error({ err: error }, 'what was set aside of tables cannot be dropped')
-      )
+      finishing = repaired.then(async (isDone) => {
+        if (!isDone) return
+        const failed = 'what was set aside of tables cannot be dropped yet'
+        if (await untilDone(() => dropAgain(tables, ours), failed)) setAside.clear()
+      })
     },
+    whenRepaired: () => repaired,
     repairing: () => [...repairing],
     status: async () => {
       const now = await findLostParts(tables)
-      const tablesNow = sentences(now, repair.lasting, isAlone).map(([table, reason]): LostTable => {
+      const tablesNow = sentences(now, repair.lasting, wayOf).map(([table, reason]): LostTable => {
         const parts = now.filter((each) => each.table === table).length
-        return { table, parts, state: isAlone && isRepaired(table) ? 'repairing' : 'left', reason }
+        return { table, parts, state: wayOf(table) === 'now' ? 'repairing' : 'left', reason }
       })
       return [...tablesNow, ...gone]
     },
     stop: async () => {
       stopping.abort()
-      await finishing.catch(() => undefined)
+      await finishing
     }
   }
 }
@@ -140,23 +159,37 @@ function refuseDamaged(error: unknown): never {
   throw new Refusal('data_damaged', [], { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error })
 }
 
-/** False when the service was stopped before. What stands still is tried again for as long as it takes. */
-async function untilDone(
-  projector: Projector,
-  targets: readonly Target[],
+/** Drops what is left of these parts. */
+async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart[]): Promise<void> {
+  const isOne = (each: LostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
+  await dropLostParts(tables, (await findLostParts(tables)).filter(isOne))
+}
+
+function goneTable({ table, topic, epoch, partition, next }: Gone, log: string): LostTable {
+  const reason =
+    `Rows of ${table} were lost, and ${log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
+    'those of earlier events stay lost. Restore a backup that has them.'
+  return { table, parts: 0, state: 'left', reason }
+}
+
+/** False when the service was stopped before. What fails is tried again for as long as it takes. */
+async function tryUntilDone(
+  work: () => Promise<void>,
+  failed: string,
   signal: AbortSignal,
   logger: Logger
 ): Promise<boolean> {
-  for (;;) {
+  while (!signal.aborted) {
     try {
-      await projector.settled({ targets, signal })
+      await work()
       return true
     } catch (error) {
-      if (signal.aborted) return false
-      logger.warn({ err: error }, 'rows that were lost are not made again yet')
+      if (signal.aborted) break
+      logger.warn({ err: error }, failed)
       await wait(AGAIN_MS, undefined, { signal }).catch(() => undefined)
     }
   }
+  return false
 }
 
 /** What a rebuild lost goes with that rebuild. */
@@ -168,18 +201,23 @@ function tablesOf(parts: readonly LostPart[]): ReadonlySet<string> {
   return new Set(parts.map(({ table }) => table))
 }
 
+type Way = 'now' | 'next start' | 'operator'
+
 /** What is said of each table. */
 function sentences(
   parts: readonly LostPart[],
   lasting: ReadonlyMap<string, string>,
-  isAlone: boolean
+  wayOf: (table: string) => Way
 ): readonly (readonly [string, string])[] {
   return [...tablesOf(parts)].map((table) => {
     const count = parts.filter((each) => each.table === table).length
     const found = `${count} parts of ${table} could not be read at the start and were set aside, so that rows are missing`
     const lost = lasting.get(table)
     if (lost !== undefined) return [table, `${found}: ${lost}.`]
-    if (isAlone) return [table, `${found}; they are made again from the log.`]
+    const way = wayOf(table)
+    if (way === 'now') return [table, `${found}; they are made again from the log.`]
+    if (way === 'next start')
+      return [table, `${found}; the next gamenet start that reaches the log makes them again from there.`]
     return [
       table,
       `${found}. Rebuild what is made of it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ` +
@@ -198,10 +236,10 @@ async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, reado
   return new Map(extents)
 }
 
-function addMetric(registry: Registry, tables: ClickHouse['control']): void {
+function addMetric(registry: Registry, tables: ClickHouse['control'], gone: readonly LostTable[]): void {
   const gauge = new Gauge({
     name: 'gamenet_lost_parts',
-    help: 'Alarm: parts of tables that could not be read at a start, whose rows are missing until they are made again',
+    help: 'Alarm: parts of tables that could not be read at a start, whose rows are missing until they are made again; and partitions whose rows the log no longer has',
     labelNames: ['table'],
     registers: [registry],
     async collect() {
@@ -210,7 +248,7 @@ function addMetric(registry: Registry, tables: ClickHouse['control']): void {
       if (parts === undefined) return
       gauge.reset()
       for (const table of [...dataTables, ...tablesOf(parts)])
-        gauge.set({ table }, parts.filter((each) => each.table === table).length)
+        gauge.set({ table }, [...parts, ...gone].filter((each) => each.table === table).length)
     }
   })
 }

@@ -11,8 +11,20 @@ import type { DiskGuard } from '../disk/disk-guard.js'
 /** None in a process that does not project. */
 type Rebuilding = Pick<Projector, 'rebuilds'> | undefined
 
+/** Refuses what would read or exchange tables while rows of some are missing. */
+export function requireRepaired(repairing: readonly string[]): void {
+  if (repairing.length === 0) return
+  throw new FailureError(
+    `Rows of ${repairing.join(', ')} were lost and are not made again yet: nothing is rebuilt meanwhile. gamenet status tells how far that is.`
+  )
+}
+
 /** Rebuilds as operators ask for them: what is refused is a sentence with an exit code. None is filled on a low disk. */
-export function rebuildOperations(projector: Rebuilding, disk: Pick<DiskGuard, 'requireRoom'>): Rebuilds {
+export function rebuildOperations(
+  projector: Rebuilding,
+  disk: Pick<DiskGuard, 'requireRoom'>,
+  repairing: () => readonly string[]
+): Rebuilds {
   const rebuilds = projector?.rebuilds
   const asked = async <Answer>(ask: (rebuilds: Rebuilds) => Promise<Answer>): Promise<Answer> => {
     if (rebuilds === undefined) {
@@ -25,22 +37,26 @@ export function rebuildOperations(projector: Rebuilding, disk: Pick<DiskGuard, '
       throw error.isUsage ? new UsageError(error.message) : new FailureError(error.message)
     }
   }
+  const askedWhole: typeof asked = async (ask) => {
+    requireRepaired(repairing())
+    return await asked(ask)
+  }
   return {
     plan: (projection, options) => asked((all) => all.plan(projection, options)),
     start: async (projection, options) => {
       await disk.requireRoom(0, `The rebuild of ${projection}`)
-      return await asked((all) => all.start(projection, options))
+      return await askedWhole((all) => all.start(projection, options))
     },
     list: () => asked((all) => all.list()),
     pause: (projection) => asked((all) => all.pause(projection)),
     resume: async (projection) => {
       await disk.requireRoom(0, `The rebuild of ${projection}`)
-      return await asked((all) => all.resume(projection))
+      return await askedWhole((all) => all.resume(projection))
     },
     cancel: (projection) => asked((all) => all.cancel(projection)),
-    verify: (projection) => asked((all) => all.verify(projection)),
-    swap: (projection, options) => asked((all) => all.swap(projection, options)),
-    rollback: (projection) => asked((all) => all.rollback(projection)),
+    verify: (projection) => askedWhole((all) => all.verify(projection)),
+    swap: (projection, options) => askedWhole((all) => all.swap(projection, options)),
+    rollback: (projection) => askedWhole((all) => all.rollback(projection)),
     drop: (projection) => asked((all) => all.drop(projection))
   }
 }

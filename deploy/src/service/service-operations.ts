@@ -43,7 +43,7 @@ import { gapOperations, haltStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
 import type { LostRows } from './lost-rows.js'
 import { parkedOperations } from './parked-operations.js'
-import { leftOf, rebuildOperations } from './rebuild-operations.js'
+import { leftOf, rebuildOperations, requireRepaired } from './rebuild-operations.js'
 import type { SpoolingLog } from './spooling-log.js'
 import { abortedAfter } from './time-limit.js'
 import { verify } from './verify.js'
@@ -61,7 +61,7 @@ type Needs = {
   readonly people: People
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
-  readonly lostRows: Pick<LostRows, 'status'>
+  readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
   /** Learns what has changed in the tables, for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
@@ -130,8 +130,11 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
       verify: (options, onProgress) => tracked(verify(needs.engines, options, onProgress, stopping.signal)),
       imports: () => importRuns({ engines: needs.engines, running: all.importing }),
       retractImport: (importId, onProgress) =>
-        trackedWithLog(() => retractImport(retracting(all), importId, onProgress)),
-      rebuilds: rebuildOperations(needs.projector, needs.engines.disk),
+        trackedWithLog(async () => {
+          requireRepaired(needs.lostRows.repairing())
+          return await retractImport(retracting(all), importId, onProgress)
+        }),
+      rebuilds: rebuildOperations(needs.projector, needs.engines.disk, needs.lostRows.repairing),
       ...gapOperations(needs.engines, trackedWithLog),
       parked: { ...parked, retry: (choice, onProgress) => tracked(parked.retry(choice, onProgress)) },
       migrate: async () => [

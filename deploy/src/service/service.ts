@@ -25,7 +25,7 @@ import { type Engines, openEngines } from './engines.js'
 import { openExchanges, type ServiceExchanges } from './exchanges.js'
 import { forgetAgain } from './forget-again.js'
 import { addEngineMetrics, readiness } from './health.js'
-import { type LostRows, openLostRows } from './lost-rows.js'
+import { type LostRows, openLostRows, type Repairs } from './lost-rows.js'
 import { orNewer } from './newer.js'
 import { type OthersBeside, othersBeside, stepRunner, stepsEnded } from './others-beside.js'
 import { addPages, serviceAuthFile } from './pages.js'
@@ -101,7 +101,10 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
   const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
   parts.add(exchanges, () => exchanges.stop())
   const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
-  if (projector !== undefined) lostRows.finish(projector)
+  // Only now the tables tell all that they know of the write side.
+  if (projector !== undefined) {
+    lostRows.finish(projector, async () => bringForward(await engines.writes(), engines.clickhouse.control, logger))
+  }
   const demo = await openDemo(config, role, logger, parts)
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
@@ -134,7 +137,8 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     ingest?.start()
     startRelay({ engines, registry, logger, people, parts })
   }
-  finishCutOff(role, cutOff, logger)
+  const retractions = async () => ((await lostRows.whenRepaired()) ? await cutOff.retractions() : 0)
+  finishCutOff(role, { ...cutOff, retractions }, logger)
   if (role === 'all' && demo !== undefined && projector !== undefined)
     fillDemo({ demo, engines, people, projector, apiUrl: api, parts })
   return {
@@ -162,8 +166,7 @@ async function prepareTables({
   const applied = await orNewer(migrate(engines.clickhouse.control))
   if (engines.postgres !== undefined) await bringForward(engines.postgres, engines.clickhouse.control, logger)
   await forgetAgain(engines, role, stepsEnded(others), logger)
-  const isAlone = config.CLICKHOUSE_URL === undefined && role === 'all'
-  const lostRows = await openLostRows({ engines, isAlone, registry, logger })
+  const lostRows = await openLostRows({ engines, repairs: repairsOf(role, config), registry, logger })
   return { applied, lostRows: parts.add(lostRows, () => lostRows.stop()) }
 }
 
@@ -197,6 +200,11 @@ function requireRealEngines(config: Config, role: Role): void {
 /** An embedded log has no other process that would load it. */
 function hasProjector(role: Role, config: Config): boolean {
   return role === 'all' || role === 'projector' || (role === 'offline' && config.KAFKA_BROKERS === undefined)
+}
+
+function repairsOf(role: Role, config: Config): Repairs {
+  if (config.CLICKHOUSE_URL !== undefined) return 'never'
+  return hasProjector(role, config) ? 'now' : 'later'
 }
 
 function hasApi(role: Role): boolean {

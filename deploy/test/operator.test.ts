@@ -5,6 +5,7 @@ import { test } from 'tap'
 import { Status } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { startGamenet } from './service/gamenet.js'
+import { provesRefusalOfMalformed } from './service/malformed.js'
 
 test('the operator port answers the command line and no web page', async (t) => {
   const directory = t.testdir({ 'secret.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
@@ -58,6 +59,8 @@ test('the operator port answers the command line and no web page', async (t) => 
   )
   t.equal((await send('GET', '/healthz', { host: 'localhost:8081' })).status, 200)
   t.equal((await send('GET', '/healthz', { host: '[::1]:8081' })).status, 200)
+  // 50,000 of them: the campaign of malformed requests.
+  await provesRefusalOfMalformed(t, service.apiUrl ?? '', { seed: 1, requests: 500 })
 })
 
 test('a service that dies during an answer leaves a sentence, and after the report nothing', async (t) => {

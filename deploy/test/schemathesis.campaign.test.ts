@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Test, test } from 'tap'
+import { startGamenet } from './service/gamenet.js'
+import { signIn, startAuth } from './service/people-service.js'
+
+/** From PyPI. */
+const SCHEMATHESIS = 'schemathesis==4.32.5'
+const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
+const PYTHON = '/usr/bin/python3'
+
+const run = async (
+  t: Test,
+  command: string,
+  args: readonly string[]
+): Promise<{ code: number | null; output: string }> => {
+  const child: ChildProcess = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  const said: string[] = []
+  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => said.push(text))
+  await once(child, 'close')
+  const output = said.join('')
+  if (command !== PYTHON && child.exitCode !== 0) t.comment(output.slice(-1000))
+  return { code: child.exitCode, output }
+}
+
+/** What the service counted itself, so that no answer is missed. */
+const answeredByStatus = async (operatorUrl: string): Promise<Map<string, number>> => {
+  const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+  const answered = new Map<string, number>()
+  for (const [, status = '', count] of metrics.matchAll(
+    /^gamenet_http_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)$/gm
+  ))
+    answered.set(status, (answered.get(status) ?? 0) + Number(count))
+  return answered
+}
+
+/** The titles of what it finds beside, such as `ST202 Schema-valid request rejected`. */
+const findings = (output: string): Map<string, number> => {
+  const found = new Map<string, number>()
+  for (const [, title = ''] of output.matchAll(/^- (ST\d+ .*)$/gm)) found.set(title, (found.get(title) ?? 0) + 1)
+  return found
+}
+
+test('whatever /openapi.json allows and forbids is asked: nothing is answered with 5xx', async (t) => {
+  if (!existsSync(PYTHON)) {
+    t.fail(`NO PYTHON: ${PYTHON} is not there, so that Schemathesis cannot be run; install python3 and python3-venv`)
+    return
+  }
+  const venv = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir(), 'venv')
+  const schemathesis = join(venv, 'bin', 'schemathesis')
+  const python = join(venv, 'bin', 'python')
+  if (!existsSync(schemathesis)) {
+    await run(t, PYTHON, ['-m', 'venv', venv])
+    const installed = await run(t, python, ['-m', 'pip', 'install', '--quiet', SCHEMATHESIS])
+    t.equal(installed.code, 0, installed.output)
+  }
+  const auth = await startAuth(t)
+  const person = auth.people[0]
+  if (person === undefined) throw new Error('the demo auth service has people')
+  const { sessionKey } = await signIn(auth, person)
+  const service = await startGamenet({ DATA_DIR: t.testdir(), AUTH_URL: auth.url })
+  t.teardown(() => service.kill())
+  const { code, output } = await run(t, python, [
+    schemathesis,
+    'run',
+    `${service.apiUrl}/openapi.json`,
+    ...['--checks', 'all', '--continue-on-failure', '--suppress-health-check', 'all', '--no-color'],
+    ...['--max-time', String(SECONDS), '--seed', '1', '--header', `X-Session-Key: ${sessionKey}`]
+  ])
+  t.ok(code === 0 || code === 1, 'it ran to its end: 1 tells of findings')
+  const answered = await answeredByStatus(service.operatorUrl)
+  const total = [...answered.values()].reduce((sum, count) => sum + count, 0)
+  t.ok(total > SECONDS, `${total} answers`)
+  t.same(
+    [...answered].filter(([status]) => status.startsWith('5')),
+    [],
+    output.slice(-4000)
+  )
+  t.equal(service.process.exitCode, null, 'the service lives')
+  t.comment(
+    `${total} answers in ${SECONDS} s: ${[...answered].map(([status, count]) => `${status} ${count}`).join(', ')}`
+  )
+  for (const [finding, count] of findings(output)) t.comment(`${count} x ${finding}`)
+})

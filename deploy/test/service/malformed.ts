@@ -88,7 +88,7 @@ const KINDS: Readonly<Record<string, (chance: Chance) => string>> = {
   'no name': (chance) => get(chance, `: ${letters(chance, 4)}`),
   'no colon': (chance) => get(chance, letters(chance, 9)),
   'odd version': (chance) =>
-    `GET ${target(chance)} ${oneOf(chance, ['HTTP/1.2', 'HTTP/2.0', 'HTTP/11', 'HTTP/1', 'http/1.1', 'HTTPS/1.1', 'HTTP/x.1', 'ICE/1.0'])}\r\nHost: localhost\r\n\r\n`,
+    `GET ${target(chance)} ${oneOf(chance, ['HTTP/1.2', 'HTTP/11', 'HTTP/1', 'http/1.1', 'HTTPS/1.1', 'HTTP/x.1', 'ICE/1.0'])}\r\nHost: localhost\r\n\r\n`,
   'odd method': (chance) =>
     `${oneOf(chance, ['get', 'GE T', 'G\0ET', 'PRI', letters(chance, 6).toUpperCase()])} ${target(chance)} HTTP/1.1\r\nHost: localhost\r\n\r\n`,
   'target with a blank or control': (chance) =>

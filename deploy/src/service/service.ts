@@ -107,6 +107,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     people,
     demo,
     spooling,
+    isUnread: role === 'offline' && engines.isEmbedded,
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })

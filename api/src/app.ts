@@ -196,15 +196,22 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
   closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
+  app.addHook('onRequest', (request, _reply, done) => {
+    admit(request)
+    done()
+  })
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log))
-  app.setNotFoundHandler((request) => {
-    admit(request)
-    throw pathUnknown(request)
+  app.setNotFoundHandler(async (request, reply) => {
+    if (request.raw.url !== '*') throw pathUnknown(request)
+    await reply.code(204).header('Allow', SERVER_METHODS).send()
   })
   return app
 }
+
+/** What some route or other takes, in answer to `OPTIONS *`. */
+const SERVER_METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 
 /** Routes that answer through Fastify's reply; endpoints observe themselves. */
 function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {

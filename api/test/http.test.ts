@@ -257,7 +257,13 @@ test('what never becomes a request is answered in the same way, and the connecti
       408,
       'The request did not arrive in time.'
     ],
-    ['OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/],
+    ['GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/game/x HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n', 400, /not exactly one host/],
+    ['OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n', 400, /names no host/],
+    ...['', 'a b', 'x/y', 'u@x', 'x:port', 'x:1:2', '[::1', '[:::1]', '%zz', 'x?'].map(
+      (host) =>
+        [`GET /api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 400, /not exactly one host/] as const
+    ),
     ['GET http://x/nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/]
   ] as const) {
     const answer = apart(await exchange(status === 408 ? impatient : app, sent))
@@ -268,6 +274,19 @@ test('what never becomes a request is answered in the same way, and the connecti
   }
   const good = apart(await exchange(app, 'GET /api/game/x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))
   t.equal(good.status, 200, 'later good input is unharmed')
+  for (const host of ['x:8080', 'x:', '127.0.0.1:1', '[::1]:8080', 'under_score.example', 'caf%C3%A9']) {
+    const sent = `GET /api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    t.equal(apart(await exchange(app, sent)).status, 200, host)
+  }
+  const old = await exchange(app, 'GET /api/game/x HTTP/1.0\r\n\r\n')
+  t.equal(apart(old).status, 200, 'HTTP/1.0 has no Host')
+  const options = apart(await exchange(app, 'OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'))
+  t.match(options, { status: 204, headers: { allow: /GET/ } })
+  // A server may ignore what it does not know of: the whole, and no claim to know ranges.
+  const ranged = 'GET /api/game/x HTTP/1.1\r\nHost: x\r\nRange: bytes=99999-\r\nConnection: close\r\n\r\n'
+  const whole = apart(await exchange(app, ranged))
+  t.match(whole, { status: 200, body: good.body })
+  t.equal(whole.headers['content-range'], undefined)
 })
 
 test('ready answers keep a connection open and can be pipelined', async (t) => {

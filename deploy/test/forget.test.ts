@@ -30,6 +30,10 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   await fill(world)
   t.not((await tablesThatName(world.clickhouse)).length, 0)
   t.not((await writesThatName(world.writes)).length, 0)
+  const { control } = world.clickhouse
+  await control.execute('CREATE TABLE cancelled__7 (user_key String) ENGINE = MergeTree ORDER BY user_key')
+  await control.execute(`INSERT INTO cancelled__7 VALUES ('zebrafish')`)
+  await control.execute('DROP TABLE cancelled__7')
   const before = await rowsOfOthers(world)
 
   const phases: string[] = []

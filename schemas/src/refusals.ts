@@ -2,6 +2,7 @@
 export const refusals = {
   request_invalid: { status: 400, message: '%s.' },
   request_malformed: { status: 400, message: 'The request is not valid HTTP/1.1.' },
+  host_invalid: { status: 400, message: 'The Host header is not exactly one host with an optional port.' },
   host_missing: { status: 400, message: 'The request names no host; HTTP/1.1 asks for exactly one Host header.' },
   json_malformed: { status: 400, message: 'The body is not valid JSON.' },
   body_encoding_invalid: { status: 400, message: 'The body is not valid UTF-8.' },

@@ -5,7 +5,6 @@ import { SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Sessions } from '../session/sessions.js'
 import type { WriteBudget } from '../writes/budget.js'
 import { readBody } from './body.js'
-import { admit } from './errors.js'
 import { FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
 import type { HttpMetrics } from './metrics.js'
 import { parseInput } from './parameters.js'
@@ -38,7 +37,6 @@ export function addActions(app: FastifyInstance, actions: readonly Action[], nee
 
 /** Refuses in the order: no readable body, no key, no session, not theirs, too many; only then what is asked for is judged. */
 async function act(action: Action, request: FastifyRequest, needs: ActionNeeds): Promise<unknown> {
-  admit(request)
   const { [SESSION_KEY_FIELD]: _, ...fields } = readBody(request.body)
   const sessionKey = shownKey(request.headers, { [SESSION_KEY_FIELD]: _ })
   if (sessionKey === undefined) throw new Refusal('session_key_missing')

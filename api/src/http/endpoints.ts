@@ -12,7 +12,6 @@ import type { Session, Sessions } from '../session/sessions.js'
 import type { WriteSide } from '../write-side.js'
 import { codingFor } from './accept-encoding.js'
 import { readBody } from './body.js'
-import { admit } from './errors.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
 import { answerHeaders, type KnownUrl, KnownUrls, know, questionOf, type Versions } from './known-url.js'
 import type { HttpMetrics, Outcome } from './metrics.js'
@@ -82,7 +81,7 @@ class Answering {
       return this.#answerSlowly(request, reply, startedAt)
     }
     const known = this.#urls.get(request.raw.url ?? '', versions, this.#needs.now())
-    if (known !== undefined && versions.isCurrent && request.raw.headers.host !== undefined) {
+    if (known !== undefined && versions.isCurrent) {
       const exchange = { request, reply, known, startedAt }
       if (this.#sendNotModified(exchange) || this.#sendReady(exchange)) return undefined
     }
@@ -95,7 +94,6 @@ class Answering {
   }
 
   async #answerSlowly(request: FastifyRequest, reply: FastifyReply, startedAt: number): Promise<void> {
-    admit(request)
     const endpoint = this.#endpoint
     const needs = this.#needs
     const url = request.raw.url ?? ''

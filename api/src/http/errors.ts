@@ -2,6 +2,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSessionKey } from '../session/session-key.js'
 import { JSON_TYPE } from './headers.js'
+import { requireHost } from './host.js'
 import { shown } from './parameters.js'
 
 /** Paths and queries longer than this are refused: 10,000 characters are a question, more are not. */
@@ -14,10 +15,11 @@ export function errorBody(sentence: string): string {
   return JSON.stringify({ error: sentence })
 }
 
-/** Refuses what no route should see. Asked first by everything that answers. */
-export function admit(request: FastifyRequest): void {
-  const { raw } = request
-  if (raw.headers.host === undefined && raw.httpVersion === '1.1') throw new Refusal('host_missing')
+/** Refuses what no route should see. Called before every route. */
+export function admit({ raw }: FastifyRequest): void {
+  requireHost(raw)
+  // RFC 9112, 3.2.4: a server as a whole can be asked for its options, and for nothing else.
+  if (raw.url === '*' && raw.method !== 'OPTIONS') throw new Refusal('request_malformed')
   if ((raw.url?.length ?? 0) > URL_CHARACTERS_MAX) throw new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
 }
 

@@ -17,6 +17,8 @@ const MUTATION_MS_MAX = 600_000
 const INSERT_MS_MAX = 600_000
 /** How long parts that were replaced are waited for; a query may still read them. */
 const OLD_PARTS_MS_MAX = 60_000
+/** An engine removes the files of a dropped table after 480 s, unless it is told otherwise. */
+const DROPPED_MS_MAX = 1_200_000
 /** Each round finds what was stored meanwhile by steps that had read, before the rows were deleted, the tables behind them. */
 const ROUNDS_MAX = 8
 const UNKNOWN_TABLE = 60
@@ -115,6 +117,7 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
       deleted += found
     }
     await waitForOldParts(tables, [...names], signal)
+    await waitForDroppedTables(tables, signal)
     await tellChanges(tables)
     return deleted
   } finally {
@@ -235,6 +238,24 @@ async function waitForOldParts(tables: Lane, names: readonly string[], signal: A
     }
     return left.length === 0
   })
+}
+
+/** Tables that were dropped are in no list any more, while their files lie about: on a ClickHouse server for 8 minutes. */
+async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<void> {
+  const dropped = async () =>
+    (
+      await tables.rows(
+        'SELECT toString(d.uuid) AS uuid FROM system.dropped_tables AS d WHERE d.database = currentDatabase()'
+      )
+    ).map(({ uuid }) => String(uuid))
+  const before = new Set(await dropped())
+  let left = before.size
+  await until(DROPPED_MS_MAX, signal, async () => {
+    left = (await dropped()).filter((uuid) => before.has(uuid)).length
+    return left === 0
+  })
+  if (left > 0)
+    throw new Error(`the files of ${left} tables that were dropped are still there; they are waited for again`)
 }
 
 /** Looks until it is so, or for so long. */

@@ -62,6 +62,8 @@ type Needs = {
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
+  /** Whether no process reads the log meanwhile: a stopped service whose engines a command has opened. */
+  readonly isUnread: boolean
   /** Learns what has changed in the tables, for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that opening the engines has applied, told to the first who asks for migrations. */
@@ -195,10 +197,12 @@ async function forgetNeeds(
   needs: Needs,
   onProgress: (progress: ForgetProgress) => void
 ): Promise<Parameters<typeof forget>[0]> {
-  const { engines, onChange, signal, stepsEnded } = needs
+  const { engines, isUnread, onChange, signal, stepsEnded } = needs
   const settledTopics = async (names: readonly string[]) => {
     // What comes next is deleting rows, which waits for ever while nothing is merged.
     await engines.disk.requireRoom(0, 'Deleting the rows of a user')
+    // With the keys gone, what nobody has read yet can be opened by nobody.
+    if (isUnread) return
     const targets = await headsOf(needs, names)
     const { settled: isSettled, behind } = await settled(needs, FORGET_SETTLED_MS, targets)
     if (!isSettled)
@@ -207,7 +211,9 @@ async function forgetNeeds(
       )
   }
   const tables = engines.clickhouse.control
-  return { writes: await engines.writes(), tables, settled: settledTopics, stepsEnded, onChange, onProgress, signal }
+  const keysKept = isUnread ? { keysKeptMs: 0 } : {}
+  const writes = await engines.writes()
+  return { writes, tables, settled: settledTopics, stepsEnded, onChange, onProgress, signal, ...keysKept }
 }
 
 async function scrape(

@@ -121,6 +121,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     demo,
     spooling,
     lostRows,
+    isUnread: role === 'offline' && engines.isEmbedded,
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })

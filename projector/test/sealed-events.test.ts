@@ -40,17 +40,15 @@ test('the loader', async (t) => {
     const log = new MemoryLog(() => 3)
     const good = message(presenceTopic, seen('Ann'))
     const { headers } = good
-    const [start = '', end = ''] = good.value.split('"sealed":"1.')
-    const ofBob = message(presenceTopic, seen('Bob', 1))
+    const [start = '', end = ''] = good.value.split('"sealed":"')
     log.append('presence', [
       good,
       message(presenceTopic, seen('Gone')),
-      { key: '1', headers, value: `${start}"sealed":"1.${end.startsWith('A') ? 'B' : 'A'}${end.slice(1)}` },
-      { key: '1', headers, value: `${start.replace(/\d+/, String(sealOf('Bob').id))}"sealed":"1.${end}` },
+      { key: '1', headers, value: `${start}"sealed":"A${end.slice(1) === end ? '' : end.slice(1)}` },
+      { key: '1', headers, value: `${start.replace(/\d+/, String(sealOf('Bob').id))}"sealed":"${end}` },
       { key: '1', headers, value: JSON.stringify(seen('Ann')) },
-      { ...ofBob, value: Buffer.from(ofBob.value) },
-      message(presenceTopic, seen('Gone', 2)),
-      { ...ofBob, headers }
+      { key: '1', headers, value: Buffer.from(message(presenceTopic, seen('Bob', 1)).value) },
+      message(presenceTopic, seen('Gone', 2))
     ])
     const unlock: AchievementUnlocked = { username: 'Gone', achievementId: 1, points: 5, unlockedAt: T0 }
     log.append('achievement-unlock', [message(achievementUnlockTopic, unlock)])
@@ -80,8 +78,7 @@ test('the loader', async (t) => {
     t.match(parked, [
       { offset: '2', reason: /does not open/ },
       { offset: '3', reason: /does not open/ },
-      { offset: '4', reason: /is not sealed/ },
-      { offset: '7', reason: /does not open/ }
+      { offset: '4', reason: /is not sealed/ }
     ])
     const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
     t.match(await newestWrites(control), { person: opened }, 'a person above these is new')
@@ -90,7 +87,7 @@ test('the loader', async (t) => {
     t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)
     t.match(metrics, /gamenet_passed_over_events_total\{topic="rating"\} 2/)
     t.match(metrics, /gamenet_passed_over_events_total\{topic="achievement-unlock"\} 1/)
-    t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 4/)
+    t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 3/)
   })
 
   await t.test('waits for keys that cannot be asked for, and loads everything else meanwhile', async (t) => {

@@ -1,5 +1,5 @@
 import type { LogMessage, LogRecord } from './log-record.js'
-import { isOfNewerSeal, openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
+import { openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
 import type { Topic } from './topic.js'
 
 /*
@@ -41,9 +41,8 @@ export function encodeEvent<Event>(
   if (first === undefined || seals.length !== people) {
     throw new Error(`an event of ${topic.name} is about ${people} people and was given the seals of ${seals.length}`)
   }
-  const id = `${topic.name}/${seals.map((seal) => seal.id).join('/')}/${topic.identity(event)}@${instant}`
-  headers.ce_id = id
-  return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), { topic: topic.name, id }, seals) }
+  headers.ce_id = `${topic.name}/${seals.map(({ id }) => id).join('/')}/${topic.identity(event)}@${instant}`
+  return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), seals) }
 }
 
 /** The attributes of all events of one topic and origin, with room for those of one event. */
@@ -88,7 +87,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)
   const opened =
-    topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(topic, record, sealKeyOf)
+    topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(record, sealKeyOf)
   if (!opened.ok) return opened
   let value: unknown
   try {
@@ -123,10 +122,9 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
 type Opened = { readonly ok: true; readonly value: string } | (Decoded<never> & { readonly ok: false })
 
 /** The JSON of an event about people. */
-function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
+function openedValue(record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
   const value = readSealedValue(record.value)
   if (value === undefined) return refused('the message is not sealed, as events about people are')
-  if (isOfNewerSeal(value)) return refused(`the message is sealed in version ${value.version}, newer than this program`)
   const keys: Uint8Array[] = []
   for (const person of value.people) {
     const key = sealKeyOf?.(person)
@@ -134,9 +132,9 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
     keys.push(key)
   }
   try {
-    return { ok: true, value: openSealed(value, { topic: topic.name, id: record.headers.ce_id ?? '' }, keys) }
+    return { ok: true, value: openSealed(value.sealed, keys) }
   } catch {
-    return refused('the message does not open with the keys of its people under this topic and id')
+    return refused('the message does not open with the keys of its people')
   }
 }
 

@@ -89,7 +89,7 @@ function makeFixtures() {
   if (!isCampaign && fs.existsSync(MEMORY)) {
     const { bavail, bsize } = fs.statfsSync(MEMORY)
     if (bavail * bsize >= MEMORY_FREE_MIN_BYTES) {
-      const directory = fs.mkdtempSync(path.join(MEMORY, 'gamenet-test-'))
+      const directory = fs.mkdtempSync(path.join(MEMORY, 'tests-of-gamenet-'))
       fs.symlinkSync(directory, FIXTURES)
       const remove = () => fs.rmSync(directory, { force: true, recursive: true })
       process.once('exit', remove)

@@ -65,17 +65,11 @@ test('among thousands of quoted rows in one block each broken one is found by it
   deepEqual(rows[4999], { line: 5000, cells: ['4999', 'a "b" c'] })
 })
 
-test('a file of broken quotes alone is read about as fast as one of good ones', async (t) => {
-  const secondsOf = async (line: string) => {
-    const before = process.cpuUsage()
-    const rows = [...cellsOf(await rowsFrom([`${line}\n`.repeat(40_000)], csvCutter()))]
-    t.equal(rows.length, 40_000)
-    const { user, system } = process.cpuUsage(before)
-    return (user + system) / 1e6
-  }
-  const good = await secondsOf('"a b",1')
-  const broken = await secondsOf('a"b,1')
-  t.ok(broken < 3 * good + 0.5, `${broken} s against ${good} s`)
+test('every row of a file of broken quotes alone is a fault of its own', async (t) => {
+  const rows = await csv('a"b,1\n'.repeat(40_000))
+  t.equal(rows.length, 40_000)
+  t.ok(rows.every((row) => 'fault' in row))
+  t.match(rows.at(-1), { line: 40_000 })
 })
 
 test('a quote that never closes is given up after 65,536 characters, and the rows behind it are read', async (t) => {

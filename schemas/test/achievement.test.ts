@@ -43,7 +43,7 @@ test('a veiled achievement tells of a hidden one its number and points alone', (
       image_url: null
     })
     t.same(unlock, {
-      unlockedAt: '1970-01-01T00:00:00Z',
+      unlockedAt: '1970-01-01T00:00:00.000Z',
       achievementId: id,
       achievementKey: `hidden-${id}`,
       achievementName: 'Hidden Achievement',

@@ -25,7 +25,7 @@ function main(args) {
   if (['test', 'campaign'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
-    return run(process.execPath, [path.join(__dirname, 'dist', mode, 'main.js')].concat(rest))
+    return run(process.execPath, [path.join(__dirname, 'dist', 'proof', mode, 'main.js')].concat(rest))
   if (mode === 'check') return check()
   fail(`Unknown mode ${JSON.stringify(mode)}; expected start, test, campaign, check, bench, simulate or torture.`, 2)
 }

@@ -25,7 +25,7 @@ const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
 const MEMORY = '/dev/shm'
 const MEMORY_FREE_MIN_BYTES = 8 * 1024 ** 3
 /** Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does. */
-const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'src', 'shared', 'main.js')
+const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', 'shared', 'main.js')
 /** In a campaign's directory: the program that it passed on. */
 const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300

@@ -8,7 +8,7 @@ import { Refusal } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { z } from 'zod'
-import { codingFor } from '../src/http/accept-encoding.js'
+import { codingFor } from '../src/http/request/accept-encoding.js'
 import { NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000

@@ -1,5 +1,5 @@
 import type { Endpoint } from '../src/answers/answer.js'
-import { parseInput } from '../src/http/parameters.js'
+import { parseInput } from '../src/http/request/parameters.js'
 import { type Boards, boardsOf } from '../src/queries/board-keeper.js'
 import type { Catalog } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'

@@ -2,9 +2,18 @@ import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
-import { instant, integer, oneOf, parseInput, resolution, shown, text, titleId } from '../src/http/parameters.js'
-import { readQuery } from '../src/http/query-string.js'
-import { window } from '../src/http/window.js'
+import {
+  instant,
+  integer,
+  oneOf,
+  parseInput,
+  resolution,
+  shown,
+  text,
+  titleId
+} from '../src/http/request/parameters.js'
+import { readQuery } from '../src/http/request/query-string.js'
+import { window } from '../src/http/request/window.js'
 
 const days = z.object({ days: integer({ min: 1, max: 30 }).default(7) })
 

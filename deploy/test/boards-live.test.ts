@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { readCatalogue } from '../src/demo-network/samples.js'
+import { readCatalogue } from '../demo/network/samples.js'
 import { provesLiveBoards } from './live-boards.js'
 import { RECORDED_TITLE, recordedBoards } from './service/recorded-boards.js'
 

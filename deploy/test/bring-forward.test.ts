@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
-import { bringForward } from '../src/service/bring-forward.js'
+import { bringForward } from '../src/wiring/bring-forward.js'
 
 test('a write side that is older than the tables numbers nothing as it was numbered before', async (t) => {
   const folder = t.testdir({})

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { readConfig, UsageError } from '../src/config.js'
-import { logChoiceOf } from '../src/service/log-choice.js'
+import { logChoiceOf } from '../src/wiring/log-choice.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {

@@ -1,7 +1,7 @@
 import { pino } from 'pino'
 import { test } from 'tap'
-import { startDemoChat } from '../src/demo-chat/server.js'
-import { USER_COUNT, usernameOf } from '../src/demo-network/players.js'
+import { startDemoChat } from '../demo/chat/server.js'
+import { USER_COUNT, usernameOf } from '../demo/network/players.js'
 
 const SEED = 7
 

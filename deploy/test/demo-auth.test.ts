@@ -6,9 +6,9 @@ import { json } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { actAsPeople } from '../src/demo-auth/activity.js'
-import { type DemoAuth, type DemoAuthOptions, startDemoAuth } from '../src/demo-auth/server.js'
-import { createWorld, type World } from '../src/demo-network/world.js'
+import { actAsPeople } from '../demo/auth/activity.js'
+import { type DemoAuth, type DemoAuthOptions, startDemoAuth } from '../demo/auth/server.js'
+import { createWorld, type World } from '../demo/network/world.js'
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const EVENING = Date.UTC(2026, 10, 21, 20)

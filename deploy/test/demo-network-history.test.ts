@@ -20,10 +20,10 @@ import {
   PART_EVENTS_MAX,
   planHistory,
   SAMPLE_SOURCE
-} from '../src/demo-network/history.js'
-import { type HistoryJournal, type HistoryProgress, historyJournalFile } from '../src/demo-network/history-journal.js'
-import { ONLINE_HISTORY_FILE, readCatalogue, readOnlineHistory } from '../src/demo-network/samples.js'
-import { createWorld } from '../src/demo-network/world.js'
+} from '../demo/network/history.js'
+import { type HistoryJournal, type HistoryProgress, historyJournalFile } from '../demo/network/history-journal.js'
+import { ONLINE_HISTORY_FILE, readCatalogue, readOnlineHistory } from '../demo/network/samples.js'
+import { createWorld } from '../demo/network/world.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

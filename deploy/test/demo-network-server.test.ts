@@ -3,10 +3,10 @@ import { load } from 'cheerio'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { request } from 'undici'
-import { boardRowsAt } from '../src/demo-network/boards.js'
-import { homePage } from '../src/demo-network/pages.js'
-import { type DemoNetworkOptions, type Shown, startDemoNetwork } from '../src/demo-network/server.js'
-import { createWorld, type World } from '../src/demo-network/world.js'
+import { boardRowsAt } from '../demo/network/boards.js'
+import { homePage } from '../demo/network/pages.js'
+import { type DemoNetworkOptions, type Shown, startDemoNetwork } from '../demo/network/server.js'
+import { createWorld, type World } from '../demo/network/world.js'
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const world = createWorld(7)

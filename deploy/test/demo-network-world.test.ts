@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import { boardRowsAt, RAW_TIME_TOP } from '../src/demo-network/boards.js'
-import { gamertagOf, PLAYER_COUNT } from '../src/demo-network/players.js'
-import { createWorld } from '../src/demo-network/world.js'
+import { boardRowsAt, RAW_TIME_TOP } from '../demo/network/boards.js'
+import { gamertagOf, PLAYER_COUNT } from '../demo/network/players.js'
+import { createWorld } from '../demo/network/world.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS

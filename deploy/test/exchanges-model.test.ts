@@ -4,7 +4,7 @@ import { Apart, type ExchangeCount, Exchanges, ExchangeWatch } from '@gamenet/ap
 import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { announceExchange } from '../src/service/exchanges.js'
+import { announceExchange } from '../src/wiring/exchanges.js'
 
 /*
  * Processes that answer out of several tables and out of what they keep in memory, and one that exchanges the tables, on a time

@@ -6,8 +6,8 @@ import { migrate } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { announceExchange } from '../src/service/exchanges.js'
-import { sharedPasses } from '../src/service/passes.js'
+import { announceExchange } from '../src/wiring/exchanges.js'
+import { sharedPasses } from '../src/wiring/passes.js'
 
 const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'

@@ -5,8 +5,8 @@ import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import { catchUpForgettings, finishForgettings, forget } from '../src/forgetting/forget.js'
-import { readLedger } from '../src/forgetting/ledger.js'
+import { catchUpForgettings, finishForgettings, forget } from '../src/erasure/forget.js'
+import { readLedger } from '../src/erasure/ledger.js'
 import {
   filesThatName,
   fill,

@@ -11,7 +11,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { ImportRun } from '../src/operator/operations.js'
 import { operatorClient } from '../src/operator/operator-client.js'
-import { openLog } from '../src/service/log.js'
+import { openLog } from '../src/wiring/log.js'
 import { type Environment, gamenet, gamenetJson, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)

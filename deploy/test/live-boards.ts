@@ -7,12 +7,12 @@ import {
   boardRowsAt,
   type GivenBoard,
   RAW_TIME_TOP
-} from '../src/demo-network/boards.js'
-import { chance, chanceBelow } from '../src/demo-network/chance.js'
-import type { Fault } from '../src/demo-network/faults.js'
-import type { CatalogueTitle } from '../src/demo-network/samples.js'
-import { type DemoNetwork, type Shown, startDemoNetwork } from '../src/demo-network/server.js'
-import { createWorld } from '../src/demo-network/world.js'
+} from '../demo/network/boards.js'
+import { chance, chanceBelow } from '../demo/network/chance.js'
+import type { Fault } from '../demo/network/faults.js'
+import type { CatalogueTitle } from '../demo/network/samples.js'
+import { type DemoNetwork, type Shown, startDemoNetwork } from '../demo/network/server.js'
+import { createWorld } from '../demo/network/world.js'
 import { type BoardWorld, openBoardWorld } from './boards-model-world.js'
 import { forEach, sameList } from './service/ask.js'
 import type { Life, ScrapingProcess } from './service/scraped-world.js'

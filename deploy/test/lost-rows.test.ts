@@ -5,8 +5,8 @@ import { migrate } from '@gamenet/projector'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { openLostRows, type Repairs } from '../src/service/lost-rows.js'
-import { requireRepaired } from '../src/service/rebuild-operations.js'
+import { requireRepaired } from '../src/operations/rebuild-operations.js'
+import { openLostRows, type Repairs } from '../src/wiring/lost-rows.js'
 
 const SQL = 'SELECT 1 AS one FROM network_count AS n'
 

@@ -5,7 +5,7 @@ import { postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet
 import { test } from 'tap'
 import { FailureError, readConfig } from '../src/config.js'
 import { takeDataDirectory } from '../src/data-directory.js'
-import { openService } from '../src/service/service.js'
+import { openService } from '../src/wiring/service.js'
 import { gamenet } from './service/gamenet.js'
 
 const FUTURE_TABLES = `INSERT INTO schema_migration (name, checksum) VALUES ('9000-weather', '0')`

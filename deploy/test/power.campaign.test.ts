@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { whyNoDisk } from '../torture/power/disk.js'
-import { cutPower, tableOf, textOf } from '../torture/power/power.js'
+import { whyNoDisk } from '../proof/torture/power/disk.js'
+import { cutPower, tableOf, textOf } from '../proof/torture/power/power.js'
 
 /*
  * Cuts the power of a service under load again and again. POWER_CUTS says how often (20), POWER_SEED with which seed. What is kept in

@@ -1,6 +1,6 @@
 import { test } from 'tap'
-import { whyNoDisk } from '../torture/power/disk.js'
-import { cutPower, textOf } from '../torture/power/power.js'
+import { whyNoDisk } from '../proof/torture/power/disk.js'
+import { cutPower, textOf } from '../proof/torture/power/power.js'
 
 const missing = whyNoDisk()
 if (missing !== undefined && process.env.CI === 'true' && process.getuid?.() === 0) throw new Error(missing)

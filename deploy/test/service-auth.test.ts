@@ -11,8 +11,8 @@ import { type Browser, chromium, type Page, type Request } from 'playwright-core
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { startDemoAuth } from '../src/demo-auth/server.js'
-import { createWorld } from '../src/demo-network/world.js'
+import { startDemoAuth } from '../demo/auth/server.js'
+import { createWorld } from '../demo/network/world.js'
 
 type ServiceAuthClass = typeof import('@gamenet/sdk/service-auth.js').ServiceAuth
 

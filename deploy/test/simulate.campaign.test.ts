@@ -2,9 +2,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { z } from 'zod'
-import { mistakes } from '../simulate/bugs.js'
-import { firstThatFinds } from '../simulate/found-by.js'
-import { runSeed } from '../simulate/run-seed.js'
+import { mistakes } from '../proof/simulate/bugs.js'
+import { firstThatFinds } from '../proof/simulate/found-by.js'
+import { runSeed } from '../proof/simulate/run-seed.js'
 import { openTables, playAgain } from './service/simulated-statements.js'
 
 /** `CAMPAIGN_SEEDS` and `CAMPAIGN_SEED` choose other worlds. */

@@ -1,7 +1,7 @@
 import { test } from 'tap'
-import { mistakes } from '../simulate/bugs.js'
-import { readFoundBy } from '../simulate/found-by.js'
-import { type Outcome, runSeed } from '../simulate/run-seed.js'
+import { mistakes } from '../proof/simulate/bugs.js'
+import { readFoundBy } from '../proof/simulate/found-by.js'
+import { type Outcome, runSeed } from '../proof/simulate/run-seed.js'
 import { openTables, playAgain, statementsOf } from './service/simulated-statements.js'
 
 const foundBy = readFoundBy()

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import { type Test, test } from 'tap'
-import { insertsInto } from '../torture/inserts.js'
+import { insertsInto } from '../proof/torture/inserts.js'
 
 const TABLES = 50
 

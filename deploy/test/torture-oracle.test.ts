@@ -5,10 +5,10 @@ import { createPeople, publish } from '@gamenet/ingest'
 import { instantOf, type PresenceSeen, presenceTopic, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { openFacts } from '../torture/facts.js'
-import { differencesFromShown } from '../torture/oracle.js'
-import { bringUp } from '../torture/replay.js'
-import { shownAt } from '../torture/world.js'
+import { openFacts } from '../proof/torture/facts.js'
+import { differencesFromShown } from '../proof/torture/oracle.js'
+import { bringUp } from '../proof/torture/replay.js'
+import { shownAt } from '../proof/torture/world.js'
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 const SEED = 1116087129

@@ -1,4 +1,4 @@
--- When players first stood where achievements ask for (goals, numbered in `schemas/src/rank-goal.ts`), in lists that run
+-- When players first stood where achievements ask for (goals, numbered in `schemas/src/nouns/rank-goal.ts`), in lists that run
 -- side by side; one row a board, because a late event can move, undo or bring forward any of them. Read by the fold that
 -- writes it, and for the boards of up to a thousand users.
 CREATE TABLE IF NOT EXISTS rank_reached (

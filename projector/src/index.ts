@@ -11,33 +11,6 @@
  * late event    one that came into its event table behind the checkpoints of projections, as a retried message does
  */
 export { type Backoff, pause } from './backoff.js'
-export type { Progress } from './checkpoint.js'
-export { eventTableNames } from './event-tables.js'
-export { type Folding, foldBeside } from './folding/folding.js'
-export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './halts.js'
-export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './late-batches.js'
-export { type LateReader, lateReader } from './late-reader.js'
-export type { ReadingSide } from './loader/loader.js'
-export type { FromReader, LoaderPort } from './loader/message.js'
-export { readBeside } from './loader/read-beside.js'
-export { type LoaderWorkerOptions, runLoaderWorker } from './loader/read-log.js'
-export { SEAL_KEYS_KEPT_MS, type SealKeys } from './loader/seal-keys.js'
-export type { LogReader } from './log.js'
-export type { Logger } from './logger.js'
-export {
-  beginRepair,
-  cancelRebuilds,
-  dataTables,
-  dropLostParts,
-  findLostParts,
-  type Gone,
-  incompleteReads,
-  type LostPart,
-  readGone,
-  repairOf
-} from './lost-rows.js'
-export { changedDefinitions, type Migration, MissingTables, migrate, NewerTables, readMigrations } from './migrate.js'
-export { newestWrites } from './newest-writes.js'
 export {
   dropAllParked,
   dropParked,
@@ -50,11 +23,21 @@ export {
   type RetryReport,
   readParked,
   retryParked
-} from './parked.js'
-export type { Passes } from './passes.js'
-export { readHalts, readProgress, waitForProgress } from './progress.js'
-export type { Projection } from './projection.js'
-export { projections } from './projections.js'
+} from './dead-letters/dead-letters.js'
+export { eventTableNames } from './events/event-tables.js'
+export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './load/halts.js'
+export type { ReadingSide } from './load/loader.js'
+export type { LogReader } from './load/log.js'
+export type { FromReader, LoaderPort } from './load/message.js'
+export { readBeside } from './load/read-beside.js'
+export { type LoaderWorkerOptions, runLoaderWorker } from './load/read-log.js'
+export { SEAL_KEYS_KEPT_MS, type SealKeys } from './load/seal-keys.js'
+export type { Logger } from './logger.js'
+export { type Folding, foldBeside } from './project/folding/folding.js'
+export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './project/late-batches.js'
+export { type LateReader, lateReader } from './project/late-reader.js'
+export type { Passes } from './project/passes.js'
+export type { Projection } from './project/projection.js'
 export {
   createProjector,
   type ProjectionStatus,
@@ -63,7 +46,9 @@ export {
   type ProjectorStatus,
   type ReadAlone,
   type TopicStatus
-} from './projector.js'
+} from './project/projector.js'
+export type { Target } from './project/settled.js'
+export { projections } from './projections/projections.js'
 export {
   type AroundExchange,
   Difference,
@@ -76,7 +61,29 @@ export {
   SwapReport,
   Verification,
   VerifyReport
-} from './rebuilding/rebuild.js'
-export { unfinishedRetractions } from './rebuilding/retracting.js'
-export type { Target } from './settled.js'
-export type { Parameters, Tables } from './tables.js'
+} from './rebuild/rebuild.js'
+export { unfinishedRetractions } from './rebuild/retracting.js'
+export type { Progress } from './store/checkpoint.js'
+export {
+  beginRepair,
+  cancelRebuilds,
+  dataTables,
+  dropLostParts,
+  findLostParts,
+  type Gone,
+  incompleteReads,
+  type LostPart,
+  readGone,
+  repairOf
+} from './store/lost-rows.js'
+export {
+  changedDefinitions,
+  type Migration,
+  MissingTables,
+  migrate,
+  NewerTables,
+  readMigrations
+} from './store/migrate.js'
+export { newestWrites } from './store/newest-writes.js'
+export { readHalts, readProgress, waitForProgress } from './store/progress.js'
+export type { Parameters, Tables } from './store/tables.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import { Estimate } from '../src/rebuilding/estimate.js'
+import { Estimate } from '../src/rebuild/estimate.js'
 
 /** A projection of a fill: its events, and seconds that each really costs. */
 const Filled = fc.record({

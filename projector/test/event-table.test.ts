@@ -1,9 +1,9 @@
 import { instantOf, topics } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { instantText } from '../src/event-table.js'
-import { eventTables } from '../src/event-tables.js'
-import { projections } from '../src/projections.js'
+import { instantText } from '../src/events/event-table.js'
+import { eventTables } from '../src/events/event-tables.js'
+import { projections } from '../src/projections/projections.js'
 import { openTables } from './pipeline.js'
 
 test('every topic has one event table, with the columns of the migrations, and a projection', async (t) => {

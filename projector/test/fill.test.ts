@@ -1,10 +1,10 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { Checkpoints } from '../src/checkpoint.js'
-import { foldBeside } from '../src/folding/folding.js'
 import { projections } from '../src/index.js'
-import { type Filling, fill, STEP_SIZES } from '../src/rebuilding/fill.js'
-import type { RebuildRecord } from '../src/rebuilding/rebuild-record.js'
+import { foldBeside } from '../src/project/folding/folding.js'
+import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
+import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
+import { Checkpoints } from '../src/store/checkpoint.js'
 import { openTables } from './pipeline.js'
 
 const BOARDS = 23

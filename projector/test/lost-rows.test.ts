@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { INSTANTS_END_MS } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { eventTables } from '../src/event-tables.js'
+import { eventTables } from '../src/events/event-tables.js'
 import {
   beginRepair,
   cancelRebuilds,
@@ -15,8 +15,8 @@ import {
   repairOf,
   type Tables
 } from '../src/index.js'
-import { tablesOf } from '../src/rebuilding/fresh-tables.js'
-import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuilding/rebuild-record.js'
+import { tablesOf } from '../src/rebuild/fresh-tables.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'

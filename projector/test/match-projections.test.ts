@@ -1,7 +1,7 @@
 import { loadCheckpoint, type MatchesListed, matchListTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import { Checkpoints } from '../src/checkpoint.js'
 import type { Tables } from '../src/index.js'
+import { Checkpoints } from '../src/store/checkpoint.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
 

@@ -1,5 +1,5 @@
 import type { LogBatch, LogMessage, LogRecord, PartitionExtent } from '@gamenet/schemas'
-import type { LogReader } from '../src/log.js'
+import type { LogReader } from '../src/load/log.js'
 
 type Partition = { topic: string; epoch: number; partition: number; first: number; records: LogRecord[] }
 

@@ -1,8 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { openChdb } from '@gamenet/engines'
 import { test } from 'tap'
-import { changedDefinitions, definitionOf, migrate, migrationOf, readMigrations, statementsOf } from '../src/migrate.js'
-import type { Tables } from '../src/tables.js'
+import {
+  changedDefinitions,
+  definitionOf,
+  migrate,
+  migrationOf,
+  readMigrations,
+  statementsOf
+} from '../src/store/migrate.js'
+import type { Tables } from '../src/store/tables.js'
 
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
 

@@ -3,6 +3,7 @@ import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
+import { parkedByTopic } from '../src/dead-letters/dead-letters.js'
 import {
   createProjector,
   foldBeside,
@@ -16,7 +17,6 @@ import {
   retryParked,
   type Tables
 } from '../src/index.js'
-import { parkedByTopic } from '../src/parked.js'
 import { sealKeys, sealOf } from './people.js'
 
 /** Failures are tried again at once. */

@@ -3,7 +3,7 @@ import { instantOf, millisecondsOf, nameKey, type PresenceSeen, presenceTopic } 
 import fc from 'fast-check'
 import { test } from 'tap'
 import type { Tables } from '../src/index.js'
-import { type SqlProjection, stepStatement } from '../src/projection.js'
+import { type SqlProjection, stepStatement } from '../src/project/projection.js'
 import { presence } from '../src/projections/presence.js'
 import { presenceDay } from '../src/projections/presence-day.js'
 import { presenceLatest } from '../src/projections/presence-latest.js'

@@ -1,8 +1,8 @@
 import { test } from 'tap'
-import type { RebuildContext } from '../src/rebuilding/context.js'
-import { end } from '../src/rebuilding/exchange.js'
-import { uuidsOf } from '../src/rebuilding/fresh-tables.js'
-import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuilding/rebuild-record.js'
+import type { RebuildContext } from '../src/rebuild/context.js'
+import { end } from '../src/rebuild/exchange.js'
+import { uuidsOf } from '../src/rebuild/fresh-tables.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { openTables } from './pipeline.js'
 
 const EXCHANGES = [

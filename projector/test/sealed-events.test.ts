@@ -9,7 +9,7 @@ import {
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { newestWrites } from '../src/index.js'
-import { KeptSealKeys, peopleOf, SEAL_KEYS_KEPT_MS } from '../src/loader/seal-keys.js'
+import { KeptSealKeys, peopleOf, SEAL_KEYS_KEPT_MS } from '../src/load/seal-keys.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'

@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { type Projection, projections, type Tables } from '../src/index.js'
-import { definitionOf, ServingDefinitions } from '../src/serving-definitions.js'
+import { definitionOf, ServingDefinitions } from '../src/store/serving-definitions.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locked-passes.js'
 import { openTables } from './pipeline.js'

@@ -18,7 +18,7 @@ export {
   UserAchievements,
   VeiledAchievement,
   veiled
-} from './achievement.js'
+} from './nouns/achievement.js'
 export {
   type Achievement,
   type AchievementGroup,
@@ -26,25 +26,13 @@ export {
   achievementGroups,
   achievements,
   ruleStatement
-} from './achievement-catalog.js'
-export { AchievementUnlocked, achievementUnlockTopic } from './achievement-unlock.js'
-export { loadCheckpoint, projectionCheckpoint } from './checkpoint-name.js'
-export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './cloud-event.js'
-export { COUNT_MAX, Count } from './count.js'
-export { FoundTimes } from './entry-time.js'
-export { FoundEntry } from './found-entry.js'
-export { ImportRetracted, importRetractionTopic } from './import-retraction.js'
-export { ImportAdvanced, importRunTopic } from './import-run.js'
-export {
-  INSTANTS_END_MS,
-  Instant,
-  instantOf,
-  isStorableMs,
-  millisecondsOf,
-  RecordedAt,
-  ShownInstant,
-  shownInstant
-} from './instant.js'
+} from './nouns/achievement-catalog.js'
+export { AchievementUnlocked, achievementUnlockTopic } from './nouns/achievement-unlock.js'
+export { COUNT_MAX, Count } from './nouns/count.js'
+export { FoundTimes } from './nouns/entry-time.js'
+export { FoundEntry } from './nouns/found-entry.js'
+export { ImportRetracted, importRetractionTopic } from './nouns/import-retraction.js'
+export { ImportAdvanced, importRunTopic } from './nouns/import-run.js'
 export {
   boardKey,
   LeaderboardDescribed,
@@ -52,9 +40,9 @@ export {
   LeaderboardSummary,
   Leaderboards,
   leaderboardTopic
-} from './leaderboard.js'
-export { LeaderboardChange, LeaderboardChanges } from './leaderboard-change.js'
-export { ComparedEntry, LeaderboardComparison } from './leaderboard-comparison.js'
+} from './nouns/leaderboard.js'
+export { LeaderboardChange, LeaderboardChanges } from './nouns/leaderboard-change.js'
+export { ComparedEntry, LeaderboardComparison } from './nouns/leaderboard-comparison.js'
 export {
   BOARD_CHANGES,
   ENTRY_CHANGES,
@@ -62,7 +50,7 @@ export {
   Leaderboard,
   LeaderboardEntryChanged,
   leaderboardEntryTopic
-} from './leaderboard-entry.js'
+} from './nouns/leaderboard-entry.js'
 export {
   compareMeasures,
   compareRead,
@@ -71,20 +59,9 @@ export {
   ranked,
   readMeasure,
   type Standing
-} from './leaderboard-rank.js'
-export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './leaderboard-time.js'
-export {
-  haltOf,
-  haltReason,
-  type LogBatch,
-  type LogHalt,
-  type LogMessage,
-  type LogPosition,
-  type LogRecord,
-  type PartitionExtent
-} from './log-record.js'
-export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './match-list.js'
-export { nameKey } from './name-key.js'
+} from './nouns/leaderboard-rank.js'
+export { millisecondsOfRawScore, millisecondsOfTime, timeText } from './nouns/leaderboard-time.js'
+export { Lobby, Matches, MatchesListed, MatchHistory, MatchStats, matchListTopic } from './nouns/match-list.js'
 export {
   ActivitySummary,
   DailyOnline,
@@ -93,12 +70,12 @@ export {
   networkCountTopic,
   OnlineHistory,
   RegisteredUsers
-} from './network-count.js'
-export { DailyPlayTime, PlayTime } from './play-time.js'
-export { Player, SuggestedPlayers } from './player.js'
-export { PlayerComparison } from './player-comparison.js'
-export { FoundEntries, FoundRosters } from './player-entry.js'
-export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './presence.js'
+} from './nouns/network-count.js'
+export { DailyPlayTime, PlayTime } from './nouns/play-time.js'
+export { Player, SuggestedPlayers } from './nouns/player.js'
+export { PlayerComparison } from './nouns/player-comparison.js'
+export { FoundEntries, FoundRosters } from './nouns/player-entry.js'
+export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './nouns/presence.js'
 export {
   BIO_LENGTH_MAX,
   EditedProfile,
@@ -108,9 +85,9 @@ export {
   profileTopic,
   SOCIAL_LINKS_MAX,
   SocialLink
-} from './profile.js'
-export { type RankGoal, rankGoals } from './rank-goal.js'
-export { RankedMeasures } from './ranked-measure.js'
+} from './nouns/profile.js'
+export { type RankGoal, rankGoals } from './nouns/rank-goal.js'
+export { RankedMeasures } from './nouns/ranked-measure.js'
 export {
   averageOf,
   COMMENT_LENGTH_MAX,
@@ -120,20 +97,14 @@ export {
   Reputation,
   ReputationTotals,
   ratingTopic
-} from './rating.js'
-export { LeaderboardRecords, RecentRecords } from './record-history.js'
-export { Refusal, type RefusalCode, refusals } from './refusals.js'
-export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './scrape.js'
-export { openSealed, readSealedValue, SEAL_KEY_BYTES, type Seal } from './seal.js'
-export { Timeline } from './timeline.js'
-export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './title.js'
-export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './title-count.js'
-export { TitleId } from './title-id.js'
-export { type Lift, type Topic, topic } from './topic.js'
-export { importableTopics, topics } from './topics.js'
-export { UserGames } from './user-game.js'
-export { UserScores } from './user-score.js'
-export { USERNAME_LENGTH_MAX, Username } from './username.js'
+} from './nouns/rating.js'
+export { LeaderboardRecords, RecentRecords } from './nouns/record-history.js'
+export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nouns/scrape.js'
+export { Timeline } from './nouns/timeline.js'
+export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
+export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'
+export { UserGames } from './nouns/user-game.js'
+export { UserScores } from './nouns/user-score.js'
 export {
   CHANGED_CHANNEL,
   FILLS_LOCK,
@@ -144,4 +115,33 @@ export {
   RELAY_LOCK,
   WRITE_NOUNS,
   WriteChange
-} from './write-side.js'
+} from './ports/write-side.js'
+export { Refusal, type RefusalCode, refusals } from './refusals.js'
+export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'
+export {
+  INSTANTS_END_MS,
+  Instant,
+  instantOf,
+  isStorableMs,
+  millisecondsOf,
+  RecordedAt,
+  ShownInstant,
+  shownInstant
+} from './values/instant.js'
+export { nameKey } from './values/name-key.js'
+export { TitleId } from './values/title-id.js'
+export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
+export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
+export {
+  haltOf,
+  haltReason,
+  type LogBatch,
+  type LogHalt,
+  type LogMessage,
+  type LogPosition,
+  type LogRecord,
+  type PartitionExtent
+} from './wire/log-record.js'
+export { openSealed, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
+export { type Lift, type Topic, topic } from './wire/topic.js'
+export { importableTopics, topics } from './wire/topics.js'

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { averageOf } from '../src/rating.js'
+import { averageOf } from '../src/nouns/rating.js'
 
 test('an average has two decimals, halves rounded up, whatever binary fractions make of it', async (t) => {
   t.equal(averageOf(0, 0), 5)

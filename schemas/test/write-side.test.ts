@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import * as writeSide from '../src/write-side.js'
+import * as writeSide from '../src/ports/write-side.js'
 
 test('no two locks of PostgreSQL have the same number', async (t) => {
   const locks = Object.entries(writeSide).filter(([name]) => name.endsWith('_LOCK'))

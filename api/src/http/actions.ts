@@ -4,10 +4,10 @@ import type { Action, ActionContext } from '../answers/action.js'
 import { SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Sessions } from '../session/sessions.js'
 import type { WriteBudget } from '../writes/budget.js'
-import { readBody } from './body.js'
-import { FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
 import type { HttpMetrics } from './metrics.js'
-import { parseInput } from './parameters.js'
+import { FOR_ONE_ALONE, JSON_TYPE } from './reply/headers.js'
+import { readBody } from './request/body.js'
+import { parseInput } from './request/parameters.js'
 
 /** What doing something needs. */
 export type ActionNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat' | 'changed'> & {

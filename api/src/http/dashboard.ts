@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
-import { codingFor } from './accept-encoding.js'
+import { codingFor } from './request/accept-encoding.js'
 
 /**
  * The page loads nothing from elsewhere but the pictures of games, which stand where the network says; no inline script

@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import type { Action } from '../answers/action.js'
 import type { Endpoint } from '../answers/answer.js'
 import { namedTag } from '../answers/etag.js'
-import { JSON_TYPE, REVALIDATED } from './headers.js'
 import { openApi } from './open-api.js'
+import { JSON_TYPE, REVALIDATED } from './reply/headers.js'
 
 /**
  * The page at /docs loads nothing from elsewhere, runs no inline script and cannot be framed. Swagger UI sets style

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { assetOf, sendAsset } from './asset.js'
+import { assetOf, sendAsset } from './reply/asset.js'
 
 /** The browser SDK, and which auth service it asks unless a page says otherwise. */
 export type ServiceAuthFile = {

@@ -1,7 +1,7 @@
 import { AchievementLeaderboard } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
-import { integer } from '../http/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { highestScores } from '../queries/achievement-score.js'
 import { rowsOf } from '../queries/query.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'

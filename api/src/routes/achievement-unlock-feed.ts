@@ -1,7 +1,7 @@
 import { newUnlock, RecentUnlocks } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
-import { integer } from '../http/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-feed.js'
 import { rowsOf } from '../queries/query.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'

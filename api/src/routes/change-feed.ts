@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { AnswerContext } from '../answers/answer.js'
-import type { LanePlace } from '../http/feed-cursor.js'
+import type { LanePlace } from '../http/request/feed-cursor.js'
 import {
   type ChangeFilter,
   type ChangeRow,

@@ -1,7 +1,7 @@
 import { boardKey, FoundTimes, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
-import { integer, time, titleId } from '../http/parameters.js'
+import { integer, time, titleId } from '../http/request/parameters.js'
 import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
 import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } from './found-entry.js'

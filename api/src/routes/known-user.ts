@@ -1,6 +1,6 @@
 import { nameKey, Refusal } from '@gamenet/schemas'
 import type { AnswerContext, Dependency } from '../answers/answer.js'
-import { shown, username } from '../http/parameters.js'
+import { shown, username } from '../http/request/parameters.js'
 import { type PRESENCE_FIELDS, presenceFacts } from '../queries/play-time.js'
 import { type ProfileRow, profileOf } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'

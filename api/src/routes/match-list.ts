@@ -1,8 +1,8 @@
 import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/answer.js'
-import { integer, titleId } from '../http/parameters.js'
-import { endOfMinute, type WindowInput, window } from '../http/window.js'
+import { integer, titleId } from '../http/request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import {
   type HourOfDay,
   hoursOfDay,

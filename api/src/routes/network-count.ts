@@ -9,8 +9,8 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
-import { integer, oneOf } from '../http/parameters.js'
-import { type WindowInput, window } from '../http/window.js'
+import { integer, oneOf } from '../http/request/parameters.js'
+import { type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import {
   networkActivity,

@@ -1,7 +1,7 @@
 import { DailyPlayTime } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
-import { integer } from '../http/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { playDays } from '../queries/play-time.js'
 import { rowsOf } from '../queries/query.js'

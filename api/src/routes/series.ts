@@ -1,6 +1,6 @@
 import type { Dependency } from '../answers/answer.js'
-import { instant, resolution } from '../http/parameters.js'
-import { type WindowInput, window } from '../http/window.js'
+import { instant, resolution } from '../http/request/parameters.js'
+import { type WindowInput, window } from '../http/request/window.js'
 import {
   bucketsTouched,
   cutAtHours,

@@ -1,7 +1,7 @@
 import { Game, Games, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
-import { shown, text } from '../http/parameters.js'
+import { shown, text } from '../http/request/parameters.js'
 
 /** Row 17: what is known of a game. */
 export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {

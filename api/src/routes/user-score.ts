@@ -1,7 +1,7 @@
 import { shownInstant, timeText, UserScores } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
-import { integer } from '../http/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { bestScores } from '../queries/user-score.js'
 import { readsNames } from './found-entry.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { nameKey, Refusal } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
-import { shown } from '../http/parameters.js'
+import { shown } from '../http/request/parameters.js'
 import type { AuthService, Verified } from '../remote/auth-service.js'
 import { isSessionKey } from './session-key.js'
 

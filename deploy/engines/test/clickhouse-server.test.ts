@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
-import { freePort } from '../src/free-port.js'
 import { openClickHouseServer } from '../src/index.js'
-import { type FrontProcess, startClickHouseFront } from '../src/testing.js'
+import { freePort } from '../testing/free-port.js'
+import { type FrontProcess, startClickHouseFront } from '../testing/index.js'
 import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */

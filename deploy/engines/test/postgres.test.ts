@@ -7,7 +7,7 @@ import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAg
 import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { upkeep } from '../src/postgres/pglite-upkeep.js'
-import { type PostgresProcess, postgresPrograms, startPostgres } from '../src/testing.js'
+import { type PostgresProcess, postgresPrograms, startPostgres } from '../testing/index.js'
 
 /** Only what hangs meets it. */
 const WAIT_MS = 60_000

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { openPostgres } from '../src/index.js'
-import { postgresPrograms } from '../src/testing.js'
+import { postgresPrograms } from '../testing/index.js'
 
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = postgresPrograms() === undefined && process.env.CI !== 'true' ? missing : false
@@ -11,7 +11,7 @@ const skip = postgresPrograms() === undefined && process.env.CI !== 'true' ? mis
 test('an engine that tests share is one for all who ask, and ends with the run that started it', {
   skip
 }, async (t) => {
-  const main = fileURLToPath(new URL('../src/shared/main.js', import.meta.url))
+  const main = fileURLToPath(new URL('../testing/shared/main.js', import.meta.url))
   const run = spawn(process.execPath, [main], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.teardown(() => run.stdin.destroy())
   const [line] = await once(run.stdout, 'data')

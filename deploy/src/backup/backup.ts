@@ -7,7 +7,7 @@ import type { EmbeddedLog } from '@gamenet/engines/log'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
 import type { BackupProgress, BackupReport } from '../operator/backups.js'
-import { VERSION } from '../service/version.js'
+import { VERSION } from '../wiring/version.js'
 import { copyFiles } from './copy.js'
 import { bytesOfTables, type Frozen, freezeTables, unfreeze } from './freeze.js'
 import {

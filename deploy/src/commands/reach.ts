@@ -17,7 +17,7 @@ export async function withOperations<Answer>(
   const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
   if (operatorUrl !== undefined) return use(operatorClient(operatorUrl), true)
   // The engines are loaded only where they are opened: asking a running service takes a fifth of the processor time.
-  const { openService } = await import('../service/service.js')
+  const { openService } = await import('../wiring/service.js')
   const service = await openService(config, 'offline', terminal.threadPoolSize)
   try {
     return await use(service.operations, false)

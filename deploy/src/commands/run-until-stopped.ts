@@ -1,4 +1,4 @@
-import type { Role, Service } from '../service/service.js'
+import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
 /** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
@@ -15,7 +15,7 @@ export async function runUntilStopped(
 ): Promise<void> {
   const stopped = signalled().then(() => overdueAfter(STOP_MS, terminal))
   const config = terminal.config()
-  const { openService } = await import('../service/service.js')
+  const { openService } = await import('../wiring/service.js')
   const service = await openService(config, role, terminal.threadPoolSize).catch((error: unknown) => {
     exitSoon(role)
     throw error

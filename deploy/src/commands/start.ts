@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import type { Service } from '../service/service.js'
+import type { Service } from '../wiring/service.js'
 import { runUntilStopped } from './run-until-stopped.js'
 import { addCommand, type Terminal } from './terminal.js'
 

@@ -17,8 +17,8 @@ import {
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import { type ForgetNeeds, finishForgettings, forget } from '../../src/forgetting/forget.js'
-import { readLedger } from '../../src/forgetting/ledger.js'
+import { type ForgetNeeds, finishForgettings, forget } from '../../src/erasure/forget.js'
+import { readLedger } from '../../src/erasure/ledger.js'
 
 /** Nobody else's texts hold these words. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']

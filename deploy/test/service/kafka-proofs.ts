@@ -7,7 +7,7 @@ import type { KafkaBroker } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { operatorClient } from '../../src/operator/operator-client.js'
-import { type OpenLog, openLog } from '../../src/service/log.js'
+import { type OpenLog, openLog } from '../../src/wiring/log.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './gamenet.js'
 import { startUpstream, type Upstream } from './upstream.js'
 

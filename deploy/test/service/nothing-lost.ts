@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kafkaBrokerMissing, postgresPrograms } from '@gamenet/engines/testing'
 import type { Test } from 'tap'
-import { openFacts } from '../../torture/facts.js'
-import { REBUILT_NAMES } from '../../torture/rebuilder.js'
-import { type Engines, type Report, torture } from '../../torture/torture.js'
+import { openFacts } from '../../proof/torture/facts.js'
+import { REBUILT_NAMES } from '../../proof/torture/rebuilder.js'
+import { type Engines, type Report, torture } from '../../proof/torture/torture.js'
 
 const LINES_MAX = 30
 const SEEDS = 2 ** 31

@@ -9,7 +9,7 @@ import {
   topics
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import type { OpenLog } from '../../src/service/log.js'
+import type { OpenLog } from '../../src/wiring/log.js'
 
 /** What an older program still took for impossible. */
 export const OLDER_LIMITS = { online: 100, timeMs: 60_000 }

@@ -3,9 +3,9 @@ import { openChdb, openPglite } from '@gamenet/engines'
 import type { Test } from 'tap'
 import { Pool } from 'undici'
 import { z } from 'zod'
-import type { DemoPerson } from '../../src/demo-auth/people.js'
-import { type DemoAuth, startDemoAuth } from '../../src/demo-auth/server.js'
-import { createWorld } from '../../src/demo-network/world.js'
+import type { DemoPerson } from '../../demo/auth/people.js'
+import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
+import { createWorld } from '../../demo/network/world.js'
 import { type Environment, type Running, startGamenet } from './gamenet.js'
 
 /*

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { Test } from 'tap'
-import type { GivenBoard } from '../../src/demo-network/boards.js'
+import type { GivenBoard } from '../../demo/network/boards.js'
 import { sharedFile } from './recorded.js'
 
 /** The title with hundreds of boards. */

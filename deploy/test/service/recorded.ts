@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import { ROOT } from './gamenet.js'
 
 const SHARED = new URL('../shared/data/', ROOT)
-const SAMPLES = new URL('deploy/samples/', ROOT)
+const SAMPLES = new URL('deploy/demo/samples/', ROOT)
 
 /** Path of a file of the folder of recorded facts beside the project; undefined where that folder is absent. */
 export async function sharedFile(name: string): Promise<string | undefined> {

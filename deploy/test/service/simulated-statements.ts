@@ -1,9 +1,9 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import type { Test } from 'tap'
-import { baseName, plain as oneLine } from '../../simulate/statement-names.js'
-import type { Played } from '../../simulate/store.js'
-import { TABLES } from '../../simulate/table-definitions.js'
+import { baseName, plain as oneLine } from '../../proof/simulate/statement-names.js'
+import type { Played } from '../../proof/simulate/store.js'
+import { TABLES } from '../../proof/simulate/table-definitions.js'
 
 type Tables = ClickHouse['control']
 

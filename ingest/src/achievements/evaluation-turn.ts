@@ -1,5 +1,5 @@
 import type { Heads } from '../caught-up.js'
-import type { WriteSide } from '../write-side.js'
+import type { WriteSide } from '../ports/write-side.js'
 import { TOUCHING_TOPICS, type TouchingTopic } from './reached-positions.js'
 
 /** Longer than a chunk of users ever takes; so long nobody evaluates after a process was killed at it. */

@@ -1,7 +1,7 @@
 import { importRunTopic } from '@gamenet/schemas'
 import { headsOf, reachedBy } from '../caught-up.js'
-import type { LogExtents } from '../log.js'
-import type { ReadTables } from '../read-tables.js'
+import type { LogExtents } from '../ports/log.js'
+import type { ReadTables } from '../ports/read-tables.js'
 import { TOUCHING_TOPICS } from './reached-positions.js'
 
 /** An import tells of itself before its first event, every few seconds, and at its end; the next file may follow. */

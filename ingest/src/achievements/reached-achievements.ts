@@ -6,7 +6,7 @@ import {
   nameKey,
   ruleStatement
 } from '@gamenet/schemas'
-import type { Parameters, ReadTables } from '../read-tables.js'
+import type { Parameters, ReadTables } from '../ports/read-tables.js'
 
 /** Users who are asked about at once. */
 export const CHUNK_USERS_MAX = 1000

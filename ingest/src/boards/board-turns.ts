@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Heads } from '../caught-up.js'
 import type { Validators } from '../fetch/page-fetcher.js'
-import type { WriteSide } from '../write-side.js'
+import type { WriteSide } from '../ports/write-side.js'
 
 /*
  * turn    a row of `board_turn`: a board, or a title's list of boards, and when it is to be visited next

@@ -1,5 +1,5 @@
 import { boardKey } from '@gamenet/schemas'
-import type { ReadTables } from '../read-tables.js'
+import type { ReadTables } from '../ports/read-tables.js'
 import type { KnownEntry } from './diff-board.js'
 
 /** What the tables say of a board as a whole. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { encodeEvent, importRunTopic, instantOf, type LogMessage } from '@gamenet/schemas'
-import type { Log } from '../log.js'
-import { encodeEvents } from '../people/encode-events.js'
-import type { People } from '../people/people.js'
+import type { Log } from '../ports/log.js'
+import { encodeEvents } from '../publish/people/encode-events.js'
+import type { People } from '../publish/people/people.js'
 import { cellsOf, csvCutter } from './csv.js'
 import {
   type Fingerprint,

@@ -1,6 +1,6 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
 import type { LogMessage } from '@gamenet/schemas'
-import type { Seals } from '../people/people.js'
+import type { Seals } from '../publish/people/people.js'
 import { withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
 import {

@@ -1,6 +1,6 @@
 import { titleTopic } from '@gamenet/schemas'
 import type { PageParsing } from '../pages/page-parsing.js'
-import { publication } from '../publish.js'
+import { publication } from '../publish/publish.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'

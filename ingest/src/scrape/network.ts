@@ -1,7 +1,7 @@
 import { networkCountTopic, titleCountTopic, titleTopic } from '@gamenet/schemas'
 import type { HomePage } from '../pages/home-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
-import { publication } from '../publish.js'
+import { publication } from '../publish/publish.js'
 import { networkCountOf } from '../sources/network-count.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { titleCountsOf } from '../sources/title-count.js'

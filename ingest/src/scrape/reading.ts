@@ -1,7 +1,7 @@
 import type { ScrapeSource } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
-import type { LogExtents } from '../log.js'
-import type { Publication } from '../publish.js'
+import type { LogExtents } from '../ports/log.js'
+import type { Publication } from '../publish/publish.js'
 
 /** What one run of a source saw. */
 export type Reading =

@@ -1,8 +1,8 @@
 import { Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
-import type { Log } from '../log.js'
-import type { People } from '../people/people.js'
-import { type Publication, publish } from '../publish.js'
+import type { Log } from '../ports/log.js'
+import type { People } from '../publish/people/people.js'
+import { type Publication, publish } from '../publish/publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
 import { LogRefused, LogUnknown, namedGaps, type Source, STOPPING } from './reading.js'
 

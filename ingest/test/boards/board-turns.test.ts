@@ -7,7 +7,7 @@ import { type Test, test } from 'tap'
 import { endTurn, takeTurn } from '../../src/achievements/evaluation-turn.js'
 import { type BoardTurns, boardTurns, type Turn, type Visited } from '../../src/boards/board-turns.js'
 import { nextPeriodS, restS } from '../../src/boards/visit-period.js'
-import { endLeases } from '../../src/leases.js'
+import { endLeases } from '../../src/ports/leases.js'
 
 const SHORTEST_S = 300
 const LEASE_S = 600

@@ -14,8 +14,8 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { createPeople, createRelay, type Log, sealKeys } from '../../src/index.js'
-import { type RelayNeeds, relayOnce } from '../../src/outbox/relay-outbox.js'
-import type { WriteTransactions } from '../../src/write-side.js'
+import type { WriteTransactions } from '../../src/ports/write-side.js'
+import { type RelayNeeds, relayOnce } from '../../src/publish/outbox/relay-outbox.js'
 import { onEachWriteSide } from './write-sides.js'
 
 const USERS = ['Ann', 'Bob', 'Cleo', 'dan']

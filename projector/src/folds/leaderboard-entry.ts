@@ -1,5 +1,5 @@
 import { boardKey, rankGoals } from '@gamenet/schemas'
-import type { AnswerRow, FoldFunction, WriteRow } from '../folding/fold.js'
+import type { AnswerRow, FoldFunction, WriteRow } from '../project/folding/fold.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
 import { type Entry, isSameMeasure, isSameText, type Position, type SameMeasure, type State } from './board-history.js'

@@ -1,6 +1,6 @@
 import { instantOf } from '@gamenet/schemas'
-import { instantText } from '../event-table.js'
-import type { AnswerRow, FoldFunction } from '../folding/fold.js'
+import { instantText } from '../events/event-table.js'
+import type { AnswerRow, FoldFunction } from '../project/folding/fold.js'
 
 /*
  * lobby    the n-th of one host name in a list

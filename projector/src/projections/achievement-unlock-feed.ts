@@ -1,5 +1,5 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
 /** The same events by time. */

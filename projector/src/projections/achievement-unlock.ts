@@ -1,5 +1,5 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** Who unlocked what: of several events of a user and achievement the one that the log had first counts. */
 export const achievementUnlock: Projection = {

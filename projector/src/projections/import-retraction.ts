@@ -1,5 +1,5 @@
 import { importRetractionTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** Every import that was taken back. */
 export const importRetraction: Projection = {

@@ -1,5 +1,5 @@
 import { importRunTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** The newest news of each import, in the order in which it was told. */
 export const importRun: Projection = {

@@ -1,5 +1,5 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
 /** Told at a place where a change does not stand any more. */

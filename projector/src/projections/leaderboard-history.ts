@@ -1,5 +1,5 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** The key of an event's board, as `boardKey` of the schemas writes it. */
 export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`

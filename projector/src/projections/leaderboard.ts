@@ -1,5 +1,5 @@
 import { leaderboardTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** One row a board and instant at which a list said something new of it. */
 export const leaderboard: Projection = {

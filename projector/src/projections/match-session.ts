@@ -1,5 +1,5 @@
 import { INSTANTS_END_MS, matchListTopic } from '@gamenet/schemas'
-import { DAY_MS, type FoldProjection, INSTANT_MS } from '../projection.js'
+import { DAY_MS, type FoldProjection, INSTANT_MS } from '../project/projection.js'
 import { matchList } from './match-list.js'
 
 /**

@@ -1,5 +1,5 @@
 import { networkCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** One row a metric and instant. A count that the event does not have changes nothing. */
 export const networkCount: Projection = {

@@ -1,5 +1,5 @@
 import { presenceTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** One row a user and field, each folding by itself: the newest sighting that says something of the field. */
 export const presenceLatest: Projection = {

@@ -1,5 +1,5 @@
 import { ratingTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** The same as `rating`, rater first. */
 export const ratingGiven: Projection = {

@@ -1,5 +1,5 @@
 import { ratingTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** The rating that counts of every rater and profile: the write side’s highest revision. */
 export const rating: Projection = {

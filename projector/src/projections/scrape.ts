@@ -1,5 +1,5 @@
 import { scrapeTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** One row a run of a source. */
 export const scrape: Projection = {

@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { DAY_MS, type Projection } from '../projection.js'
+import { DAY_MS, type Projection } from '../project/projection.js'
 import { titleCountHour } from './title-count-hour.js'
 
 /** The (title, UTC day) buckets that events touched, made of hours; an hour is active when a sample of it is above 0. */

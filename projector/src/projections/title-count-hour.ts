@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { HOUR_MS, type Projection } from '../projection.js'
+import { HOUR_MS, type Projection } from '../project/projection.js'
 import { titleCount } from './title-count.js'
 
 /** The (title, hour) buckets that events touched: `max_at` is the first instant of the maximum. */

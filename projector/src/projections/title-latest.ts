@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /**
  * The newest counts of each title, those that were imported apart from those that were seen: the newest instant wins, of

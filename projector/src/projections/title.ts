@@ -1,5 +1,5 @@
 import { titleTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** One row a title and field that a source knew: each field folds by itself, the newest instant wins. */
 export const title: Projection = {

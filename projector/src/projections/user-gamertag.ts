@@ -1,5 +1,5 @@
 import { presenceTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../projection.js'
+import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** Every gamertag that a user was ever seen with. */
 export const userGamertag: Projection = {

@@ -1,0 +1,103 @@
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
+import { withoutSessionKey } from '../../session/session-key.js'
+import { requireHost } from '../request/host.js'
+import { shown } from '../request/parameters.js'
+import { JSON_TYPE } from './headers.js'
+
+/** Paths and queries longer than this are refused: 10,000 characters are a question, more are not. */
+export const URL_CHARACTERS_MAX = 16_384
+/** What a 503 without better knowledge says. */
+const RETRY_AFTER_SECONDS = 1
+
+/** The body of every answer that is not 2xx or 304: one sentence. */
+export function errorBody(sentence: string): string {
+  return JSON.stringify({ error: sentence })
+}
+
+/** Refuses what no route should see. Called before every route. */
+export function admit({ raw }: FastifyRequest): void {
+  requireHost(raw)
+  // RFC 9112, 3.2.4: a server as a whole can be asked for its options, and for nothing else.
+  if (raw.url === '*' && raw.method !== 'OPTIONS') throw new Refusal('request_malformed')
+  if ((raw.url?.length ?? 0) > URL_CHARACTERS_MAX) throw new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+}
+
+/** Answers an error; the log has the cause of what the answer hides, under the request id. */
+export function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  log: FastifyBaseLogger | undefined
+): FastifyReply {
+  const refusal = refusalOf(error, request)
+  if (refusal.status >= 500) {
+    const context = {
+      reqId: request.id,
+      err: error,
+      cause: causeOf(error),
+      url: shown(withoutSessionKey(request.raw.url ?? '')),
+      clientRequestId: clientId(request)
+    }
+    if (refusal.code === 'internal') log?.error(context, 'a request failed')
+    // Its client has gone, and whatever was asked of others for it went along.
+    else if (request.socket.destroyed) log?.info(context, 'a request was given up')
+    else log?.warn(context, 'a request was refused')
+  }
+  const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)
+  if (retryAfterSeconds !== undefined) void reply.header('Retry-After', String(retryAfterSeconds))
+  return reply
+    .code(refusal.status)
+    .header('Content-Type', JSON_TYPE)
+    .header('Cache-Control', 'no-store')
+    .send(errorBody(refusal.message))
+}
+
+/** The one sentence for whatever was thrown: ours, Fastify's, or a defect's. */
+export function refusalOf(error: unknown, request: FastifyRequest): Refusal {
+  if (error instanceof Refusal) return error
+  const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as FrameworkError
+  switch (code) {
+    case 'FST_ERR_BAD_URL':
+      return new Refusal('path_encoding_invalid')
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+    case 'FST_ERR_CTP_BODY_TOO_LARGE':
+      return new Refusal('body_too_large', [String(request.routeOptions.bodyLimit)])
+    case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
+      return new Refusal('media_type_unsupported', [mediaType(request)])
+    case 'FST_ERR_CTP_EMPTY_JSON_BODY':
+    case 'FST_ERR_CTP_INVALID_JSON_BODY':
+      return new Refusal('json_malformed')
+    case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+    case 'ECONNRESET':
+      return new Refusal('request_malformed')
+    default:
+  }
+  if (error instanceof SyntaxError && statusCode === 400) return new Refusal('json_malformed')
+  if (statusCode === 404) return pathUnknown(request)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Refusal('request_malformed')
+  return new Refusal('internal', [request.id], { cause: error })
+}
+
+/** The refusal of a path that no route has. */
+export function pathUnknown(request: FastifyRequest): Refusal {
+  const [path = ''] = (request.raw.url ?? '').split('?', 1)
+  return new Refusal('path_unknown', [shown(path)])
+}
+
+type FrameworkError = { readonly code?: string; readonly statusCode?: number }
+
+function mediaType(request: FastifyRequest): string {
+  const type = request.headers['content-type']
+  return type === undefined || type === '' ? 'none' : shown(type)
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined
+}
+
+function clientId(request: FastifyRequest): string | undefined {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' ? shown(given) : undefined
+}

@@ -1,0 +1,45 @@
+import type { Coding } from '../../answers/etag.js'
+
+/**
+ * The coding to send, from `Accept-Encoding` (RFC 9110, 12.5.3): the acceptable one with the highest weight, br before
+ * gzip before identity where weights are equal. Without the header, or with nothing in it that we have, identity:
+ * answering so is allowed, and a body that is readable is worth more than a 406.
+ */
+export function codingFor(acceptEncoding: string | undefined): Coding {
+  if (acceptEncoding === undefined || acceptEncoding === '') return 'identity'
+  const known = remembered.get(acceptEncoding)
+  if (known !== undefined) return known
+  const coding = choose(acceptEncoding)
+  if (remembered.size < REMEMBERED_MAX && acceptEncoding.length <= 100) remembered.set(acceptEncoding, coding)
+  return coding
+}
+
+/** Clients send a handful of different headers; parsing each once keeps it off the way of a ready answer. */
+const REMEMBERED_MAX = 100
+const remembered = new Map<string, Coding>()
+
+function choose(acceptEncoding: string): Coding {
+  const weights = new Map<string, number>()
+  for (const part of acceptEncoding.split(',')) {
+    const [coding = '', ...parameters] = part.split(';')
+    weights.set(coding.trim().toLowerCase(), weightOf(parameters))
+  }
+  const any = weights.get('*') ?? 0
+  const weight = {
+    br: weights.get('br') ?? any,
+    gzip: weights.get('gzip') ?? weights.get('x-gzip') ?? any,
+    identity: weights.get('identity') ?? (weights.has('*') ? any : 0.001)
+  }
+  const best = Math.max(weight.br, weight.gzip, weight.identity)
+  if (best === 0) return 'identity'
+  return weight.br === best ? 'br' : weight.gzip === best ? 'gzip' : 'identity'
+}
+
+function weightOf(parameters: readonly string[]): number {
+  for (const parameter of parameters) {
+    const match = /^\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*$/i.exec(parameter)
+    if (match !== null) return Number(match[1])
+    if (/^\s*q\s*=/i.test(parameter)) return 0
+  }
+  return 1
+}

@@ -1,0 +1,117 @@
+import { type People, publish } from '@gamenet/ingest'
+import type { Logger } from 'pino'
+import { Parts } from '../src/wiring/disposers.js'
+import type { OpenLog } from '../src/wiring/log.js'
+import { actAsPeople } from './auth/activity.js'
+import type { DemoPerson } from './auth/people.js'
+import { type DemoAuth, startDemoAuth } from './auth/server.js'
+import { type DemoChat, startDemoChat } from './chat/server.js'
+import { fillHistory } from './network/history.js'
+import { historyJournalFile } from './network/history-journal.js'
+import { type DemoNetwork, startDemoNetwork } from './network/server.js'
+
+const SEED = 1
+
+export type Demo = {
+  readonly url: string
+  /** The auth service; undefined where the service is given another one, or lets nobody sign in. */
+  readonly auth: Pick<DemoAuth, 'url'> | undefined
+  readonly chat: Pick<DemoChat, 'url' | 'token' | 'hosts' | 'avatarUrl'> | undefined
+  /** Somebody to sign in as: with a gamertag and an account of the chat platform. */
+  readonly person: DemoPerson | undefined
+  /** How many of the history's events the log has. */
+  progress(): { name: string; done: number; total: number }
+  /** Fills in the history that a first start lacks, in the background; gives what ends that. */
+  fill(needs: FillNeeds): () => Promise<void>
+  close(): Promise<void>
+}
+
+type FillNeeds = {
+  readonly log: OpenLog
+  readonly people: People
+  /** The service's own address, where users of the demo act. */
+  readonly apiUrl: string
+  /** Absolute path of a file beside what the engines keep. */
+  readonly fileNamed: (name: string) => string
+  readonly beforeEachPart: (signal: AbortSignal) => Promise<void>
+}
+
+/**
+ * The demo network, for services that are given no network of their own, with an auth service and a chat platform for its
+ * users unless the service is given these. All of them listen on this machine alone.
+ */
+export async function startDemo(
+  logger: Logger,
+  { withAuth, withChat }: { readonly withAuth: boolean; readonly withChat: boolean }
+): Promise<Demo> {
+  const parts = new Parts()
+  try {
+    const network = parts.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
+    const auth = withAuth ? parts.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
+    const chat = withChat ? parts.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
+    const person = auth?.people.find(({ username, gamertag }) => gamertag !== undefined && chat?.accountOf(username))
+    const { progress, fill } = historyFilling({ network, auth, chat, logger })
+    return {
+      url: network.url,
+      auth,
+      chat,
+      person: person ?? auth?.people[0],
+      progress,
+      fill,
+      close: () => parts.close()
+    }
+  } catch (error) {
+    await parts.close()
+    throw error
+  }
+}
+
+function historyFilling({
+  network,
+  auth,
+  chat,
+  logger
+}: {
+  readonly network: DemoNetwork
+  readonly auth: DemoAuth | undefined
+  readonly chat: DemoChat | undefined
+  readonly logger: Logger
+}): Pick<Demo, 'progress' | 'fill'> {
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let progress = { name: 'demo history', done: 0, total: 0 }
+  const history = ({ log, people, fileNamed, beforeEachPart }: FillNeeds) =>
+    fillHistory({
+      world: network.world,
+      journal: historyJournalFile(fileNamed('demo-history.json')),
+      append: (topic, events, source) => publish(log, topic, events, { source }, people),
+      // The first scrape comes first, and each part is readable before the next is made.
+      pause: () => beforeEachPart(signal),
+      onProgress: ({ events, total }) => {
+        progress = { name: 'demo history', done: events, total }
+      },
+      signal
+    })
+  return {
+    progress: () => progress,
+    fill: (needs) => {
+      const told = (what: string) => (error: unknown) => {
+        if (!signal.aborted) logger.error({ err: error }, what)
+      }
+      const { apiUrl, fileNamed } = needs
+      const doneFile = fileNamed('demo-people-acted')
+      const filling = Promise.all([
+        history(needs).catch(told('the demo history could not be filled in')),
+        auth === undefined
+          ? undefined
+          : actAsPeople({ seed: SEED, apiUrl, auth, chat, doneFile, signal }).catch(
+              told('the users of the demo could not act')
+            )
+      ])
+      return async () => {
+        stopping.abort()
+        await filling
+      }
+    }
+  }
+}

@@ -1,0 +1,6 @@
+export { type FrontProcess, startClickHouseFront } from './clickhouse-front/start.js'
+export { freePort } from './free-port.js'
+export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'
+export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
+export { beginCampaign, runs } from './property-runs.js'
+export { sharedKafka, sharedPostgres } from './shared/shared.js'

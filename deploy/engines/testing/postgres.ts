@@ -1,0 +1,109 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './free-port.js'
+
+/** A PostgreSQL server of its own, on the loopback interface, in a directory that goes with it. */
+export type PostgresProcess = {
+  readonly url: string
+  stop(): Promise<void>
+  /** Ends it at once, as a crash does, and keeps its directory for `start`. */
+  kill(): Promise<void>
+  start(): Promise<void>
+}
+
+const DEBIAN_VERSIONS = '/usr/lib/postgresql'
+const START_WAIT_MS = 120_000
+const SAID_LENGTH = 4000
+
+/** Where Debian's package `postgresql` keeps the newest version's programs; undefined when there is none. */
+export const postgresPrograms = (): string | undefined => {
+  if (!existsSync(DEBIAN_VERSIONS)) return undefined
+  const versions = readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
+  return versions
+    .map((version) => join(DEBIAN_VERSIONS, version, 'bin'))
+    .find((bin) => existsSync(join(bin, 'postgres')))
+}
+
+/**
+ * Starts the server; PostgreSQL refuses to run as root, so root runs it as the package's user `postgres`. Unless it is
+ * durable, it leaves the writing to the disk to the system.
+ */
+export const startPostgres = async (
+  programs: string,
+  {
+    isDurable = false,
+    directory
+  }: {
+    readonly isDurable?: boolean
+    /** Kept at the end, and used again when it was made before; its parents must be open to the user `postgres`. */
+    readonly directory?: string
+  } = {}
+): Promise<PostgresProcess> => {
+  const dir = directory ?? mkdtempSync(join(tmpdir(), 'postgres-'))
+  mkdirSync(dir, { recursive: true })
+  const owner = serverUser()
+  if (owner !== undefined) chownSync(dir, owner.uid, owner.gid)
+  const data = join(dir, 'data')
+  const port = await freePort()
+  const cluster = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--no-instructions']
+  if (!existsSync(data)) execFileSync(join(programs, 'initdb'), cluster, { cwd: dir, stdio: 'pipe', ...owner })
+  const options = [
+    '-D',
+    data,
+    '-h',
+    '127.0.0.1',
+    '-p',
+    String(port),
+    '-k',
+    dir,
+    '-c',
+    `fsync=${isDurable ? 'on' : 'off'}`
+  ]
+  let server: ChildProcess | undefined
+  const start = async (): Promise<void> => {
+    server = spawn(join(programs, 'postgres'), options, { cwd: dir, stdio: ['ignore', 'ignore', 'pipe'], ...owner })
+    await ready(server)
+  }
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (server === undefined || server.exitCode !== null || server.signalCode !== null) return
+    const exited = once(server, 'exit')
+    server.kill(signal)
+    await exited
+  }
+  await start()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    start,
+    // An immediate shutdown: no checkpoint, clients are cut off.
+    kill: () => end('SIGQUIT'),
+    stop: async () => {
+      await end('SIGINT')
+      if (directory === undefined) rmSync(dir, { recursive: true, force: true })
+    }
+  }
+}
+
+const serverUser = (): { uid: number; gid: number } | undefined => {
+  if (process.getuid?.() !== 0) return undefined
+  const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }))
+  return { uid: id('-u'), gid: id('-g') }
+}
+
+const ready = (server: ChildProcess): Promise<void> =>
+  new Promise((resolve, reject) => {
+    let said = ''
+    const timer = setTimeout(() => server.kill('SIGKILL'), START_WAIT_MS)
+    server.stderr?.on('data', (chunk) => {
+      said = (said + String(chunk)).slice(-SAID_LENGTH)
+      if (!said.includes('ready to accept connections')) return
+      clearTimeout(timer)
+      resolve()
+    })
+    server.once('exit', () => {
+      clearTimeout(timer)
+      reject(new Error(`PostgreSQL did not start: ${said}`))
+    })
+  })

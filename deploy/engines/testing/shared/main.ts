@@ -1,0 +1,52 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { SharedEngine } from './shared.js'
+
+/*
+ * The engines that the test files of one run share: a loopback HTTP server that starts each when a file first asks where it is, and
+ * writes its own address to its output. It ends with its standard input, and so with the run, however that ends.
+ */
+
+type Started = { readonly place: unknown; stop(): Promise<void> }
+
+const start: Record<SharedEngine, () => Promise<Started>> = {
+  kafka: async () => {
+    const { startKafkaBroker } = await import('../kafka-broker.js')
+    const broker = await startKafkaBroker({ secured: true, proxied: true })
+    const { address, secured, proxied } = broker
+    return { place: { address, secured, proxied }, stop: () => broker.stop() }
+  },
+  postgres: async () => {
+    const { postgresPrograms, startPostgres } = await import('../postgres.js')
+    const server = await startPostgres(postgresPrograms() ?? '')
+    return { place: { url: server.url }, stop: () => server.stop() }
+  }
+}
+
+const started = new Map<SharedEngine, Promise<Started>>()
+
+const server = createServer((request, response) => {
+  const name = (request.url ?? '').slice(1)
+  if (name !== 'kafka' && name !== 'postgres') {
+    response.writeHead(404).end(`There is no engine "${name}"; there are kafka and postgres.`)
+    return
+  }
+  const engine = started.get(name) ?? start[name]()
+  started.set(name, engine)
+  engine.then(
+    ({ place }) => response.end(JSON.stringify(place)),
+    (error: Error) => response.writeHead(500).end(error.message)
+  )
+})
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
+})
+
+// Ctrl-C reaches the run and this process alike; the run's end is what counts.
+process.on('SIGINT', () => {})
+process.stdin.resume().once('end', async () => {
+  server.close()
+  server.closeAllConnections()
+  await Promise.allSettled([...started.values()].map(async (engine) => (await engine).stop()))
+  process.exit()
+})

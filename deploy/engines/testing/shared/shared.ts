@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto'
+import { openPostgres } from '../../src/postgres/server.js'
+import { deleteRecords, type KafkaBroker, startKafkaBroker } from '../kafka-broker.js'
+import { postgresPrograms, startPostgres } from '../postgres.js'
+
+export type SharedEngine = 'kafka' | 'postgres'
+
+/**
+ * The broker of a test run, which no test may kill or stop: each takes topics of a random prefix. All services that load join one
+ * consumer group, so only one file may start them on it (`parked-service.test.ts`).
+ */
+export type SharedKafka = Pick<KafkaBroker, 'address' | 'secured' | 'proxied' | 'deleteRecords'>
+
+/** Where a test says what is to be done at its end. */
+type Ending = { teardown(end: () => Promise<void>): void }
+
+/** The broker that the files of this test run share; one of its own for a file that runs by itself. */
+export async function sharedKafka(t: Ending): Promise<SharedKafka> {
+  const shared = await place<Pick<SharedKafka, 'address' | 'secured' | 'proxied'>>('kafka')
+  if (shared !== undefined) return { ...shared, deleteRecords: deleteRecords(shared.address) }
+  const broker = await startKafkaBroker({ secured: true, proxied: true })
+  t.teardown(() => broker.stop())
+  return broker
+}
+
+/** A database of its own on the server that the files of this test run share, or on one of its own. */
+export async function sharedPostgres(t: Ending): Promise<{ readonly url: string }> {
+  const shared = await place<{ readonly url: string }>('postgres')
+  if (shared === undefined) {
+    const programs = postgresPrograms()
+    if (programs === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql)')
+    const server = await startPostgres(programs)
+    t.teardown(() => server.stop())
+    return { url: server.url }
+  }
+  const database = `test_${randomUUID().replaceAll('-', '')}`
+  const postgres = openPostgres({ url: shared.url })
+  await postgres.query(`CREATE DATABASE ${database}`).finally(() => postgres.close())
+  return { url: Object.assign(new URL(shared.url), { pathname: database }).href }
+}
+
+/** Where the test run has an engine, which it starts when it is asked first; undefined outside such a run. */
+async function place<Place>(engine: SharedEngine): Promise<Place | undefined> {
+  // biome-ignore lint/style/noProcessEnv: deploy/test-run.mjs tells it to the processes of its test files.
+  const url = process.env.GAMENET_TEST_ENGINES
+  if (url === undefined) return undefined
+  const answer = await fetch(`${url}/${engine}`)
+  if (!answer.ok) throw new Error(`The ${engine} that tests share did not start: ${await answer.text()}`)
+  return (await answer.json()) as Place
+}

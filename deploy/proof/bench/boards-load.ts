@@ -1,0 +1,140 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { diffBoard, publish } from '@gamenet/ingest'
+import { migrate } from '@gamenet/projector'
+import { instantOf, leaderboardEntryTopic, leaderboardTopic } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { type LogChoice, type OpenLog, openLog } from '../../src/wiring/log.js'
+import { serveTables } from './api-on-tables.js'
+import { randomness } from './count-files.js'
+import { figure, type Measurement, scaled } from './measurement.js'
+import { projectorOn } from './projector-on.js'
+
+/*
+ * Boards that nothing is known of, from the value that the parser gives to the answer of the API: compared, published one
+ * board an append, read and judged in the loader's thread, stored, projected, folded in its thread.
+ */
+
+const BOARDS = 1000
+const ENTRIES = 1000
+const BOARDS_A_TITLE = 20
+const PLAYERS = 200_000
+const FIRST_MS = Date.UTC(2026, 0, 1)
+const LEAST = 50_000
+const SCRAPED = { source: '/scrape/boards' }
+
+type Page = Parameters<typeof diffBoard>[0]['page']
+type Stage = { readonly stage: string; readonly seconds: number }
+
+/** A thousand boards of a thousand entries, seen for the first time. */
+export const boardsLoad: Measurement = {
+  name: 'boards-load',
+  claim:
+    '1,000 boards of 1,000 entries that were never seen are readable at 50,000 entries a second from parsed pages on',
+  async run({ scale, directory, note }) {
+    const boards = scaled(BOARDS, scale, 20)
+    const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(directory, 'log-')), epoch: 1 }
+    const log = await openLog(choice, 'bench')
+    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+    const registry = new Registry()
+    const projector = projectorOn(tables, choice, registry)
+    try {
+      await migrate(tables.control)
+      projector.start()
+      await projector.settled()
+      const pages = Array.from({ length: boards }, (_, board) => pageOf(board))
+      note(`${boards} pages of ${ENTRIES} entries`)
+      const begun = performance.now()
+      const processor = process.cpuUsage()
+      await publishBoards(log, pages)
+      const published = (performance.now() - begun) / 1000
+      await projector.settled()
+      const seconds = (performance.now() - begun) / 1000
+      const { user, system } = process.cpuUsage(processor)
+      await requireReadable(tables, boards)
+      const entries = boards * ENTRIES
+      note((await stagesOf(registry)).map(({ stage, seconds: s }) => `${stage} ${figure(s)} s`).join(', '))
+      return [
+        {
+          what: `entries a second, ${boards} pages to readable`,
+          measured: entries / seconds,
+          unit: '/s',
+          reach: { bound: 'at least', value: LEAST, of: 'measured' },
+          detail: `${figure(seconds)} s, of which publishing ${figure(published)} s; processor time ${figure((user + system) / entries)} µs an entry`
+        }
+      ]
+    } finally {
+      await projector.stop()
+      await log.close()
+      await tables.close()
+    }
+  }
+}
+
+/** As visits do: a title's list with its first board, then each board's entries in one append. */
+async function publishBoards(log: OpenLog, pages: readonly Page[]): Promise<void> {
+  for (const [board, page] of pages.entries()) {
+    const titleId = titleOf(board)
+    const changedAt = instantOf(FIRST_MS + board * 613)
+    if (board % BOARDS_A_TITLE === 0) {
+      const listed = Array.from({ length: BOARDS_A_TITLE }, (_, n) => board + n).map((leaderboardId) => ({
+        titleId,
+        leaderboardId,
+        name: `Board ${leaderboardId}`,
+        observedAt: changedAt
+      }))
+      await publish(log, leaderboardTopic, listed, SCRAPED)
+    }
+    const events = diffBoard({ titleId, leaderboardId: board, changedAt, last: [], page })
+    await publish(log, leaderboardEntryTopic, events, SCRAPED)
+  }
+}
+
+/** The first, the middle and the last board, whole, and nothing twice. */
+async function requireReadable(tables: ClickHouse, boards: number): Promise<void> {
+  const api = await serveTables(tables)
+  try {
+    for (const board of [0, Math.floor(boards / 2), boards - 1]) {
+      const { entries } = JSON.parse((await api.get(`/api/game/${titleOf(board)}/leaderboards/${board}`)).text)
+      const shown = JSON.stringify(
+        entries.map(({ rank, name }: { rank: string; name: string }) => [Number(rank), name])
+      )
+      const expected = JSON.stringify(pageOf(board).map(({ rank, playerName }) => [rank, playerName]))
+      if (shown !== expected) throw new Error(`board ${board} reads ${shown.slice(0, 200)}`)
+    }
+    for (const table of ['leaderboard_entry', 'player_entry', 'entry_time', 'leaderboard_feed', 'leaderboard_change']) {
+      const [row] = await tables.control.rows(`SELECT count() AS rows FROM {table: Identifier} FINAL`, { table })
+      if (Number(row?.rows) !== boards * ENTRIES) throw new Error(`${table} has ${row?.rows} rows`)
+    }
+  } finally {
+    await api.close()
+  }
+}
+
+/** Seconds in inserts of events and in each projection; they overlap. */
+async function stagesOf(registry: Registry): Promise<Stage[]> {
+  const text = await registry.metrics()
+  const inserts = /^gamenet_insert_seconds_sum (\S+)$/m.exec(text)?.[1]
+  const steps = [...text.matchAll(/^gamenet_projection_step_seconds_sum\{projection="([^"]*)"\} (\S+)$/gm)]
+  return [
+    { stage: 'inserts of events', seconds: Number(inserts ?? 0) },
+    ...steps.map(([, stage = '', seconds]) => ({ stage, seconds: Number(seconds) }))
+  ]
+}
+
+function titleOf(board: number): string {
+  return (0x4d53_0064 + Math.floor(board / BOARDS_A_TITLE)).toString(16)
+}
+
+/** Times, best first; every player may stand on every board. */
+function pageOf(board: number): Page {
+  const random = randomness(board + 1)
+  const names = new Set<string>()
+  while (names.size < ENTRIES) names.add(`Player ${Math.floor(random() * PLAYERS)}`)
+  let timeMs = 30_000 + Math.floor(random() * 60_000)
+  return [...names].map((playerName, place) => {
+    timeMs += 1 + Math.floor(random() * 90)
+    return { playerName, occurrence: 1, rank: place + 1, rating: String(2_147_483_647 - timeMs), timeMs }
+  })
+}

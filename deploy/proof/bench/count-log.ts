@@ -1,0 +1,59 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { ClickHouse } from '@gamenet/engines'
+import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
+import { type LogChoice, openLog } from '../../src/wiring/log.js'
+import { randomness } from './count-files.js'
+
+/*
+ * A log full of counts, and how fast a table fills from it.
+ */
+
+const TITLES = 200
+const APPEND_MINUTES = 50
+const POLL_MS = 20
+const LOADED_WITHIN_MS = 120_000
+
+/** Counts of 200 titles by the minute, appended as an import appends them; how many. */
+export async function fillWithCounts(choice: LogChoice, atLeast: number): Promise<number> {
+  const log = await openLog(choice, 'bench')
+  const random = randomness(7)
+  const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_0000 + i * 37).toString(16))
+  let events = 0
+  for (let minute = 0; events < atLeast; minute += APPEND_MINUTES) {
+    const messages = Array.from({ length: APPEND_MINUTES }, (_, i) => {
+      const observedAt = instantOf(Date.UTC(2026, 0, 1) + (minute + i) * 60_000)
+      return titleIds.map((titleId) => {
+        const online = Math.floor(random() * 4000)
+        const event = { titleId, observedAt, online, sessions: online >> 3, lobbyPlayers: online >> 1 }
+        return encodeEvent(titleCountTopic, event, { source: '/import/bench', importId: 'bench' })
+      })
+    }).flat()
+    await log.append(titleCountTopic.name, messages)
+    events += messages.length
+  }
+  await log.close()
+  return events
+}
+
+/**
+ * Rows a second from the first insert seen to the last: a consumer joins its group first, which takes seconds and says
+ * nothing of its speed.
+ */
+export async function rateInto(tables: ClickHouse, table: string, events: number): Promise<number> {
+  const begun = performance.now()
+  let first: { at: number; rows: number } | undefined
+  for (;;) {
+    const [row] = await tables.control.rows(`SELECT count() AS rows FROM ${table}`)
+    const rows = Number(row?.rows)
+    const at = performance.now()
+    if (rows > 0) first ??= { at, rows }
+    if (first !== undefined && rows >= events) {
+      if (rows > events) throw new Error(`${table} has ${rows} rows of ${events} events`)
+      return ((rows - first.rows) / (at - first.at)) * 1000
+    }
+    if (at - begun > LOADED_WITHIN_MS) {
+      throw new Error(`${table} has ${rows} of ${events} rows after ${LOADED_WITHIN_MS} ms`)
+    }
+    await wait(POLL_MS)
+  }
+}

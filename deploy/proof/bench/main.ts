@@ -1,0 +1,176 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { rmSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
+import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
+import { measurements } from './measurements.js'
+
+/*
+ * `npm run bench`: every measurement in a process of its own, one after the other, then a table. A measurement that
+ * takes longer than forty minutes is ended, with all processes that it started.
+ */
+
+const MEASUREMENT_MS_MAX = 2_400_000
+/** Enough for the engine's seven connections, files and gzip; the service's launcher sets the same. */
+const THREADS = '16'
+
+type Options = { readonly scale: string; readonly json?: boolean; readonly one?: boolean; readonly directory?: string }
+type Outcome = { readonly results: readonly Result[] } | { readonly missing: string } | { readonly failed: string }
+type Report = Outcome & { readonly name: string; readonly claim: string; readonly seconds: number }
+
+const program = new Command('bench')
+  .description('Measures what the service promises.')
+  .argument('[name...]', `which measurements: ${measurements.map(({ name }) => name).join(', ')}; all unless given`)
+  .option('--scale <share>', 'sizes as a share of those that are claimed', '1')
+  .option('--json', 'print one JSON document instead of a table')
+  .option('--one', 'run one measurement in this process')
+  .option('--directory <path>', 'where measurements leave data for one another')
+  .exitOverride(endOnWrongUsage)
+
+await program.parseAsync()
+const names = program.args
+const options = program.opts<Options>()
+const scale = Number(options.scale)
+if (!(scale > 0 && scale <= 1)) program.error(`--scale takes a number above 0 and up to 1; got ${options.scale}.`)
+const chosen = names.length === 0 ? measurements : names.map(named)
+
+if (options.one === true) {
+  for (const measurement of chosen) {
+    const outcome = await measured(measurement)
+    await new Promise((resolve) => process.send?.(outcome, resolve))
+  }
+  // Not by exit: an engine that still holds threads may hang in it.
+  process.kill(process.pid, 'SIGKILL')
+} else {
+  await runAll()
+}
+
+function named(name: string): Measurement {
+  const found = measurements.find((measurement) => measurement.name === name)
+  if (found !== undefined) return found
+  return program.error(
+    `There is no measurement ${JSON.stringify(name)}; there are ${measurements.map((each) => each.name).join(', ')}.`
+  )
+}
+
+/** Runs one measurement here. */
+async function measured(measurement: Measurement): Promise<Outcome> {
+  try {
+    const note = (sentence: string) => void process.stderr.write(`  ${sentence}\n`)
+    const directory = options.directory ?? (await mkdtemp(join(tmpdir(), 'gamenet-bench-')))
+    return { results: await measurement.run({ scale, directory, note }) }
+  } catch (error) {
+    if (error instanceof CannotMeasure) return { missing: error.message }
+    return { failed: error instanceof Error ? (error.stack ?? error.message) : String(error) }
+  }
+}
+
+async function runAll(): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'gamenet-bench-'))
+  const conditions = {
+    cores: cpus().length,
+    processor: cpus()[0]?.model ?? 'unknown',
+    node: process.versions.node,
+    loadBefore: loadavg()[0] ?? 0,
+    scale
+  }
+  const reports: Report[] = []
+  try {
+    for (const measurement of chosen) {
+      process.stderr.write(`${measurement.name}: ${measurement.claim}\n`)
+      const begun = performance.now()
+      const outcome = await inOwnProcess(measurement, directory)
+      const seconds = (performance.now() - begun) / 1000
+      reports.push({ name: measurement.name, claim: measurement.claim, seconds, ...outcome })
+      process.stderr.write(`  ${seconds.toFixed(0)} s\n`)
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+  if (options.json === true) process.stdout.write(`${JSON.stringify({ conditions, reports }, null, 2)}\n`)
+  else process.stdout.write(tableOf(conditions, reports))
+  if (reports.some((report) => 'failed' in report)) process.exitCode = 1
+}
+
+async function inOwnProcess(measurement: Measurement, directory: string): Promise<Outcome> {
+  const child = fork(
+    fileURLToPath(import.meta.url),
+    [measurement.name, '--one', '--scale', String(scale), '--directory', directory],
+    // A group of its own, so that what it started ends with it.
+    { env: { ...process.env, UV_THREADPOOL_SIZE: THREADS }, detached: true, stdio: ['ignore', 2, 2, 'ipc'] }
+  )
+  const endGroup = () => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
+    } catch {
+      // All of it has ended.
+    }
+  }
+  const interrupted = () => {
+    endGroup()
+    rmSync(directory, { recursive: true, force: true })
+    process.exit(130)
+  }
+  process.once('SIGINT', interrupted)
+  process.once('SIGTERM', interrupted)
+  const timer = setTimeout(endGroup, MEASUREMENT_MS_MAX)
+  let outcome: Outcome | undefined
+  child.on('message', (message) => {
+    outcome = message as Outcome
+  })
+  const [code, signal] = await once(child, 'exit')
+  clearTimeout(timer)
+  endGroup()
+  process.off('SIGINT', interrupted)
+  process.off('SIGTERM', interrupted)
+  return outcome ?? { failed: `its process ended with ${signal ?? code} before it had a result` }
+}
+
+type RunConditions = {
+  readonly cores: number
+  readonly processor: string
+  readonly node: string
+  readonly loadBefore: number
+  readonly scale: number
+}
+
+function tableOf(conditions: RunConditions, reports: readonly Report[]): string {
+  const { cores, processor, node, loadBefore } = conditions
+  const header = ['what', 'measured', 'reach', 'ratio to a baseline of this run', 'verdict', '']
+  const lines = reports.flatMap((report) => [
+    '',
+    `${report.name} — ${report.claim} (${report.seconds.toFixed(0)} s)`,
+    ...('results' in report ? columns([header, ...report.results.map(cellsOf)]) : []),
+    ...('missing' in report ? [`  not measured: ${report.missing}`] : []),
+    ...('failed' in report ? [`  FAILED: ${report.failed}`] : [])
+  ])
+  const scaleText = conditions.scale === 1 ? '' : `; sizes × ${conditions.scale}`
+  const intro = `${cores} cores (${processor}), Node ${node}, load ${figure(loadBefore)} before${scaleText}`
+  return `${[intro, ...lines].join('\n')}\n`
+}
+
+function cellsOf(result: Result): string[] {
+  const { reach, baseline } = result
+  const ratio = ratioOf(result)
+  const unit = reach?.of === 'ratio' ? ' ×' : result.unit === '' ? '' : ` ${result.unit}`
+  return [
+    result.what,
+    `${figure(result.measured)} ${result.unit}`.trimEnd(),
+    reach === undefined ? '' : `${reach.bound === 'at most' ? '≤' : '≥'} ${figure(reach.value)}${unit}`,
+    ratio === undefined || baseline === undefined
+      ? ''
+      : `${figure(ratio)} × (${baseline.what}: ${figure(baseline.measured)} ${result.unit})`,
+    verdictOf(result),
+    result.detail ?? ''
+  ]
+}
+
+function columns(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
+  return rows.map((row) => `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  ')}`.trimEnd())
+}

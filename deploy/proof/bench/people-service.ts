@@ -1,0 +1,64 @@
+import { Pool } from 'undici'
+import { z } from 'zod'
+import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
+import type { Environment } from '../../test/service/gamenet.js'
+import { type QuietService, startQuietService, world } from './quiet-service.js'
+
+const NOON = Date.UTC(2026, 10, 21, 12)
+
+/** A quiet service with users who are signed in and known. */
+export type PeopleService = QuietService & {
+  readonly usernames: readonly string[]
+  /** One user rates another; throws on every other status than 200. */
+  rate(rater: number, user: number, stars: number): Promise<void>
+  remove(): Promise<void>
+}
+
+/** Starts it with so many users, asked over so many connections. */
+export async function startPeopleService(
+  directory: string,
+  { users, connections, environment = {} }: { users: number; connections: number; environment?: Environment }
+): Promise<PeopleService> {
+  const auth = await startDemoAuth({ network: { url: 'http://network.example', world, instantShown: () => NOON } })
+  const service = await startQuietService(directory, {
+    AUTH_URL: auth.url,
+    SCRAPE_PLAYERS_SECONDS: '0',
+    ...environment
+  })
+  const pool = new Pool(service.apiUrl, { connections })
+  const ask = async (method: 'PATCH' | 'POST', path: string, sessionKey: string, body: object) => {
+    const answer = await pool.request({
+      method,
+      path,
+      headers: { 'x-session-key': sessionKey, 'content-type': 'application/json' },
+      body: JSON.stringify(body)
+    })
+    const text = await answer.body.text()
+    if (answer.statusCode !== 200) throw new Error(`${method} ${path}: ${answer.statusCode} ${text}`)
+  }
+  const usernames = auth.people.slice(0, users).map(({ username }) => username)
+  const keys = await Promise.all(auth.people.slice(0, users).map((person) => sessionKeyOf(auth, person)))
+  for (const [user, username] of usernames.entries()) {
+    await ask('PATCH', `/api/profile/${username}`, keys[user] ?? '', { bio: 'hello' })
+  }
+  return {
+    ...service,
+    usernames,
+    rate: (rater, user, stars) =>
+      ask('POST', `/api/profile/${usernames[user]}/reputation`, keys[rater] ?? '', { stars, comment: 'well played' }),
+    async remove() {
+      await pool.destroy()
+      await service.remove()
+      await auth.close()
+    }
+  }
+}
+
+async function sessionKeyOf(auth: DemoAuth, { email, password }: DemoAuth['people'][number]): Promise<string> {
+  const response = await fetch(`${auth.url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email, password })
+  })
+  return z.object({ sessionKey: z.string() }).parse(await response.json()).sessionKey
+}

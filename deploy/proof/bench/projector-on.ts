@@ -1,0 +1,19 @@
+import type { ClickHouse } from '@gamenet/engines'
+import { createProjector, type Projector } from '@gamenet/projector'
+import { pino } from 'pino'
+import type { Registry } from 'prom-client'
+import type { LogChoice } from '../../src/wiring/log.js'
+import { readingThread, reloadReadersOf } from '../../src/wiring/reading-thread.js'
+
+/** A projector as the service of one process has it. */
+export function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {
+  return createProjector({
+    tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
+    startReading: async (only) => readingThread({ choice, only }),
+    reloadReaders: reloadReadersOf(choice),
+    sealKeys: async () => new Map(),
+    registry,
+    logger: pino({ level: 'warn' }, pino.destination(2)),
+    onChange: () => undefined
+  })
+}

@@ -1,0 +1,91 @@
+import { mkdtemp } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { migrate, type Projector } from '@gamenet/projector'
+import { Registry } from 'prom-client'
+import type { LogChoice } from '../../src/wiring/log.js'
+import { fillWithCounts, rateInto } from './count-log.js'
+import { type Conditions, figure, type Measurement, quantile, scaled } from './measurement.js'
+import { projectorOn } from './projector-on.js'
+
+const EVENTS = 2_000_000
+const ROUNDS = 3
+const EVENTS_A_SECOND = 200_000
+const LOOK_MS = 20
+
+/** An event table made anew from the embedded log. */
+export const reload: Measurement = {
+  name: 'reload',
+  claim: 'event tables are loaded anew from the embedded log at 200,000 events a second',
+  async run(conditions) {
+    const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(conditions.directory, 'log-')), epoch: 0 }
+    const events = await fillWithCounts(choice, scaled(EVENTS, conditions.scale, 50_000))
+    conditions.note(`${events} events are in the log`)
+    return await withReloads(conditions, choice, events, async ({ live, loadedAnew }) => {
+      const anew: number[] = []
+      for (let round = 0; round < ROUNDS; round += 1) {
+        anew.push(await loadedAnew())
+        conditions.note(`loaded anew ${figure(anew.at(-1) ?? 0)}/s`)
+      }
+      return [
+        {
+          what: 'events a second, first insert to last',
+          measured: quantile(anew, 0.5),
+          unit: '/s',
+          reach: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
+          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, beside its projections, ${figure(live)}/s`
+        }
+      ]
+    })
+  }
+}
+
+type Reloads = {
+  readonly tables: ClickHouse
+  /** Events a second of the first load, with every projection beside it. */
+  readonly live: number
+  /** Loads the event table anew, as `gamenet rebuild start title-count --from-log` does it first; events a second. */
+  loadedAnew(): Promise<number>
+}
+
+/** Runs work on tables into which a log full of counts was loaded. */
+export async function withReloads<Result>(
+  { directory, note }: Conditions,
+  choice: LogChoice,
+  events: number,
+  work: (reloads: Reloads) => Promise<Result>
+): Promise<Result> {
+  const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+  await migrate(tables.control)
+  const projector = projectorOn(tables, choice, new Registry())
+  try {
+    projector.start()
+    const live = await rateInto(tables, 'event_title_count', events)
+    // The checkpoints follow the rows, and a rebuild goes as far as they say.
+    await projector.settled()
+    note(`first load ${figure(live)}/s, every projection beside it`)
+    return await work({ tables, live, loadedAnew: () => loadedAnew(tables, projector, events) })
+  } finally {
+    await projector.stop()
+    await tables.close()
+  }
+}
+
+async function loadedAnew(tables: ClickHouse, { rebuilds }: Projector, events: number): Promise<number> {
+  await rebuilds.start('title-count', { isFromLog: true })
+  const rate = await rateInto(tables, await freshTable(tables), events)
+  await rebuilds.cancel('title-count')
+  return rate
+}
+
+async function freshTable({ control }: ClickHouse): Promise<string> {
+  for (;;) {
+    const [row] = await control.rows(
+      `SELECT t.name AS name FROM system.tables AS t
+       WHERE t.database = currentDatabase() AND startsWith(t.name, 'event_title_count__')`
+    )
+    if (row !== undefined) return String(row.name)
+    await wait(LOOK_MS)
+  }
+}

@@ -1,0 +1,104 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from 'undici'
+import { gamesPage, homePage } from '../../demo/network/pages.js'
+import type { World } from '../../demo/network/world.js'
+import { type Measurement, quantile, scaled } from './measurement.js'
+import { importTitleCounts, importTitlesAndNetwork, startQuietService, world } from './quiet-service.js'
+
+const ROUNDS = 120
+const POLL_MS = 4
+/** A count that no title of the world has, so that its digits in an answer mean this round. */
+const FIRST_COUNT = 700_000_000
+const STEP_MS = 60_000
+const ANSWERED_WITHIN_MS = 30_000
+
+/** From the moment at which the page of 200 titles was sent, to an answer of the public API with its counts. */
+export const scrapeToAnswer: Measurement = {
+  name: 'scrape-to-answer',
+  claim: 'a scraped page is in the answer within 2 s (p99), embedded',
+  async run({ scale, directory, note }) {
+    const upstream = await startPages()
+    const service = await startQuietService(directory, { UPSTREAM_URL: upstream.url })
+    try {
+      await importTitlesAndNetwork(service, directory)
+      await importTitleCounts(service, directory, scaled(1440, scale, 60))
+      const client = new Client(service.apiUrl)
+      const rounds = scaled(ROUNDS, scale, 10)
+      note(`${rounds} rounds, each a scrape of 200 titles, asked every ${POLL_MS} ms`)
+      const waits: number[] = []
+      for (let round = 0; round < rounds; round += 1) {
+        const shown = FIRST_COUNT + round
+        const sentAt = upstream.show(shown)
+        const scraped = fetch(`${service.operatorUrl}/scrape/network`, { method: 'POST' })
+        const answeredAt = await answerWith(client, `"online":${shown},`)
+        waits.push(answeredAt - (await sentAt))
+        await (await scraped).arrayBuffer()
+      }
+      await client.close()
+      const shares = `p50 ${quantile(waits, 0.5).toFixed(0)} ms, most ${Math.max(...waits).toFixed(0)} ms`
+      return [
+        {
+          what: 'page sent → counts in the answer, p99',
+          measured: quantile(waits, 0.99),
+          unit: 'ms',
+          reach: { bound: 'at most', value: 2000, of: 'measured' },
+          detail: `${shares}, ${rounds} rounds, resolution ${POLL_MS} ms`
+        }
+      ]
+    } finally {
+      await service.remove()
+      await upstream.close()
+    }
+  }
+}
+
+async function answerWith(client: Client, text: string): Promise<number> {
+  const begun = performance.now()
+  while (performance.now() - begun < ANSWERED_WITHIN_MS) {
+    const { body } = await client.request({ method: 'GET', path: '/api/online-users' })
+    if ((await body.text()).includes(text)) return performance.now()
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  throw new Error(`${text} was not in the answer within ${ANSWERED_WITHIN_MS} ms`)
+}
+
+/** The demo network's pages, with a first title whose count says which round it is. */
+async function startPages() {
+  let page = ''
+  let sent: (at: number) => void = () => {}
+  let step = 0
+  const server = createServer((request, response) => {
+    const text = request.url === '/' ? page : gamesPage(world, '')
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(text)
+    if (request.url === '/') response.once('finish', () => sent(performance.now()))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  return {
+    url,
+    /** Shows the world a minute later; resolves with the instant at which the page was sent. */
+    show(count: number): Promise<number> {
+      step += 1
+      const counted: World = {
+        ...world,
+        networkAt(ms) {
+          const state = world.networkAt(ms)
+          return { ...state, titles: state.titles.map((each, i) => (i === 0 ? { ...each, online: count } : each)) }
+        }
+      }
+      page = homePage(counted, Date.UTC(2026, 0, 1) + step * STEP_MS, url)
+      return new Promise((resolve) => {
+        sent = resolve
+      })
+    },
+    close: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { gamenetJson, type Running, startGamenet } from '../../test/service/gamenet.js'
+import { figure, type Measurement, type Result, scaled } from './measurement.js'
+import { processorMs, residentBytes } from './process-figures.js'
+
+const START_SECONDS_MAX = 10
+const IDLE_MS = 30_000
+const MEMORY_MIB_MAX = 1024
+const FILLED_WITHIN_MS = 400_000
+const POLL_MS = 25
+const MIB = 1024 * 1024
+
+const Progress = z.object({ background: z.array(z.object({ done: z.int(), total: z.int() })) })
+
+/** The service with its demo network, as `npm start` runs it on a clone that is built. */
+export const start: Measurement = {
+  name: 'start',
+  claim: 'a start answers within 10 s, and an idle service with its history takes less than 1 GiB',
+  async run({ scale, directory, note }) {
+    const dataDirectory = await mkdtemp(join(directory, 'data-'))
+    const environment = { DATA_DIR: dataDirectory }
+    const results: Result[] = []
+    try {
+      const first = await timedStart(environment)
+      results.push(startResult('on an empty directory', first))
+      if (scale < 1) note('the history is waited for at any scale')
+      const filledMs = await waitUntilFilled(first.service)
+      note(`the demo's history was readable ${figure(filledMs / 1000)} s after the start`)
+      results.push(...(await idleResults(first.service, scaled(IDLE_MS, scale, 2000), filledMs)))
+      await first.service.stop()
+      const second = await timedStart(environment)
+      results.push(startResult('on a filled directory', second))
+      await second.service.stop()
+      return results
+    } finally {
+      await rm(dataDirectory, { recursive: true, force: true })
+    }
+  }
+}
+
+type Started = { readonly service: Running; readonly firstAnswerMs: number; readonly liveCountsMs: number }
+
+/** From the start of the process to its first answer, and to live counts of the demo's titles. */
+async function timedStart(environment: Readonly<Record<string, string>>): Promise<Started> {
+  const begun = performance.now()
+  const service = await startGamenet(environment)
+  let firstAnswerMs: number | undefined
+  for (;;) {
+    const response = await fetch(`${service.apiUrl}/api/online-users`)
+    const titles: unknown = await response.json()
+    if (response.status === 200) firstAnswerMs ??= performance.now() - begun
+    if (firstAnswerMs !== undefined && Object.keys(z.record(z.string(), z.unknown()).parse(titles)).length > 0) {
+      return { service, firstAnswerMs, liveCountsMs: performance.now() - begun }
+    }
+    await pause(POLL_MS)
+  }
+}
+
+function startResult(where: string, { firstAnswerMs, liveCountsMs }: Started): Result {
+  return {
+    what: `first answer after a start ${where}`,
+    measured: firstAnswerMs / 1000,
+    unit: 's',
+    reach: { bound: 'at most', value: START_SECONDS_MAX, of: 'measured' },
+    detail: `live counts in it after ${figure(liveCountsMs / 1000)} s`
+  }
+}
+
+async function waitUntilFilled(service: Running): Promise<number> {
+  const begun = performance.now()
+  for (;;) {
+    const status = Progress.parse(await (await fetch(`${service.operatorUrl}/status`)).json())
+    const isFilled = status.background.length > 0 && status.background.every((work) => work.done >= work.total)
+    if (isFilled) break
+    if (performance.now() - begun > FILLED_WITHIN_MS) throw new Error(`not filled: ${JSON.stringify(status)}`)
+    await pause(500)
+  }
+  await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['status', '--wait', '120'])
+  return performance.now() - begun
+}
+
+async function idleResults({ process }: Running, idleMs: number, filledMs: number): Promise<Result[]> {
+  const pid = process.pid ?? 0
+  const atOnce = await residentBytes(pid)
+  const cpuBefore = await processorMs(pid)
+  await pause(idleMs)
+  const used = (await processorMs(pid)) - cpuBefore
+  return [
+    {
+      what: `memory after the history and ${figure(idleMs / 1000)} s idle`,
+      measured: (await residentBytes(pid)) / MIB,
+      unit: 'MiB',
+      reach: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' },
+      detail: `${figure(atOnce / MIB)} MiB when the history was in, ${figure(filledMs / 1000)} s after the start`
+    },
+    { what: 'processor while idle, of one core', measured: (100 * used) / idleMs, unit: '%' }
+  ]
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,123 @@
+import { Checkpoints, type RebuildOperations } from '@gamenet/projector/internals'
+import {
+  encodeEvent,
+  importRunTopic,
+  instantOf,
+  loadCheckpoint,
+  projectionCheckpoint,
+  type TitleCounted,
+  titleCountTopic
+} from '@gamenet/schemas'
+import { finishRetractions, type Retracting, retractImport } from '../../src/operations/import-retraction.js'
+import { LATER_TYPE } from './late-events.js'
+import { type Place, TITLE_IDS } from './place.js'
+import { simulatedProjections, simulatedTopics } from './simulated.js'
+import { tablesOver } from './store.js'
+import type { Life } from './virtual-time.js'
+
+type Rebuilding = { readonly rebuilds: RebuildOperations }
+
+/** A file that was imported: by whom, and when that was over. */
+export type Import = { readonly by: Life; endedMs: number | undefined; isUndone: boolean }
+
+const EVENTS = 6
+const LATER_SHARE = 0.3
+const HOUR_MS = 3_600_000
+/** What whoever imports has sent may still be on its way for so long. */
+const ON_ITS_WAY_MS = 12_000
+const LOOK_MS = 300
+const PATIENCE_MS = 60_000
+
+/** Publishes a file of counts: its events, and before and behind them what is known of the import. */
+export async function publishImport(place: Place): Promise<void> {
+  const { world, log, imports, acknowledged, bug } = place
+  const { chance, time } = world
+  const importId = String(imports.size + 1).padStart(32, '0')
+  const own: Import = { by: time.current, endedMs: undefined, isUndone: false }
+  imports.set(importId, own)
+  const publishing = bug.publishedLog({ append: (topic, messages) => log.append(topic, messages) })
+  const isLater = chance.happens(LATER_SHARE)
+  const atMs = Math.floor(Date.now() / 1000) * 1000
+  const events: TitleCounted[] = Array.from({ length: EVENTS }, () => ({
+    titleId: chance.oneOf(TITLE_IDS),
+    observedAt: instantOf(atMs - chance.below(6) * (HOUR_MS / 4)),
+    online: chance.below(50)
+  }))
+  const messages = events.map((event) => {
+    const message = encodeEvent(titleCountTopic, event, { source: '/import/file', importId })
+    return isLater ? { ...message, headers: { ...message.headers, ce_type: LATER_TYPE } } : message
+  })
+  const tell = async (finished: boolean) => {
+    const rows = finished ? EVENTS : 0
+    const run = { importId, topic: titleCountTopic.name, file: 'counts.csv', rowsRead: rows, published: rows }
+    const event = { ...run, rejected: 0, finished, observedAt: instantOf(Date.now()) }
+    await publishing.append(importRunTopic.name, [encodeEvent(importRunTopic, event, { source: '/import' })])
+  }
+  const publishOnce = async () => {
+    await tell(false)
+    await publishing.append(titleCountTopic.name, messages)
+    for (const event of events) acknowledged.add(JSON.stringify(event))
+    await tell(true)
+  }
+  try {
+    // Whoever is not sure publishes again, the same events.
+    await publishOnce().catch(publishOnce)
+  } finally {
+    own.endedMs = time.nowMs
+  }
+}
+
+/** An import that can be taken back: it is listed and has ended, and what was sent of it has come. */
+export function undoable({ world, imports, store }: Place): string | undefined {
+  const { nowMs } = world.time
+  const ended: string[] = []
+  for (const [importId, each] of imports) {
+    if (each.by.isOver) each.endedMs ??= nowMs
+    const isListed = store.written('import_run').get(importId) !== undefined
+    if (isListed && each.endedMs !== undefined && nowMs - each.endedMs > ON_ITS_WAY_MS) ended.push(importId)
+  }
+  const [first, ...others] = ended
+  return first === undefined ? undefined : world.chance.oneOf([first, ...others])
+}
+
+/** Takes an import back, as `gamenet import undo` does. */
+export async function undo(place: Place, projector: Rebuilding, importId: string): Promise<void> {
+  const known = place.imports.get(importId)
+  if (known !== undefined) known.isUndone = true
+  await retractImport(retractingIn(place, projector), importId, () => undefined)
+}
+
+/** Goes on with retractions that were cut off, as a process does that starts. */
+export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Promise<void> {
+  await finishRetractions(retractingIn(place, projector))
+}
+
+function retractingIn(place: Place, { rebuilds }: Rebuilding): Retracting {
+  const { world, store, log } = place
+  const tables = tablesOver(world, store)
+  const engines: Retracting['engines'] = { clickhouse: { control: tables }, log: { append: log.append.bind(log) } }
+  const settled = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
+  return { engines, projector: rebuilds, running: new Set(), settled }
+}
+
+/** Resolves when all that the log holds now of these topics was taken by all. */
+async function untilTaken({ world, store, log }: Place, topics: readonly string[]): Promise<void> {
+  const { time } = world
+  const life = time.current
+  const tables = tablesOver(world, store)
+  const heads = []
+  for (const topic of topics) heads.push({ topic, extents: await log.extents(topic) })
+  for (const endMs = time.nowMs + PATIENCE_MS; time.nowMs < endMs; ) {
+    const checkpoints = await Checkpoints.read(tables)
+    const isTaken = heads.every(({ topic, extents }) => {
+      const takers = simulatedProjections.filter(({ from }) => from.name === topic)
+      const names = [loadCheckpoint(topic), ...takers.map(({ name }) => projectionCheckpoint(name))]
+      return extents.every(({ epoch, partition, next }) =>
+        names.every((name) => checkpoints.next(name, epoch, partition) >= next)
+      )
+    })
+    if (isTaken) return
+    await time.pause(life, LOOK_MS)
+  }
+  throw new Error('The log is not read to its end in time.')
+}

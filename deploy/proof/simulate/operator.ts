@@ -1,0 +1,249 @@
+import type { RebuildOperations, RebuildStatus } from '@gamenet/projector/internals'
+import { titleCountTopic } from '@gamenet/schemas'
+import { undo, undoable } from './imports.js'
+import { retryAll } from './late-events.js'
+import type { Place } from './place.js'
+import type { Process } from './process.js'
+import type { RunningProjector } from './projector.js'
+import { simulatedProjections } from './simulated.js'
+import type { Store } from './store.js'
+import { WORLD } from './virtual-time.js'
+
+/** Whoever hears nothing for so long takes it up elsewhere, while it may go on. */
+const PATIENCE_MS = 20_000
+const PROJECTIONS = simulatedProjections.map(({ name }) => name) as [string]
+/** Share of what is done without a look at what there is. */
+const BLIND_SHARE = 0.15
+/** Shares of all that is done. */
+const RETRY_SHARE = 0.15
+const UNDO_SHARE = 0.06
+const ACTIONS = ['start', 'pause', 'resume', 'cancel', 'verify', 'swap', 'rollback', 'drop'] as const
+type Action = (typeof ACTIONS)[number]
+
+/** What an operator comes to with everybody at rest. */
+export type Ended = { readonly exchanged: string } | { readonly fault: string }
+
+const STEPS_MAX = 60
+const ATTEMPTS = 5
+const LOOK_MS = 1000
+const ENDED = new Set(['rolled-back', 'cancelled', 'dropped'])
+
+function lastFor(newest: RebuildStatus | undefined): Action | 'wait' {
+  if (newest === undefined) return 'start'
+  const { state, verification, until } = newest
+  if (state === 'paused' || state === 'failed') return 'resume'
+  if (state === 'filled' && until !== null) return 'cancel'
+  if (state === 'filled') return verification === null ? 'verify' : 'swap'
+  return state === 'swapped' ? 'rollback' : 'wait'
+}
+
+/** Whether a rebuild makes its tables as those that serve were made. */
+function isOfServing(store: Store, status: RebuildStatus | undefined): boolean {
+  const { record } = store.written('rebuild').get(String(status?.id)) ?? {}
+  const { definitions } = JSON.parse(String(record)) as { definitions: Readonly<Record<string, string>> }
+  const serving = store.written('projection_definition')
+  return Object.entries(definitions).every(([name, text]) => serving.get(name)?.definition === text)
+}
+
+/** Where a projector runs, and the one that does. */
+export type Projecting = { readonly process: Process; projector: RunningProjector }
+
+/** Somebody who rebuilds projections at any hour, through whichever process answers. */
+export class Operator {
+  readonly #place: Place
+  readonly #projectors: readonly Projecting[]
+
+  constructor(place: Place, projectors: readonly Projecting[]) {
+    this.#place = place
+    this.#projectors = projectors
+  }
+
+  /** Does something now and then while the world is lively. */
+  async work(pause: (ms: number) => Promise<void>): Promise<void> {
+    const { temper, world } = this.#place
+    const { chance } = world
+    for (;;) {
+      await pause(chance.below(2 * temper.operatorEveryMs))
+      if (!this.#place.isLively) return
+      const projector = chance.oneOf(this.#projectors as [Projecting])
+      const drawn = chance.number()
+      if (drawn < RETRY_SHARE) {
+        void this.#ask(projector, (running) => retryAll(this.#place, running))
+        continue
+      }
+      if (drawn < RETRY_SHARE + UNDO_SHARE) {
+        const importId = undoable(this.#place)
+        if (importId !== undefined) void this.#undo(projector, importId)
+        continue
+      }
+      const asked = this.#ask(projector, ({ rebuilds }) => this.#doSomething(rebuilds))
+      await Promise.race([asked, pause(PATIENCE_MS)])
+    }
+  }
+
+  /**
+   * Ends what there is of rebuilds, with everybody at rest: fills, compares, swaps, takes back, each of which must work. Tells
+   * behind each exchange of tables; `until` lives on until something is done.
+   */
+  async *end(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): AsyncGenerator<Ended> {
+    const { world } = this.#place
+    const [projector] = this.#projectors as [Projecting]
+    const told = { reason: '' }
+    const ask = (work: (rebuilds: RebuildOperations) => Promise<unknown>) =>
+      until(this.#ask(projector, ({ rebuilds }) => work(rebuilds), told).then((answer) => ({ answer })))
+    for (let steps = 0; steps < STEPS_MAX; steps += 1) {
+      const listed = (await ask((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
+      const newest = listed?.find(({ state }) => !ENDED.has(state))
+      const action = lastFor(newest)
+      const projection = newest?.projection ?? this.#lastProjection()
+      if (action === 'wait') {
+        await until(world.time.pause(WORLD, LOOK_MS))
+        continue
+      }
+      world.note(`operator, at last: ${action} ${projection}`, WORLD)
+      const done = await ask((rebuilds) => this.#do(rebuilds, action, projection))
+      const answer = done?.answer
+      if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${told.reason}` }
+      else if (answer === 'different' && isOfServing(this.#place.store, newest))
+        yield { fault: `what was rebuilt of ${projection} is not what serves` }
+      else if (action === 'swap' || action === 'rollback') yield { exchanged: `after ${action} of ${projection}` }
+      if (action === 'rollback') return
+    }
+    yield { fault: `rebuilds do not come to an end` }
+  }
+
+  /**
+   * With everybody at rest, all that is parked is retried, and what was to be taken back is, perhaps one import more: whoever finds an import half taken
+   * back asks again. Gives what is wrong, if it does not come to that.
+   */
+  async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
+    const [projector] = this.#projectors as [Projecting]
+    const told = { reason: '' }
+    const ask = (work: (projector: RunningProjector) => Promise<unknown>) =>
+      until(this.#ask(projector, (running) => work(running).then(() => true), told))
+    const { imports, world } = this.#place
+    const last = imports.get(undoable(this.#place) ?? '')
+    if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
+    let left = [...imports].filter(([, { isUndone }]) => isUndone).map(([importId]) => importId)
+    // One may be in another's way until that one is at its end.
+    for (let n = 0; n < ATTEMPTS && left.length > 0; n += 1) {
+      const still: string[] = []
+      for (const importId of left) {
+        await ask(({ rebuilds }) => this.#makeWay(rebuilds))
+        if ((await ask((running) => undo(this.#place, running, importId))) !== true) still.push(importId)
+      }
+      left = still
+    }
+    if (left.length > 0) return `import ${left.join(', ')} cannot be taken back with all at rest: ${told.reason}`
+    if ((await ask((running) => retryAll(this.#place, running))) !== true)
+      return `what is parked cannot be retried with all at rest: ${told.reason}`
+    this.#place.areLaterRead = true
+    return undefined
+  }
+
+  /** What stands in the way of a retraction is ended. */
+  async #makeWay(rebuilds: RebuildOperations): Promise<void> {
+    for (const { projection, state, retracts } of await rebuilds.list()) {
+      if (retracts !== null && (state === 'paused' || state === 'failed')) await rebuilds.resume(projection)
+      else if (retracts === null && ['filling', 'paused', 'failed', 'filled'].includes(state))
+        await rebuilds.cancel(projection)
+    }
+  }
+
+  get #hasUndone(): boolean {
+    return [...this.#place.imports.values()].some(({ isUndone }) => isUndone)
+  }
+
+  /** What was taken back must stay away when the log is read again. */
+  #lastProjection(): string {
+    return this.#hasUndone ? titleCountTopic.name : this.#place.world.chance.oneOf(PROJECTIONS)
+  }
+
+  async #undo(projector: Projecting, importId: string): Promise<void> {
+    await this.#ask(projector, async (running) => {
+      this.#place.world.note(`operator: takes back import ${importId}`)
+      await undo(this.#place, running, importId)
+      this.#place.world.note(`operator: import ${importId} is taken back`)
+    })
+  }
+
+  /** Has something done in a process; resolves with its answer, undefined when it failed, never when the process dies. */
+  #ask<Result>(
+    { process, projector }: Projecting,
+    work: (projector: RunningProjector) => Promise<Result>,
+    told = { reason: '' }
+  ) {
+    const { world } = this.#place
+    const { life } = process
+    return new Promise<Result | undefined>((resolve) => {
+      if (life.isOver) {
+        resolve(undefined)
+        return
+      }
+      world.time.after(life, 0, () => {
+        work(projector).then(resolve, (error: unknown) => {
+          told.reason = error instanceof Error ? error.message : String(error)
+          world.note(`tells the operator: ${told.reason}`)
+          resolve(undefined)
+        })
+      })
+    })
+  }
+
+  async #doSomething(rebuilds: RebuildOperations): Promise<void> {
+    const { world } = this.#place
+    const { chance } = world
+    const isBlind = chance.happens(BLIND_SHARE)
+    const all = await rebuilds.list()
+    const newest = all.length === 0 ? undefined : chance.happens(0.8) ? all[0] : chance.oneOf(all as [RebuildStatus])
+    const action = isBlind ? chance.oneOf(ACTIONS) : this.#nextFor(newest)
+    if (action === undefined) return
+    const projection =
+      newest === undefined || action === 'start' || isBlind ? chance.oneOf(PROJECTIONS) : newest.projection
+    world.note(`operator: ${action} ${projection}`)
+    await this.#do(rebuilds, action, projection)
+  }
+
+  /** Mostly what brings a rebuild to its end. */
+  #nextFor(newest: RebuildStatus | undefined): Action | undefined {
+    const { chance } = this.#place.world
+    if (newest === undefined) return 'start'
+    const { state, verification, until } = newest
+    if (state === 'filling') return chance.happens(0.85) ? undefined : chance.oneOf(['pause', 'cancel', 'verify'])
+    if (state === 'paused' || state === 'failed') return chance.happens(0.85) ? 'resume' : 'cancel'
+    if (state === 'filled' && until !== null) return chance.oneOf(['verify', 'cancel'])
+    if (state === 'filled' && verification === null) return chance.happens(0.9) ? 'verify' : 'cancel'
+    if (state === 'filled') return chance.happens(0.85) ? 'swap' : chance.oneOf(['verify', 'cancel'])
+    if (state === 'swapped') return chance.oneOf(['rollback', 'rollback', 'drop', 'start'])
+    return 'start'
+  }
+
+  async #do(rebuilds: RebuildOperations, action: Action, projection: string): Promise<'done' | 'equal' | 'different'> {
+    const { world, temper } = this.#place
+    let outcome: 'done' | 'equal' | 'different' = 'done'
+    if (action === 'start')
+      await rebuilds.start(
+        projection,
+        this.#place.isLively
+          ? this.#options()
+          : { isFromLog: world.chance.happens(this.#hasUndone ? 0.8 : temper.fromLogShare) }
+      )
+    else if (action === 'swap') await rebuilds.swap(projection, { acceptDifferences: true })
+    else if (action === 'verify') {
+      const { isEqual } = await rebuilds.verify(projection)
+      outcome = isEqual ? 'equal' : 'different'
+    } else await rebuilds[action](projection)
+    world.note(`operator: ${action} ${projection} is ${outcome}`)
+    return outcome
+  }
+
+  #options(): { until?: string; isFromLog?: boolean } {
+    const { temper, world } = this.#place
+    const { chance } = world
+    const drawn = chance.number()
+    if (chance.happens(temper.fromLogShare)) return { isFromLog: true }
+    if (drawn < 0.1) return { until: String(chance.below(10)) }
+    if (drawn < 0.2) return { until: '2026-03-14T20:41:10Z' }
+    return {}
+  }
+}

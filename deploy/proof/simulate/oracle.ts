@@ -1,0 +1,221 @@
+import { eventTables, foldBeside, type Range, RowBuilder, runFold, stepStatement } from '@gamenet/projector/internals'
+import {
+  decodeEvent,
+  type ImportRetracted,
+  importRetractionTopic,
+  type LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  loadCheckpoint,
+  nameKey,
+  projectionCheckpoint,
+  type Topic
+} from '@gamenet/schemas'
+import { laterTopics } from './late-events.js'
+import type { Place } from './place.js'
+import { answerText, type Follower } from './reader.js'
+import { servingProjections } from './rebuilding.js'
+import type { Row } from './replacing-table.js'
+import { simulatedProjections } from './simulated.js'
+import { baseName } from './statement-names.js'
+import { Store } from './store.js'
+import { BOOKKEEPING, TABLES } from './table-definitions.js'
+
+/** Everything that is not as it must be when all has come to rest. */
+export async function faultsIn(place: Place, follower: Follower): Promise<string[]> {
+  const expected = await plainFold(place)
+  const tables = Object.keys(TABLES).filter((name) => !BOOKKEEPING.has(name))
+  return [
+    ...tables.flatMap((name) =>
+      difference(name, answerText(place.store.final(name)), answerText(expected.final(name)))
+    ),
+    ...difference('parked_message', parkedIn(place.store), parkedIn(expected)),
+    ...boardsUnlikePages(place),
+    ...ratingsUnlikePostgres(place),
+    ...lostEvents(place),
+    ...eventsWithoutEffect(place),
+    ...feedUnlikeTable(place, follower)
+  ]
+}
+
+/** Tables of rebuilds that have ended; where a process is alone, those too that no rebuild has. */
+export function leftTables({ store, isShared }: Place): string[] {
+  const states = new Map(rebuildsIn(store).map(({ id, state }) => [id, state]))
+  const left = store.names.filter((name) => {
+    if (baseName(name) === name) return false
+    const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
+    return state === undefined ? !isShared : ['cancelled', 'dropped', 'rolled-back'].includes(state)
+  })
+  return left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]
+}
+
+function rebuildsIn(store: Store): { readonly id: number; readonly state: string }[] {
+  return store.final('rebuild').map(({ record }) => JSON.parse(String(record)))
+}
+
+/** Whether everything that the log has was taken by all, and what came late. */
+export function isCaughtUp({ store, log }: Place): boolean {
+  const isLateTaken = store
+    .final('late_batch')
+    .every(({ id, topic }) =>
+      simulatedProjections
+        .filter(({ from }) => from.name === topic)
+        .every(({ name }) => store.written('late_batch_taken').get(`${id}|${projectionCheckpoint(name)}`) !== undefined)
+    )
+  if (!isLateTaken) return false
+  return log.partitions.every(({ topic, partition, records }) => {
+    const readers = simulatedProjections.filter(({ from }) => from.name === topic).map(({ name }) => name)
+    const names = [loadCheckpoint(topic), ...readers.map(projectionCheckpoint)]
+    return names.every(
+      (name) => Number(store.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
+    )
+  })
+}
+
+/** The events of the log, each once, in one step. */
+async function plainFold({ log, postgres, store: found, areLaterRead }: Place): Promise<Store> {
+  const store = new Store()
+  const retracted = retractedIn(log)
+  const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
+  for (const { topic: name, partition, records } of log.partitions) {
+    const table = eventTables.find(({ topic }) => topic.name === name)
+    if (table === undefined || records.length === 0) continue
+    const built = (topic: Topic) => {
+      const builder = new RowBuilder({ ...table, topic })
+      for (const record of records) builder.add(0, partition, record, (person) => postgres.sealKeyOf(person))
+      return builder.take()
+    }
+    const now = built(table.topic)
+    const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
+    const { events } = later === undefined ? now : built(later)
+    store.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
+    store.insertLines('parked_message', PARKED, Buffer.from(now.parked.body).toString())
+    store.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
+    ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
+  }
+  for (const projection of servingProjections(found)) {
+    const range: Range = ranges.get(projection.from.name) ?? []
+    if (range.length === 0) continue
+    if (projection.form === 'fold') {
+      const needs = { tables: atOnce(store), folding: foldBeside(), signal: new AbortController().signal }
+      await runFold(needs, projection, { range, isLate: false })
+    } else {
+      const { sql, parameters } = stepStatement(projection, range)
+      store.execute(sql, parameters)
+    }
+  }
+  return store
+}
+
+/** Imports that the log says were taken back, each with its topic. */
+function retractedIn({ partitions }: Place['log']): Set<string> {
+  const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
+  return new Set(
+    records.flatMap((record) => {
+      const decoded = decodeEvent<ImportRetracted>(importRetractionTopic, record)
+      return decoded.ok ? [`${decoded.event.topic}/${decoded.event.importId}`] : []
+    })
+  )
+}
+
+const PARKED = ['topic', 'epoch', 'partition', 'offset', 'reason', 'message_key', 'headers', 'value'] as const
+
+function atOnce(store: Store) {
+  return {
+    execute: async (sql: string, parameters = {}) => store.execute(sql, parameters),
+    rows: async (sql: string, parameters = {}) => store.rows(sql, parameters),
+    json: async (sql: string, parameters = {}) => new TextEncoder().encode(JSON.stringify(store.rows(sql, parameters))),
+    insert: async (table: string, columns: readonly string[], body: Uint8Array) =>
+      store.insertLines(table, columns, Buffer.from(body).toString())
+  }
+}
+
+function parkedIn(store: Store): string {
+  return answerText(
+    store.final('parked_message').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
+  )
+}
+
+function difference(what: string, found: string, expected: string): string[] {
+  if (found === expected) return []
+  const [is, should] = [found.split('\n'), expected.split('\n')]
+  const missing = should.filter((line) => !is.includes(line)).slice(0, 2)
+  const wrong = is.filter((line) => !should.includes(line)).slice(0, 2)
+  return [`${what}: missing ${missing.join(' and ') || 'nothing'}; too much ${wrong.join(' and ') || 'nothing'}`]
+}
+
+function boardsUnlikePages({ store, upstream }: Place): string[] {
+  return [...upstream.boards].flatMap(([titleId, boards]) =>
+    boards.flatMap((board) => {
+      const rows = store
+        .final('leaderboard_entry')
+        .filter((row) => row.title_id === titleId && row.leaderboard_id === board.leaderboardId && row.is_gone !== true)
+        .sort((a, b) => Number(a.place) - Number(b.place))
+      const found = rows.map(({ rank, player, rating }) => `${rank} ${player} ${rating}`).join(', ')
+      const page = upstream.entriesOf(board)
+      const expected = page.map(({ rank, playerName, rating }) => `${rank} ${playerName} ${rating}`).join(', ')
+      return found === expected
+        ? []
+        : [`board ${titleId}/${board.leaderboardId} is ${found}; its page shows ${expected}`]
+    })
+  )
+}
+
+function ratingsUnlikePostgres({ store, postgres }: Place): string[] {
+  const found = store
+    .final('rating')
+    .map(({ user_key, rater_key, stars, revision }) => ({ user_key, rater_key, stars, revision }))
+  const expected = [...postgres.ratings.values()].map(({ username, raterUsername, stars, revision }) => {
+    return { user_key: nameKey(username), rater_key: nameKey(raterUsername), stars, revision }
+  })
+  return difference('ratings', answerText(found as Row[]), answerText(expected))
+}
+
+function lostEvents({ log, acknowledged }: Place): string[] {
+  const there = new Set(log.partitions.flatMap(({ records }) => records.map(({ value }) => String(value))))
+  const lost = [...acknowledged].filter((event) => !there.has(event))
+  return lost.length === 0 ? [] : [`${lost.length} acknowledged events are not in the log, such as ${lost[0]}`]
+}
+
+/** A differ that knows the board publishes nothing that makes no difference, and nothing twice. */
+function eventsWithoutEffect({ log }: Place): string[] {
+  const faults: string[] = []
+  const states = new Map<string, string>()
+  for (const { topic, partition, records } of log.partitions) {
+    if (topic !== leaderboardEntryTopic.name) continue
+    for (const record of records) {
+      const decoded = decodeEvent<LeaderboardEntryChanged>(leaderboardEntryTopic, record)
+      if (!decoded.ok) continue
+      const { changedAt: _, changeType, ...state } = decoded.event
+      const key = `${state.titleId}/${state.leaderboardId}/${state.playerName}#${state.occurrence ?? 1}`
+      const before = states.get(key)
+      const after = JSON.stringify(state)
+      const isTwice = changeType === 'new' ? before !== undefined : before === undefined || before === after
+      if (isTwice)
+        faults.push(`published without effect at ${partition}/${record.offset}: ${changeType} ${after}, was ${before}`)
+      if (changeType === 'removed') states.delete(key)
+      else states.set(key, after)
+    }
+  }
+  return faults.slice(0, 3)
+}
+
+function feedUnlikeTable({ store }: Place, { seen }: Follower): string[] {
+  const lane = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
+  const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
+  const expected = store
+    .final('leaderboard_feed')
+    .filter((row) => row.is_change === true)
+    .sort((a, b) => {
+      const [first, second] = [placeOf(a), placeOf(b)]
+      return first.reduce((order, value, n) => order || value - (second[n] ?? 0), 0)
+    })
+  return [...new Set(expected.map(lane))].flatMap((each) => {
+    const told = seen
+      .filter((change) => lane(change) === each)
+      .map(({ offset, changeType }) => `${offset} ${changeType}`)
+    const should = expected.filter((row) => lane(row) === each).map(({ offset, change }) => `${offset} ${change}`)
+    return told.join() === should.join()
+      ? []
+      : [`the feed of ${each} told ${told.join()}; the table has ${should.join()}`]
+  })
+}

@@ -1,0 +1,40 @@
+import type { StepSizes } from '@gamenet/projector/internals'
+import type { Bug } from './bugs.js'
+import type { Import } from './imports.js'
+import type { SimulatedLog } from './log.js'
+import type { Store } from './store.js'
+import type { Temper } from './temper.js'
+import type { Upstream } from './upstream.js'
+import type { World } from './world.js'
+import type { SimulatedPostgres } from './write-side.js'
+
+/** The engines and the world in which processes run. */
+export type Place = {
+  readonly world: World
+  readonly store: Store
+  readonly log: SimulatedLog
+  readonly postgres: SimulatedPostgres
+  readonly upstream: Upstream
+  readonly bug: Bug
+  readonly temper: Temper
+  /** Events that publishing said are in the log for good, as their ids. */
+  readonly acknowledged: Set<string>
+  /** Files that were imported, by the ids of their imports. */
+  readonly imports: Map<string, Import>
+  /** Several processes work on the same tables. */
+  readonly isShared: boolean
+  /** How large the steps of rebuilds are. */
+  readonly stepSizes: StepSizes
+  /** Processes that start now run a later program. */
+  isNewer: boolean
+  areReadingsMortal: boolean
+  /** Messages that only a later program can read were retried by it, all of them. */
+  areLaterRead: boolean
+  /** New facts come up. */
+  isLively: boolean
+  /** Counts come all the same. */
+  isTrickling: boolean
+}
+
+export const TITLE_IDS = ['4d530064', '4d530065'] as const
+export const USERS = ['ann', 'Bob', 'cy'] as const

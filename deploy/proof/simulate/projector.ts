@@ -1,0 +1,184 @@
+import { type LoaderPort, type Passes, type ReadingSide, runLoaderWorker, type Tables } from '@gamenet/projector'
+import {
+  createLoader,
+  foldBeside,
+  guardedPasses,
+  type Loader,
+  type LoaderOptions,
+  ProjectionRunner,
+  projectorMetrics,
+  RebuildOperations,
+  ServingDefinitions
+} from '@gamenet/projector/internals'
+import type { Topic } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import { undoWhatWasCutOff } from './imports.js'
+import { newerOf } from './newer-program.js'
+import type { Place } from './place.js'
+import type { Process, Running } from './process.js'
+import type { ExchangeSide } from './rebuilding.js'
+import { simulatedProjections, simulatedTopics } from './simulated.js'
+import { tablesOver } from './store.js'
+import type { Life } from './virtual-time.js'
+import type { World } from './world.js'
+
+/** Share of readings that die by themselves, as a worker thread may. */
+const READING_DEATHS = 0.1
+const READING_LIFE_MS = 30_000
+/** The group of those who load what serves. */
+const GROUP = 'loader'
+
+export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
+
+/** Loader, projections and rebuilds, put together as `createProjector` does, of which only the parts are here. */
+export function runProjector(
+  place: Place,
+  process: Process,
+  exchanges: ExchangeSide,
+  onChange: () => void
+): RunningProjector {
+  const { world, store, postgres, bug, isShared } = place
+  const logger = loggerOf(world)
+  const stopping = new AbortController()
+  const projections = bug.projections(place.isNewer ? newerOf(simulatedProjections) : simulatedProjections)
+  const tables = {
+    loader: bug.loaderTables(tablesOver(world, store)),
+    runner: bug.runnerTables(tablesOver(world, store)),
+    rebuild: bug.rebuildTables(tablesOver(world, store))
+  }
+  const serving = new ServingDefinitions(tables.runner, projections, isShared)
+  const passes = bug.passes(exchanges.passes)
+  const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => recovery.requireWhole()) : of)
+  const runner: ProjectionRunner = new ProjectionRunner({
+    tables: tables.runner,
+    serving,
+    beforePass: () => recovery.recover(),
+    passes: guarded(passes),
+    folding: foldBeside(),
+    metrics: metricsOf(),
+    logger,
+    onChange,
+    onPass: () => undefined,
+    isLoaderBusy: () => loader.isBusy(),
+    isShared
+  })
+  const loaderOf = (ownTables: Tables, topics: readonly Topic[], group: string, live: Partial<LoaderOptions>): Loader =>
+    createLoader({
+      tables: ownTables,
+      topics,
+      startReading: async () => startReading(place, process, topics, group),
+      sealKeys: (people) => postgres.sealKeys(people),
+      metrics: metricsOf(),
+      logger,
+      onStored: () => undefined,
+      ...live
+    })
+  const rebuilds: RebuildOperations = new RebuildOperations({
+    tables: tables.rebuild,
+    projections,
+    serving,
+    runner,
+    loader: { between: (work) => loader.between(work) },
+    loaderOf: (ownTables, topic, group) => loaderOf(ownTables, [topic], group, {}),
+    folding: foldBeside(),
+    aroundExchange: exchanges.around,
+    passes,
+    fills: exchanges.fills,
+    keepFree: () => 1,
+    logger,
+    process: process.life.name,
+    isShared,
+    sizes: place.stepSizes,
+    signal: stopping.signal
+  })
+  const recovery = bug.recovery(rebuilds.recovery)
+  const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
+    passes: guarded(bug.loaderPasses(exchanges.passes)),
+    onStored: () => runner.wake()
+  })
+  loader.start()
+  runner.start()
+  rebuilds.open()
+  undoWhatWasCutOff(place, { rebuilds }).catch((error: Error) => world.note(`takes nothing back: ${error.message}`))
+  return {
+    rebuilds,
+    runner,
+    stop: async () => {
+      stopping.abort(new Error('The projector was stopped.'))
+      await loader.stop()
+      await runner.stop()
+      await rebuilds.closed()
+    }
+  }
+}
+
+function metricsOf() {
+  return projectorMetrics(new Registry(), {
+    standing: async () => ({ lag: new Map(), halts: [] }),
+    parked: async () => new Map()
+  })
+}
+
+function startReading(place: Place, of: Process, topics: readonly Topic[], group: string): ReadingSide {
+  const { world, log, bug } = place
+  const { time, chance } = world
+  const main = of.life
+  const thread = of.thread('reading')
+  const [storing, reading] = channel(world, main, thread)
+  const reader = bug.reader({
+    extents: (topic) => log.extents(topic),
+    commit: (topic, position) => log.commit(topic, position),
+    consume: (options) => log.consume(options, group)
+  })
+  let die: (error: Error) => void = () => undefined
+  const died = new Promise<void>((_, reject) => {
+    die = reject
+  })
+  died.catch(() => undefined)
+  const ended = Promise.race([died, new Promise<void>((resolve) => begin(resolve))])
+  if (place.areReadingsMortal && chance.happens(READING_DEATHS)) {
+    time.after(main, chance.below(READING_LIFE_MS), () => {
+      if (thread.isOver || !place.areReadingsMortal) return
+      thread.isOver = true
+      world.note('its reading thread dies')
+      log.noticeDeath(thread)
+      die(new Error('the thread ran out of memory'))
+    })
+  }
+  return {
+    port: storing,
+    ended,
+    close: async () => {
+      thread.isOver = true
+      log.noticeDeath(thread)
+    }
+  }
+
+  function begin(resolve: () => void): void {
+    time.after(thread, 0, () => {
+      void runLoaderWorker({ port: reading, reader, topics }).then(() => time.after(main, 0, resolve))
+    })
+  }
+}
+
+/** Two ends between threads; what is posted arrives in order, as a turn of the other thread. */
+function channel(world: World, main: Life, thread: Life): [LoaderPort, LoaderPort] {
+  const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
+  const end = (own: 0 | 1, other: Life): LoaderPort => {
+    return {
+      postMessage: (message) => {
+        world.time.after(other, 0, () => {
+          for (const listener of listeners[own === 0 ? 1 : 0]) listener(message)
+        })
+      },
+      on: (_, listener) => listeners[own].push(listener)
+    }
+  }
+  return [end(0, thread), end(1, main)]
+}
+
+export function loggerOf(world: World) {
+  const plain = (_: string, value: unknown) => (value instanceof Error ? value.message : value)
+  const tell = (details: object, message: string) => world.note(`says: ${message} ${JSON.stringify(details, plain)}`)
+  return { info: tell, warn: tell, error: tell }
+}

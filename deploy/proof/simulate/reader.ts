@@ -1,0 +1,175 @@
+import { type AnswerContext, Apart, DataVersions, type Dependency } from '@gamenet/api'
+import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
+import { nameKey } from '@gamenet/schemas'
+import { type Place, TITLE_IDS, USERS } from './place.js'
+import { HOUR_MS } from './plain-folds.js'
+import type { Process, Running } from './process.js'
+import type { ExchangeSide } from './rebuilding.js'
+import type { Row } from './replacing-table.js'
+import { ALL_CHANGES } from './statements.js'
+import { lookUp, type Store, tablesOver } from './store.js'
+import { BEGIN_MS } from './virtual-time.js'
+
+/** A question: what its answer reads, and how it is found. */
+export type Question = { readonly name: string; readonly dependency: Dependency; find(store: Store): readonly Row[] }
+
+const ASK_EVERY_MS = 1500
+const FEED_EVERY_MS = 4000
+
+/** How far somebody has followed the feed of changes: kept by the caller, whichever process answers. */
+export class Follower {
+  readonly seen: ChangeRow[] = []
+  places: readonly LanePlace[] = []
+}
+
+/** What a process knows of answers. */
+export type Reading = {
+  readonly versions: DataVersions
+  readonly apart: Apart
+  readonly kept: Map<string, { version: number; answer: string }>
+  /** Follows the feed of changes to its end. */
+  follow(): Promise<void>
+}
+
+/** Answers questions, and keeps an answer for as long as the version of what it reads stays. */
+export function runReader(
+  place: Place,
+  process: Process,
+  follower: Follower,
+  exchangesOf: (versions: DataVersions) => ExchangeSide
+): Running & { readonly reading: Reading; readonly exchanges: ExchangeSide } {
+  const { world, store, bug, temper } = place
+  const { time, chance } = world
+  const { life } = process
+  const tables = bug.readerTables(tablesOver(world, store))
+  const versions = new DataVersions({ tables })
+  const exchanges = exchangesOf(versions)
+  const apart = new Apart(exchanges.count)
+  let turned: Promise<unknown> = Promise.resolve()
+  /** One page after the other: a cursor is used once. */
+  const turnPage = (): Promise<number> => {
+    const turn = turned.then(readPage)
+    turned = turn.catch(() => undefined)
+    return turn
+  }
+  const readPage = async (): Promise<number> => {
+    const context = { tables, signal: new AbortController().signal } as unknown as AnswerContext
+    const asked = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
+    const page = await apart.read(() => readFeed(asked, context))
+    follower.seen.push(...page.rows)
+    follower.places = page.next
+    return page.rows.length
+  }
+  const follow = async () => {
+    while ((await turnPage()) > 0);
+  }
+  const reading: Reading = { versions, apart, kept: new Map(), follow }
+  let isStopped = false
+  const every = async (ms: number, work: () => Promise<unknown>) => {
+    while (!isStopped) {
+      await time.pause(life, ms / 2 + chance.below(ms))
+      await work().catch((error: Error) => world.note(`answers 503: ${error.message}`, life))
+    }
+  }
+  void versions.start(temper.watchEveryMs)
+  const loops = [
+    every(ASK_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
+    every(FEED_EVERY_MS, turnPage),
+    ...(temper.areReadersAttentive ? [every(temper.watchEveryMs, () => askAgain(place, reading))] : [])
+  ]
+  return {
+    reading,
+    exchanges,
+    stop: async () => {
+      isStopped = true
+      await versions.stop()
+      await Promise.all(loops)
+    }
+  }
+}
+
+/** Asks everything again whose answer is kept and may be another by now, as pages that stand open do. */
+async function askAgain(place: Place, reading: Reading): Promise<void> {
+  for (const question of QUESTIONS) {
+    const before = reading.kept.get(question.name)
+    if (before !== undefined && before.version !== reading.versions.versionOf(question.dependency))
+      await answer(place, reading, question)
+  }
+}
+
+/** An answer: that which is kept, if nothing that it reads has changed since. The version is taken before the question. */
+export async function answer(
+  { world, store }: Place,
+  { versions, apart, kept }: Reading,
+  { name, dependency, find }: Question
+): Promise<string> {
+  return await apart.read(async () => {
+    const version = versions.versionOf(dependency)
+    const before = kept.get(name)
+    if (before?.version === version) return before.answer
+    const rows = await apart.once(() => lookUp(world, store, name, find))
+    const found = answerText(rows)
+    kept.set(name, { version, answer: found })
+    return found
+  })
+}
+
+export function answerText(rows: readonly Row[]): string {
+  return rows
+    .map((row) =>
+      JSON.stringify(row, (key, value) => (typeof value === 'bigint' || key === 'version' ? undefined : value))
+    )
+    .sort()
+    .join('\n')
+}
+
+const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
+
+/** Questions to every table that a projection tells of. */
+export const QUESTIONS: readonly Question[] = [
+  ...TITLE_IDS.flatMap((titleId): Question[] => {
+    const ofTitle = (row: Row) => row.title_id === titleId
+    const isIn = (column: string) => (row: Row) =>
+      ofTitle(row) && Number(row[column]) >= now && Number(row[column]) < now + HOUR_MS
+    const window = { key: titleId, fromMs: now, toMs: now + HOUR_MS }
+    return [
+      {
+        name: `counts of ${titleId}`,
+        dependency: { projection: 'title-count', ...window },
+        find: (store) => store.final('title_count').filter(isIn('ts'))
+      },
+      {
+        name: `hour of ${titleId}`,
+        dependency: { projection: 'title-count-hour', ...window },
+        find: (store) => store.final('title_count_hour').filter(isIn('hour'))
+      },
+      {
+        name: `hour begun of ${titleId}`,
+        dependency: { projection: 'title-count-hour', key: titleId, fromMs: now, toMs: now + HOUR_MS / 6 },
+        find: (store) => store.final('title_count_hour').filter(isIn('hour'))
+      },
+      {
+        name: `latest of ${titleId}`,
+        dependency: { projection: 'title-latest', key: titleId },
+        find: (store) => store.final('title_latest').filter(ofTitle)
+      },
+      {
+        name: `boards of ${titleId}`,
+        dependency: { projection: 'leaderboard', key: titleId },
+        find: (store) => store.final('leaderboard').filter(ofTitle)
+      }
+    ]
+  }),
+  {
+    name: 'all entries',
+    dependency: { projection: 'leaderboard-entry' },
+    find: (store) => store.final('leaderboard_entry')
+  },
+  ...USERS.map(
+    (user): Question => ({
+      name: `ratings of ${user}`,
+      dependency: { projection: 'rating', key: nameKey(user) },
+      find: (store) => store.final('rating').filter((row) => row.user_key === nameKey(user))
+    })
+  )
+]

@@ -1,0 +1,414 @@
+import type { DataVersions } from '@gamenet/api'
+import type { StepSizes } from '@gamenet/projector/internals'
+import { type Bug, bugOf } from './bugs.js'
+import { runIngest } from './ingest.js'
+import { SimulatedLog } from './log.js'
+import { Operator, type Projecting } from './operator.js'
+import { faultsIn, isCaughtUp, leftTables } from './oracle.js'
+import { type Place, TITLE_IDS, USERS } from './place.js'
+import { Process, type Running } from './process.js'
+import { runProjector } from './projector.js'
+import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from './reader.js'
+import { type ExchangeSide, ownExchanges, sharedExchanges } from './rebuilding.js'
+import { simulatedTopics } from './simulated.js'
+import { type Played, Store } from './store.js'
+import { temperOf } from './temper.js'
+import { Upstream } from './upstream.js'
+import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
+import { ENGINES, World } from './world.js'
+import { SimulatedPostgres } from './write-side.js'
+
+/** What became of one seed. */
+export type Outcome = {
+  readonly seed: number
+  /** What was not as it must be; none: the seed passed. */
+  readonly faults: readonly string[]
+  readonly events: number
+  readonly deaths: number
+  /** Equal in two runs of a seed: everything happened alike. */
+  readonly fingerprint: string
+  readonly trace: readonly string[]
+  readonly played: readonly Played[]
+}
+
+export type SeedOptions = {
+  readonly bug?: string
+  readonly isTraced?: boolean
+  readonly isPlayed?: boolean
+  readonly isCalm?: boolean
+}
+
+const LIVELY_MS = { least: 12_000, most: 40_000 }
+const SETTLED_MS_MAX = 1_200_000
+const CHECK_EVERY_MS = 500
+/** What was asked before the calm may be on its way for eight seconds; readers ask every two. */
+const HEARD_MS = 12_000
+/** Until a reader has looked what has changed, with all at rest. */
+const SEEN_MS = 2500
+const SHORTEST_S = 4
+/** Share of worlds in which somebody rebuilds projections. */
+const OPERATED_SHARE = 0.5
+/** Until when a later program may have come. */
+const NEWER_MS_MAX = 20_000
+
+/** Lives through one world: some minutes of facts and of everything that goes wrong, then calm, then the comparison. */
+export async function runSeed(seed: number, options: SeedOptions = {}): Promise<Outcome> {
+  const world = new World(seed, options.isTraced === true)
+  if (options.isCalm === true) world.calm()
+  const place = placeOf(world, bugOf(options.bug), options)
+  world.areEmbedded = !place.isShared
+  const uninstall = world.time.install()
+  const town = new Town(place, options.isCalm === true)
+  const broken: string[] = []
+  const onRejection = (error: unknown) => {
+    broken.push(`nobody took a failure: ${error instanceof Error ? error.stack : String(error)}`)
+  }
+  process.on('unhandledRejection', onRejection)
+  try {
+    town.begin()
+    await world.time.run(BEGIN_MS + world.chance.between(LIVELY_MS.least, LIVELY_MS.most))
+    const faults = await town.settle()
+    return {
+      seed,
+      faults: [...broken, ...faults],
+      events: world.time.events,
+      deaths: town.deaths,
+      fingerprint: `${world.time.events}/${world.time.nowMs}/${world.chance.state}`,
+      trace: world.trace,
+      played: place.store.played ?? []
+    }
+  } finally {
+    for (const each of town.processes) each.die()
+    uninstall()
+    process.off('unhandledRejection', onRejection)
+  }
+}
+
+function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Place {
+  const machine = { nowMs: () => world.time.nowMs, isFull: () => world.isFull }
+  const store = new Store({ isPlayed, definitions: bug.tables, machine })
+  Object.assign(store.folds, bug.folds)
+  const titles = TITLE_IDS.map(
+    (titleId, n) => `${JSON.stringify([0, 0, n, '', '', '2026-03-14 20:00:00.000', titleId])}\n`
+  )
+  const columns = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at', 'title_id']
+  store.insertLines('event_title', columns, titles.join(''))
+  return {
+    world,
+    store,
+    log: new SimulatedLog(
+      world,
+      simulatedTopics.map(({ name }) => name),
+      world.chance.between(1, 3)
+    ),
+    postgres: new SimulatedPostgres(world, SHORTEST_S),
+    upstream: new Upstream(world, TITLE_IDS),
+    bug,
+    temper: temperOf(world.chance),
+    acknowledged: new Set(),
+    imports: new Map(),
+    isShared: world.chance.happens(0.6),
+    stepSizes: stepSizesOf(world),
+    isNewer: false,
+    areReadingsMortal: true,
+    areLaterRead: false,
+    isLively: true,
+    isTrickling: false
+  }
+}
+
+function stepSizesOf({ chance }: World): StepSizes {
+  const least = chance.oneOf([3, 10, 1000])
+  return {
+    least,
+    most: 8 * least,
+    sliceOfFold: chance.oneOf([4, 1000]),
+    sliceOfStatement: chance.oneOf([6, 1000]),
+    catchUp: chance.oneOf([2, 1000])
+  }
+}
+
+function stoppedWith(first: Running, second: { stop(): Promise<void> }): Running {
+  return {
+    stop: async () => {
+      await first.stop()
+      await second.stop()
+    }
+  }
+}
+
+/** The processes of one installation, and whatever happens to them. */
+class Town {
+  deaths = 0
+  readonly processes: readonly Process[]
+  readonly #place: Place
+  readonly #follower = new Follower()
+  readonly #isCalm: boolean
+  readonly #disturbances: readonly (() => void)[]
+  readonly #projectors: Projecting[] = []
+  readonly #operator: Operator | undefined
+  #reading: { process: Process; reading: Reading } | undefined
+
+  constructor(place: Place, isCalm: boolean) {
+    const { world } = place
+    this.#place = place
+    this.#isCalm = isCalm
+    this.processes = place.isShared ? this.#several() : this.#alone()
+    this.#operator = world.chance.happens(OPERATED_SHARE) ? new Operator(place, this.#projectors) : undefined
+    world.onDeath = (life) => this.#dieOf(life)
+    this.#disturbances = this.#kinds().filter(() => world.chance.happens(0.6))
+  }
+
+  begin(): void {
+    for (const each of this.processes) each.start()
+    const { world, upstream, postgres, temper } = this.#place
+    const { chance } = world
+    this.#often(2000, () => upstream.move(chance.oneOf(TITLE_IDS)))
+    this.#often(temper.ratingsEveryMs, () => {
+      const stars = chance.between(1, 5)
+      postgres.rate(chance.oneOf(USERS), chance.oneOf(USERS), stars).catch(() => undefined)
+    })
+    if (this.#operator !== undefined) {
+      world.time.after(WORLD, 0, () => void this.#operator?.work((ms) => world.time.pause(WORLD, ms)))
+      world.time.after(WORLD, chance.below(NEWER_MS_MAX), () => {
+        this.#place.isNewer = chance.happens(0.5)
+      })
+    }
+    if (!this.#isCalm) {
+      this.#often(temper.disturbedEveryMs, () => {
+        if (this.#disturbances.length > 0) chance.oneOf(this.#disturbances as [() => void])()
+      })
+    }
+  }
+
+  /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each exchange of tables. */
+  async settle(): Promise<string[]> {
+    const { world, postgres, temper } = this.#place
+    this.#place.isLively = false
+    this.#place.areReadingsMortal = false
+    world.calm()
+    world.note('all is calm from here on', WORLD)
+    for (const each of this.processes) if (each.life.isOver) each.start()
+    const calmMs = world.time.nowMs
+    await world.time.run(calmMs + HEARD_MS)
+    // Whoever still lives has ended by now what it was at.
+    postgres.endLeasesOf(calmMs)
+    postgres.hastenAll()
+    if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#restless()
+    // Pages may have been read just before all was calm, so they are visited once more.
+    postgres.hastenAll()
+    if (!(await this.#rest())) return this.#restless()
+    const undone = await this.#operator?.undoAll((work) => this.#until(work))
+    if (undone !== undefined) return [undone]
+    const faults = await this.#compare('at last')
+    if (faults.length > 0 || this.#operator === undefined) return faults
+    this.#place.isTrickling = temper.isTrickling
+    for await (const done of this.#operator.end((work) => this.#until(work))) {
+      if ('fault' in done) return [done.fault]
+      const wrong = await this.#compare(done.exchanged)
+      if (wrong.length > 0) return wrong
+      this.#place.isTrickling = temper.isTrickling
+    }
+    return leftTables(this.#place)
+  }
+
+  /** Lives on until everything that is published is in the tables; false when it takes too long. */
+  #rest(isResting = () => this.#isResting()): Promise<boolean> {
+    const { time } = this.#place.world
+    return time.run(time.nowMs + SETTLED_MS_MAX, this.#every(CHECK_EVERY_MS, isResting))
+  }
+
+  #isResting(): boolean {
+    const { postgres } = this.#place
+    return postgres.boardsAtRest && postgres.outbox.length === 0 && isCaughtUp(this.#place)
+  }
+
+  #restless(): string[] {
+    const { log, postgres } = this.#place
+    const behind = log.partitions.map(({ topic, partition, records }) => `${topic}/${partition} ${records.length}`)
+    return [`it does not come to rest: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
+  }
+
+  async #compare(when: string): Promise<string[]> {
+    const { world } = this.#place
+    this.#place.isTrickling = false
+    if (!(await this.#rest())) return this.#restless()
+    await world.time.run(world.time.nowMs + SEEN_MS)
+    if (!(await this.#rest())) return this.#restless()
+    const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
+    return found.map((fault) => `${when}: ${fault}`)
+  }
+
+  /** Lives on until work is done; undefined when it takes too long. */
+  async #until<Result>(work: Promise<Result>): Promise<Result | undefined> {
+    const { time } = this.#place.world
+    let done: { readonly result: Result } | undefined
+    work.then(
+      (result) => {
+        done = { result }
+      },
+      () => undefined
+    )
+    await time.run(time.nowMs + SETTLED_MS_MAX, () => done !== undefined)
+    return done?.result
+  }
+
+  /** What is answered now, by one who kept answers, and what the tables have. */
+  async #staleAnswers(): Promise<string[]> {
+    const { world, store } = this.#place
+    const reader = this.#reading
+    if (reader === undefined) return ['nobody answers']
+    const stale: string[] = []
+    const ask = async () => {
+      for (const question of QUESTIONS) {
+        const given = await answer(this.#place, reader.reading, question)
+        const expected = answerText(question.find(store))
+        if (given !== expected) stale.push(`stale answer to ${question.name}: ${given}; the tables have ${expected}`)
+      }
+      await reader.reading.follow()
+      return true
+    }
+    const asked = new Promise<boolean>((resolve, reject) => {
+      world.time.after(reader.process.life, 0, () => ask().then(resolve, reject))
+    }).catch((error: unknown) => stale.push(String(error)))
+    if ((await this.#until(asked)) === undefined) stale.push('answers do not come')
+    return stale
+  }
+
+  /** One process does everything. */
+  #alone(): Process[] {
+    return [
+      this.#process('service', (process) => {
+        const reader = this.#startReader(process, (versions) =>
+          ownExchanges((names) => versions.refresh().catch(() => versions.outdate(names)))
+        )
+        const projector = this.#startProjector(process, reader.exchanges, () => {
+          reader.reading.versions.refresh().catch(() => undefined)
+        })
+        const ingest = runIngest(this.#place, process)
+        return {
+          stop: async () => {
+            await ingest.stop()
+            await projector.stop()
+            await reader.stop()
+          }
+        }
+      })
+    ]
+  }
+
+  #several(): Process[] {
+    const projector = (process: Process) => {
+      const exchanges = sharedExchanges(this.#place)
+      return stoppedWith(
+        this.#startProjector(process, exchanges, () => undefined),
+        exchanges
+      )
+    }
+    const api = (process: Process) => {
+      const exchanges = (versions: DataVersions) => sharedExchanges(this.#place, () => versions.refresh())
+      return this.#startReader(process, exchanges)
+    }
+    return [
+      this.#process('projector-a', projector),
+      this.#process('projector-b', projector),
+      this.#process('ingest-a', (process) => runIngest(this.#place, process)),
+      this.#process('ingest-b', (process) => runIngest(this.#place, process)),
+      this.#process('api', api)
+    ]
+  }
+
+  #startProjector(process: Process, exchanges: ExchangeSide, onChange: () => void): Running {
+    const projector = runProjector(this.#place, process, exchanges, onChange)
+    const known = this.#projectors.find((each) => each.process === process)
+    if (known === undefined) this.#projectors.push({ process, projector })
+    else known.projector = projector
+    return projector
+  }
+
+  #startReader(process: Process, exchangesOf: (versions: DataVersions) => ExchangeSide) {
+    const reader = runReader(this.#place, process, this.#follower, exchangesOf)
+    this.#reading = { process, reading: reader.reading }
+    return reader
+  }
+
+  #process(name: string, start: (process: Process) => Running): Process {
+    return new Process(this.#place.world, name, start)
+  }
+
+  /** What may happen beside calls that fail. */
+  #kinds(): readonly (() => void)[] {
+    const { world, log, postgres } = this.#place
+    const { time, chance } = world
+    const any = () => chance.oneOf(this.processes as [Process])
+    const forAWhile = (what: string, begin: () => void, end: () => void) => {
+      world.note(`${what}, for a while`, WORLD)
+      begin()
+      time.after(WORLD, chance.between(300, 8000), () => {
+        world.note(`${what} no more`, WORLD)
+        end()
+      })
+    }
+    return [
+      () => this.#dieOf(any().life),
+      () => this.#dieOf(any().life),
+      () => {
+        const one = any()
+        one.stop(() => this.#dieOf(one.life))
+      },
+      () => {
+        const engine = chance.oneOf(ENGINES)
+        forAWhile(
+          `${engine} is away`,
+          () => world.away.add(engine),
+          () => world.away.delete(engine)
+        )
+        if (engine === 'log') log.disconnect()
+        if (engine === 'postgres') for (const lock of [postgres.passes, postgres.fills]) lock.disconnect()
+      },
+      () =>
+        forAWhile(
+          'the disk is full',
+          () => (world.isFull = true),
+          () => (world.isFull = false)
+        ),
+      () => log.rebalance(),
+      () => log.disconnect(),
+      () => any().jump((chance.happens(0.5) ? 1 : -1) * chance.oneOf([900, 30_000, 900_000]))
+    ]
+  }
+
+  #dieOf(life: Life): void {
+    const { world, log, postgres } = this.#place
+    const process = this.processes.find((each) => each.owns(life))
+    if (process === undefined || process.life.isOver) return
+    this.deaths += 1
+    for (const dead of process.die()) {
+      log.noticeDeath(dead)
+      postgres.noticeDeath(dead)
+    }
+    world.time.after(WORLD, process.restMs(), () => {
+      if (process.life.isOver) process.start()
+    })
+  }
+
+  #often(ms: number, work: () => void): void {
+    const { world } = this.#place
+    world.time.after(WORLD, world.chance.below(2 * ms), () => {
+      if (!this.#place.isLively) return
+      work()
+      this.#often(ms, work)
+    })
+  }
+
+  /** A check that costs something is made now and then. */
+  #every(ms: number, check: () => boolean): () => boolean {
+    const { time } = this.#place.world
+    let nextMs = time.nowMs + ms
+    return () => {
+      if (time.nowMs < nextMs) return false
+      nextMs = time.nowMs + ms
+      return check()
+    }
+  }
+}

@@ -1,0 +1,300 @@
+import type { People, WriteSide, WriteTransactions } from '@gamenet/ingest'
+import type { BoardTurns, Turn, Visited } from '@gamenet/ingest/internals'
+import { instantOf, nameKey, type ProfileRated, ratingTopic, type Seal } from '@gamenet/schemas'
+import { PassesLock } from './passes-lock.js'
+import { type Life, WORLD } from './virtual-time.js'
+import type { Effect, World } from './world.js'
+
+type OutboxRow = { readonly id: number; readonly topic: string; readonly event: unknown }
+
+type TurnRow = Omit<Visited, 'restS'> & {
+  readonly titleId: string
+  readonly leaderboardId: number | null
+  dueAtMs: number
+  holder: string | null
+  leaseUntilMs: number
+}
+
+const LEASE_S = 45
+/** PostgreSQL notices late that whoever held a lock is dead. */
+const LOCK_KEPT_MS = 3000
+
+/** PostgreSQL as far as ratings, their outbox, people and turns of boards need it. */
+export class SimulatedPostgres {
+  readonly ratings = new Map<string, ProfileRated>()
+  outbox: OutboxRow[] = []
+  readonly passes: PassesLock
+  readonly fills: PassesLock
+  readonly shortestS: number
+  readonly #world: World
+  #turns: TurnRow[] = []
+  #lastId = 0
+  #lastHolder = 0
+  #lockedBy: { readonly life: Life } | undefined
+  readonly #people = new Map<string, Seal>()
+
+  constructor(world: World, shortestS: number) {
+    this.#world = world
+    this.passes = new PassesLock(world)
+    this.fills = new PassesLock(world)
+    this.shortestS = shortestS
+  }
+
+  /** One transaction: the rating and the event that tells of it. */
+  rate(username: string, raterUsername: string, stars: number): Promise<void> {
+    return this.#call({
+      what: `${raterUsername} rates ${username}: ${stars}`,
+      done: () => {
+        const key = `${nameKey(username)}|${nameKey(raterUsername)}`
+        const revision = (this.ratings.get(key)?.revision ?? 0) + 1
+        const ratedAt = instantOf(this.#world.time.nowMs)
+        const rated: ProfileRated = { username, raterUsername, stars, comment: null, revision, ratedAt }
+        this.ratings.set(key, rated)
+        this.#lastId += 1
+        this.outbox.push({ id: this.#lastId, topic: ratingTopic.name, event: rated })
+      }
+    })
+  }
+
+  /** As relays see it. */
+  get writes(): WriteTransactions {
+    return {
+      query: (sql, values) => this.#query(sql, values, undefined),
+      transaction: async (work) => {
+        const transaction: Transaction = { life: this.#world.time.current, deleted: new Set() }
+        const side: WriteSide = { query: (sql, values) => this.#query(sql, values, transaction) }
+        try {
+          const result = await work(side)
+          await this.#call({ what: 'commit', done: () => this.#end(transaction, true) })
+          return result
+        } catch (error) {
+          this.#end(transaction, false)
+          throw error
+        }
+      }
+    }
+  }
+
+  get people(): People {
+    return {
+      seals: (names) =>
+        this.#call({
+          what: 'asks for seals',
+          done: () => new Map([...names].map((name) => [nameKey(name), this.#sealOf(nameKey(name))]))
+        }),
+      passedOver: () => undefined
+    }
+  }
+
+  sealKeys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
+    return this.#call({
+      what: 'asks for seal keys',
+      done: () =>
+        new Map([...this.#people.values()].filter(({ id }) => people.includes(id)).map(({ id, key }) => [id, key]))
+    })
+  }
+
+  sealKeyOf(person: number): Uint8Array | undefined {
+    return [...this.#people.values()].find(({ id }) => id === person)?.key
+  }
+
+  /** What its transaction held is free after a while. */
+  noticeDeath(life: Life): void {
+    const { time, chance } = this.#world
+    time.after(WORLD, chance.below(LOCK_KEPT_MS), () => {
+      if (this.#lockedBy?.life === life) this.#lockedBy = undefined
+      for (const lock of [this.passes, this.fills]) lock.noticeDeath(life)
+    })
+  }
+
+  /** Makes every turn due, as if nobody had failed. */
+  hastenAll(): void {
+    for (const turn of this.#turns) turn.dueAtMs = 0
+  }
+
+  /** The leases run out that were taken before an instant by those who have died since. */
+  endLeasesOf(beforeMs: number): void {
+    for (const turn of this.#turns) {
+      if (turn.holder !== null && turn.leaseUntilMs < beforeMs + LEASE_S * 1000)
+        turn.leaseUntilMs = Math.min(turn.leaseUntilMs, this.#world.time.nowMs)
+    }
+  }
+
+  get boardsAtRest(): boolean {
+    const { nowMs } = this.#world.time
+    return (
+      this.#turns.length > 0 &&
+      this.#turns.every((turn) => turn.dueAtMs > nowMs && turn.failures === 0 && turn.holder === null)
+    )
+  }
+
+  #sealOf(userKey: string): Seal {
+    const known = this.#people.get(userKey)
+    if (known !== undefined) return known
+    const id = this.#people.size + 1
+    const seal = { id, key: new Uint8Array(32).fill(id) }
+    this.#people.set(userKey, seal)
+    return seal
+  }
+
+  #end(transaction: Transaction, isKept: boolean): void {
+    if (isKept) this.outbox = this.outbox.filter(({ id }) => !transaction.deleted.has(String(id)))
+    if (this.#lockedBy === transaction) this.#lockedBy = undefined
+  }
+
+  #query<Found extends Record<string, unknown>>(
+    sql: string,
+    values: readonly unknown[] = [],
+    transaction: Transaction | undefined
+  ): Promise<Found[]> {
+    const [first] = values
+    const ids = new Set<string>(Array.isArray(first) ? first : [])
+    const asked = this.#statements.find(([beginning]) => sql.startsWith(beginning))
+    if (asked === undefined) throw new Error(`The simulated PostgreSQL does not know this statement: ${sql}`)
+    return this.#call({ what: asked[0], done: () => asked[1](ids, transaction) as Found[] })
+  }
+
+  readonly #statements: readonly (readonly [string, (ids: Set<string>, transaction?: Transaction) => object[]])[] = [
+    [
+      'SELECT o.id, o.topic, o.event FROM outbox',
+      (unreadable) =>
+        this.outbox
+          .filter(({ id }) => !unreadable.has(String(id)))
+          .map(({ id, topic, event }) => ({ id: String(id), topic, event }))
+    ],
+    [
+      'SELECT pg_try_advisory_xact_lock',
+      (_, transaction) => {
+        const isMine = this.#lockedBy === undefined || this.#lockedBy === transaction
+        // Of somebody who has died meanwhile it is free again at once.
+        if (isMine && transaction?.life.isOver === false) this.#lockedBy = transaction
+        return [{ is_mine: isMine }]
+      }
+    ],
+    [
+      'SELECT o.id FROM outbox',
+      (ids) => this.outbox.filter(({ id }) => ids.has(String(id))).map(({ id }) => ({ id: String(id) }))
+    ],
+    [
+      'DELETE FROM outbox',
+      (ids, transaction) => {
+        if (transaction === undefined) this.outbox = this.outbox.filter(({ id }) => !ids.has(String(id)))
+        else for (const id of ids) transaction.deleted.add(id)
+        return []
+      }
+    ]
+  ]
+
+  #call<Result>(effect: Effect<Result>): Promise<Result> {
+    return this.#world.call('postgres', effect)
+  }
+
+  /** The turns of boards; a call is a statement. */
+  get turns(): BoardTurns {
+    const isFree = (turn: TurnRow) => turn.holder === null || turn.leaseUntilMs <= this.#world.time.nowMs
+    const held = (turn: Turn) =>
+      this.#turns.find(
+        (each) =>
+          each.titleId === turn.titleId && each.leaderboardId === turn.leaderboardId && each.holder === turn.holder
+      )
+    const change = (what: string, turn: Turn, work: (row: TurnRow) => void) =>
+      this.#call({
+        what: `${what} of ${turn.titleId}/${turn.leaderboardId}`,
+        done: () => {
+          const row = held(turn)
+          if (row !== undefined) work(row)
+          return row !== undefined
+        }
+      })
+    return {
+      take: (count) => this.#call({ what: 'takes turns', done: () => this.#take(count, isFree) }),
+      renew: (turn) =>
+        change('renews the turn', turn, (row) => {
+          row.leaseUntilMs = this.#world.time.nowMs + LEASE_S * 1000
+        }),
+      end: (turn, { restS, ...visited }) =>
+        change('ends the visit', turn, (row) => {
+          Object.assign(row, visited, { holder: null, dueAtMs: this.#world.time.nowMs + restS * 1000 })
+        }),
+      drop: (turn) =>
+        change('drops the turn', turn, (row) => {
+          this.#turns = this.#turns.filter((each) => each !== row)
+        }),
+      release: async (turns) => {
+        for (const turn of turns) {
+          await change('gives back the turn', turn, (row) => {
+            Object.assign(row, { holder: null, isUnclean: turn.wasUnclean })
+          })
+        }
+      },
+      add: async (titleIds) => {
+        await this.#call({ what: 'adds titles', done: () => titleIds.map((titleId) => this.#add(titleId, null)) })
+      },
+      setBoards: (titleId, leaderboardIds) => this.#setBoards(titleId, leaderboardIds, isFree),
+      hastenList: (titleId) =>
+        this.#call({
+          what: `hastens the list of ${titleId}`,
+          done: () => {
+            const row = this.#turns.find((each) => each.titleId === titleId && each.leaderboardId === null)
+            if (row?.failures === 0) row.dueAtMs = Math.min(row.dueAtMs, this.#world.time.nowMs)
+          }
+        }),
+      count: () => this.#call({ what: 'counts turns', done: () => ({ all: this.#turns.length, due: 0 }) }),
+      now: () => this.#call({ what: 'asks for the time', done: () => new Date(this.#world.time.nowMs) })
+    }
+  }
+
+  #take(count: number, isFree: (turn: TurnRow) => boolean): Turn[] {
+    const { nowMs } = this.#world.time
+    const due = this.#turns.filter((turn) => turn.dueAtMs <= nowMs && isFree(turn))
+    return due
+      .sort((a, b) => a.dueAtMs - b.dueAtMs)
+      .slice(0, count)
+      .map((row) => {
+        this.#lastHolder += 1
+        const { titleId, leaderboardId, periodS, failures, isUnclean: wasUnclean, appended, equal } = row
+        const holder = `holder ${this.#lastHolder}`
+        Object.assign(row, { holder, leaseUntilMs: nowMs + LEASE_S * 1000, isUnclean: true })
+        return { titleId, leaderboardId, holder, periodS, failures, wasUnclean, appended, equal }
+      })
+  }
+
+  #add(titleId: string, leaderboardId: number | null): boolean {
+    if (this.#turns.some((each) => each.titleId === titleId && each.leaderboardId === leaderboardId)) return false
+    const visited = { periodS: this.shortestS, failures: 0, isUnclean: false, appended: [], equal: null }
+    this.#turns.push({
+      titleId,
+      leaderboardId,
+      dueAtMs: this.#world.time.nowMs,
+      holder: null,
+      leaseUntilMs: 0,
+      ...visited
+    })
+    return true
+  }
+
+  async #setBoards(titleId: string, ids: readonly number[], isFree: (turn: TurnRow) => boolean) {
+    const added = await this.#call({
+      what: `adds boards of ${titleId}`,
+      done: () => ids.filter((id) => this.#add(titleId, id)).length
+    })
+    await this.#call({
+      what: `drops boards of ${titleId}`,
+      done: () => {
+        const isGone = (turn: TurnRow) =>
+          turn.titleId === titleId && turn.leaderboardId !== null && !ids.includes(turn.leaderboardId) && isFree(turn)
+        this.#turns = this.#turns.filter((turn) => !isGone(turn))
+      }
+    })
+    await this.#call({
+      what: `lets the list of ${titleId} rest`,
+      done: () => {
+        const row = this.#turns.find((each) => each.titleId === titleId && each.leaderboardId === null)
+        if (row !== undefined) row.dueAtMs = Math.max(row.dueAtMs, this.#world.time.nowMs + row.periodS * 1000)
+      }
+    })
+    return { added }
+  }
+}
+
+type Transaction = { readonly life: Life; readonly deleted: Set<string> }

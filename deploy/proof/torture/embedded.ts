@@ -1,0 +1,137 @@
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openPglite } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
+import { freePort } from '@gamenet/engines/testing'
+import type { Operations } from '../../src/operator/operations.js'
+import { operatorClient } from '../../src/operator/operator-client.js'
+import type { Running } from '../../test/service/gamenet.js'
+import { differences } from './compare.js'
+import { inTime } from './in-time.js'
+import { startLoad } from './load.js'
+import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
+import type { Outcome, Surroundings } from './torture.js'
+
+const SETTLED_MS = 300_000
+const SCRAPES_MAX = 5
+const RESTING_LOOKS = 5
+const LOOK_MS = 200
+
+/** Every second or two, so that there is always something on its way. */
+export const SCRAPED_OFTEN = {
+  SCRAPE_NETWORK_SECONDS: '1',
+  SCRAPE_GAMES_SECONDS: '2',
+  SCRAPE_MATCHES_SECONDS: '1',
+  SCRAPE_BOARDS_SECONDS: '1',
+  SCRAPE_PLAYERS_SECONDS: '1',
+  SCRAPE_REQUESTS_PER_SECOND: '1000'
+} as const
+
+/** The whole service in one process, on the engines in it; gives every difference that was found in the end. */
+export async function tortureEmbedded({
+  directory,
+  facts,
+  kills,
+  rebuilt,
+  auth,
+  upstream,
+  note
+}: Surroundings): Promise<Outcome> {
+  const data = join(directory, 'data')
+  const [port, operatorPort] = await Promise.all([freePort(), freePort()])
+  const urls = { apiUrl: `http://127.0.0.1:${port}`, operatorUrl: `http://127.0.0.1:${operatorPort}` }
+  const { operatorUrl } = urls
+  const load = await startLoad({
+    facts,
+    auth,
+    operatorUrl,
+    apiUrls: [urls.apiUrl],
+    projectorUrls: [operatorUrl],
+    rebuilt
+  })
+  const needs: OneProcessNeeds = {
+    facts,
+    load,
+    kills,
+    environment: {
+      ...SCRAPED_OFTEN,
+      DATA_DIR: data,
+      PORT: `${port}`,
+      OPERATOR_PORT: `${operatorPort}`,
+      UPSTREAM_URL: upstream.url,
+      AUTH_URL: auth.url
+    },
+    note,
+    written: (text) => appendFileSync(join(directory, 'service.log'), text)
+  }
+  try {
+    const { startsMs } = await killAgainAndAgain(needs)
+    // Whatever the last kill left behind, it comes up.
+    const last = await startOnce(needs)
+    try {
+      await load.rebuilt()
+      await load.drain()
+      upstream.freeze()
+      await inTime('the last scrape of everything', bringToAnEnd(last))
+      await stopWell(last)
+    } finally {
+      needs.written(last.stderr())
+      await last.kill()
+    }
+    const compared = await inTime('comparing', comparedWhenStopped(data, facts))
+    return { differences: [...load.wrong, ...compared], startsMs }
+  } finally {
+    await load.stop()
+  }
+}
+
+/** Everything is scraped once more as it will stay, and waited for. */
+export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
+  const operations = operatorClient(operatorUrl)
+  // While anything waits for the log, boards cannot be compared with what is known of them.
+  while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
+  // Nor while the tables are behind: each run would wait for them, and give up.
+  await untilSettled(operations)
+  for (let run = 1; ; run += 1) {
+    const runs = await operations.scrape('all')
+    if (runs.every(({ outcome }) => outcome === 'succeeded')) break
+    if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
+  }
+  await untilRelayRests(operatorUrl)
+  await untilSettled(operations)
+}
+
+async function untilSettled(operations: Pick<Operations, 'settled'>): Promise<void> {
+  const { settled, behind } = await operations.settled(SETTLED_MS)
+  if (!settled) throw new Error(`Not all can be read within ${SETTLED_MS} ms: ${behind.join('; ')}`)
+}
+
+/** The relay is told of each change, and goes on until nothing is left: at rest it has relayed everything. */
+async function untilRelayRests(operatorUrl: string): Promise<void> {
+  let before = ''
+  for (let same = 0; same < RESTING_LOOKS; ) {
+    const now = await metric(operatorUrl, 'gamenet_outbox_relayed_total')
+    same = now === before ? same + 1 : 0
+    before = now
+    await wait(LOOK_MS)
+  }
+}
+
+/** '' where a process does not tell it. */
+async function metric(operatorUrl: string, name: string): Promise<string> {
+  const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+  return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''
+}
+
+/** Every difference of a service that is stopped. */
+export async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
+  const writes = await openPglite({ dir: join(data, 'writes') })
+  const log = openEmbeddedLog({ path: join(data, 'log'), epoch: 1 })
+  try {
+    return await differences({ tables: join(data, 'tables'), writes, reader: log }, { facts, canBePartial: false })
+  } finally {
+    await log.close()
+    await writes.close()
+  }
+}

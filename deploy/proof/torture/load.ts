@@ -1,0 +1,215 @@
+import { EventEmitter, once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { millisecondsOf } from '@gamenet/schemas'
+import type { DemoAuth } from '../../demo/auth/server.js'
+import { operatorClient } from '../../src/operator/operator-client.js'
+import { Caller, type SignedIn, signIn } from '../../test/service/people-service.js'
+import type { Facts } from './facts.js'
+import { readersOf } from './readers.js'
+import { rebuilder } from './rebuilder.js'
+import { importedFile } from './world.js'
+
+/*
+ * Users who rate and edit, readers, files that are imported, scrapes and rebuilds that are asked for: all of it again and again, whatever
+ * dies. What was acknowledged is kept as a fact.
+ */
+
+export type Load = {
+  /** Resolves after so many more acknowledgements. */
+  acknowledged(count: number): Promise<void>
+  /** Resolves when `import`, `scrape`, `rebuild` or a user's next write begins. */
+  begun(who: string): Promise<void>
+  /** Resolves when each of those to be rebuilt has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
+  rebuilt(): Promise<void>
+  /** What was answered and must not be. */
+  readonly wrong: readonly string[]
+  /** Ends after one more acknowledgement of everybody and everything, or rejects when one does not come. */
+  drain(): Promise<void>
+  /** Ends at once. */
+  stop(): Promise<void>
+}
+
+type LoadNeeds = {
+  readonly facts: Facts
+  readonly auth: DemoAuth
+  /** Of all processes that answer; the first takes what is written. */
+  readonly apiUrls: readonly [string, ...string[]]
+  /** Of a process that imports and scrapes. */
+  readonly operatorUrl: string
+  /** Of all processes that project. */
+  readonly projectorUrls: readonly string[]
+  /** Projections that are to be rebuilt, before any other. */
+  readonly rebuilt: readonly string[]
+}
+
+const USERS = 6
+const USER_REST_MS = 40
+const OPERATOR_REST_MS = 300
+const READER_REST_MS = 20
+const AGAIN_MS = 50
+const DRAIN_MS = 300_000
+const WRONG_MAX = 20
+const REFUSAL_CHARACTERS = 300
+
+export async function startLoad(needs: LoadNeeds): Promise<Load> {
+  const users = await Promise.all(needs.auth.people.slice(0, USERS).map((person) => signIn(needs.auth, person)))
+  const caller = new Caller({ apiUrl: needs.apiUrls[0] }, USERS)
+  const told = new Told()
+  let isDraining = false
+  let isOver = false
+  /** Who has not come to an end, and how the last try went. */
+  const atWork = new Map<string, string>()
+  /** Does `work` until it is drained: once more behind that. What is refused or cut off is tried again. */
+  const loop = async (who: string, restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
+    atWork.set(who, 'was never answered')
+    for (let round = 0; !isOver; round += 1) {
+      const isLast = isDraining
+      told.begin(who)
+      const isDone = await work(round).catch((error: unknown) => {
+        atWork.set(who, `was last told ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
+        return false
+      })
+      if (isDone) {
+        told.acknowledge()
+        atWork.set(who, 'was last acknowledged')
+      }
+      if (isDone && isLast) break
+      await wait(isDone ? restMs : AGAIN_MS)
+    }
+    atWork.delete(who)
+  }
+  const { edit, rate } = userWork(needs.facts, caller, users, told)
+  const { importNext, scrape } = operatorWork(needs, told)
+  const say = (sentence: string): void => told.say(sentence)
+  const readers = readersOf(needs.facts, say)
+  const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operatorClient), say })
+  const working = Promise.all([
+    ...users.map((me) =>
+      loop(me.person.username, USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
+    ),
+    loop('import', OPERATOR_REST_MS, importNext),
+    loop('scrape', OPERATOR_REST_MS, scrape),
+    loop('rebuild', OPERATOR_REST_MS, rebuilds.next),
+    ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS, readers.reader(url)))
+  ])
+  const stillAtWork = (): string => [...atWork].map(([who, how]) => `${who} ${how}`).join('; ')
+  const stop = async (): Promise<void> => {
+    if (isOver) return
+    isOver = true
+    await caller.close()
+    await working
+    needs.facts.add({ fact: 'read', ...readers.counts })
+  }
+  return {
+    wrong: told.wrong,
+    acknowledged: (count) => told.acknowledged(count),
+    begun: (who) => told.begun(who),
+    async rebuilt() {
+      let [before, since] = [Number.POSITIVE_INFINITY, Date.now()]
+      for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
+        if (left.length < before) [before, since] = [left.length, Date.now()]
+        if (Date.now() - since > DRAIN_MS)
+          throw new Error(`For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}.`)
+        await wait(OPERATOR_REST_MS)
+      }
+    },
+    async drain() {
+      isDraining = true
+      const late = wait(DRAIN_MS, 'late', { ref: false })
+      if ((await Promise.race([working, late])) === 'late')
+        throw new Error(`Not acknowledged within ${DRAIN_MS} ms: ${stillAtWork()}.`)
+    },
+    stop
+  }
+}
+
+/** Who waits for acknowledgements, and what was answered wrongly. */
+class Told {
+  readonly wrong: string[] = []
+  readonly #waiting = new Set<{ left: number; resolve(): void }>()
+  readonly #beginnings = new EventEmitter()
+
+  say(sentence: string): void {
+    if (this.wrong.length < WRONG_MAX) this.wrong.push(sentence)
+  }
+
+  begin(who: string): void {
+    this.#beginnings.emit(who)
+  }
+
+  async begun(who: string): Promise<void> {
+    await once(this.#beginnings, who)
+  }
+
+  acknowledge(): void {
+    for (const one of [...this.#waiting]) {
+      one.left -= 1
+      if (one.left > 0) continue
+      this.#waiting.delete(one)
+      one.resolve()
+    }
+  }
+
+  acknowledged(count: number): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add({ left: count, resolve }))
+  }
+}
+
+/** Each user writes one thing at a time, so that what was acknowledged last is what must be there. */
+function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], told: Told) {
+  let texts = Date.now()
+  const send = async (
+    me: SignedIn,
+    [method, path, body]: readonly ['PATCH' | 'POST', string, object],
+    about: { readonly what: 'rating' | 'profile'; readonly of: string; readonly text: string }
+  ): Promise<boolean> => {
+    facts.add({ fact: 'sent', ...about })
+    const answer = await caller.ask(method, path, me, body)
+    if (answer.status === 200) facts.add({ fact: 'acknowledged', ...about })
+    else if (answer.status !== 503 && answer.status !== 404)
+      told.say(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.status === 200
+  }
+  return {
+    edit: (me: SignedIn): Promise<boolean> => {
+      const { username } = me.person
+      texts += 1
+      const text = `${username} ${texts}`
+      return send(me, ['PATCH', `/api/profile/${username}`, { bio: text }], { what: 'profile', of: username, text })
+    },
+    rate: (me: SignedIn, round: number): Promise<boolean> => {
+      const other = users[(users.indexOf(me) + 1 + (round % (USERS - 1))) % USERS]?.person.username ?? ''
+      texts += 1
+      const text = `number ${texts}`
+      const body = { stars: 1 + (texts % 5), comment: text }
+      const about = { what: 'rating', of: `${other} ${me.person.username}`, text } as const
+      return send(me, ['POST', `/api/profile/${other}/reputation`, body], about)
+    }
+  }
+}
+
+function operatorWork({ facts, operatorUrl }: LoadNeeds, told: Told) {
+  const operations = operatorClient(operatorUrl)
+  return {
+    async importNext(): Promise<boolean> {
+      let file = 0
+      while (facts.imported.has(file)) file += 1
+      const request = { topic: 'title-count', file: `file-${file}.csv`, columns: {}, set: {}, strict: false }
+      const report = await operations.import(request, bytesOf(importedFile(facts.seed, file).text), () => {})
+      if (report.rejected > 0 || !report.finished) told.say(`import of file ${file}: ${JSON.stringify(report)}`)
+      facts.add({ fact: 'imported', file })
+      return true
+    },
+    async scrape(): Promise<boolean> {
+      const [run] = await operations.scrape('network')
+      if (run?.outcome !== 'succeeded') return false
+      const fromMs = millisecondsOf(run.observedAt)
+      facts.add({ fact: 'scraped', fromMs, toMs: fromMs + run.durationMs + 1 })
+      return true
+    }
+  }
+}
+
+async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text)
+}

@@ -1,0 +1,81 @@
+import { randomInt } from 'node:crypto'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Command, Option } from 'commander'
+import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
+import { REBUILT_NAMES } from './rebuilder.js'
+import { type Engines, type Report, torture } from './torture.js'
+
+/*
+ * `npm run torture`: real processes under load, killed at random instants; then everything that they hold is compared
+ * with what was shown and acknowledged. A second run with the same directory goes on, and adds up its figures.
+ */
+
+const SEEDS = 2 ** 31
+
+const program = new Command('torture')
+  .description('Kills the service again and again, then compares what it holds with what it must.')
+  .option('--kills <n>', 'how many kills', '30')
+  .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
+  .option('--seed <n>', 'what is killed when, and what upstream shows; by chance unless given')
+  .option('--directory <path>', 'where everything is kept, for the next run too; a new one unless given')
+  .option('--rebuild-all', 'go on until every projection has been rebuilt, and served')
+  .option('--json', 'print one JSON document')
+  .exitOverride(endOnWrongUsage)
+  .parse()
+
+type Options = {
+  readonly kills: string
+  readonly engines: Engines
+  readonly seed?: string
+  readonly directory?: string
+  readonly rebuildAll?: boolean
+  readonly json?: boolean
+}
+const options = program.opts<Options>()
+const kills = wholeNumber('--kills', options.kills, 1_000_000)
+const rebuilt = options.rebuildAll === true ? REBUILT_NAMES : []
+const seed = options.seed === undefined ? randomInt(SEEDS) : wholeNumber('--seed', options.seed, SEEDS - 1)
+const directory = options.directory ?? join(tmpdir(), `gamenet-torture-${options.engines}-${seed}`)
+const trace: string[] = []
+const TRACE_LINES = 12
+const note = (sentence: string): void => {
+  process.stderr.write(`${sentence}\n`)
+  trace.push(sentence)
+  if (trace.length > TRACE_LINES) trace.shift()
+}
+
+try {
+  const report = await torture({ engines: options.engines, kills, rebuilt, seed, directory, note })
+  process.stdout.write(options.json === true ? `${JSON.stringify(report, null, 2)}\n` : textOf(report))
+  if (report.differences.length > 0) fail()
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`)
+  fail()
+}
+
+function fail(): void {
+  const lines = [`Seed ${seed}; everything is kept in ${directory}. The last that was done:`, ...trace]
+  process.stderr.write(`${lines.join('\n')}\n`)
+  process.exitCode = 1
+}
+
+function wholeNumber(name: string, text: string, most: number): number {
+  if (/^(0|[1-9]\d*)$/.test(text) && Number(text) <= most) return Number(text)
+  return program.error(`${name} takes a whole number from 0 to ${most}; got ${JSON.stringify(text)}.`)
+}
+
+function textOf({ engines, counts, differences, seconds, struckBy, startsMs, ...report }: Report): string {
+  const starts = [...startsMs].sort((a, b) => a - b)
+  return [
+    `Engines ${engines}, seed ${report.seed}: ${counts.kills} kills and ${counts.pauses} pauses in ${counts.runs} runs, ${Math.round(counts.seconds)} s (this one ${Math.round(seconds)} s).`,
+    ...Object.entries(struckBy).map(([what, times]) => `  ${what}: ${times}`),
+    `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Read: ${counts.answers} answers, ${counts.refusals} refusals for a while. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
+    starts.length === 0
+      ? ''
+      : `A start took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms in the middle.`,
+    differences.length === 0 ? 'Nothing lost, no wrong row.' : `${differences.length} DIFFERENCES:`,
+    ...differences.slice(0, 20).map((difference) => `  ${difference}`),
+    ''
+  ].join('\n')
+}

@@ -1,0 +1,106 @@
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Environment, type Launched, launchGamenet, type Running } from '../../test/service/gamenet.js'
+import type { Facts } from './facts.js'
+import { insertsInto } from './inserts.js'
+import type { Load } from './load.js'
+import { type Moment, momentOf } from './moments.js'
+
+/** What a first start takes at most; later ones are measured. */
+const FIRST_START_MS = 8000
+/** Where something that is waited for does not come, it is killed all the same. */
+const AIM_MS_MAX = 5000
+const STOP_MS_MAX = 15_000
+
+export type OneProcessNeeds = {
+  readonly facts: Facts
+  readonly load: Load
+  readonly environment: Environment & { readonly DATA_DIR: string }
+  readonly kills: number
+  /** Told of each kill, and given all that a process wrote. */
+  readonly note: (sentence: string) => void
+  readonly written: (text: string) => void
+}
+
+/** Starts the whole service on embedded engines again and again, and kills it each time. */
+export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ readonly startsMs: readonly number[] }> {
+  const { facts, environment } = needs
+  const startsMs: number[] = []
+  for (const until = facts.counts.kills + needs.kills; facts.counts.kills < until; ) {
+    const moment = momentOf(facts.seed, facts.counts.kills + facts.counts.stops)
+    const began = performance.now()
+    const life = launchGamenet(environment)
+    const death = diedByItself(life)
+    try {
+      if (moment.at === 'start') {
+        await Promise.race([wait(moment.share * (startsMs.at(-1) ?? FIRST_START_MS)), death])
+      } else {
+        await Promise.race([life.listening, death])
+        startsMs.push(performance.now() - began)
+        await Promise.race([aim(needs, life, moment), death])
+      }
+    } finally {
+      needs.written(life.stderr())
+      await life.kill()
+    }
+    // One that was asked to stop may have been faster.
+    const kind = life.process.signalCode === 'SIGKILL' ? 'kill' : 'stop'
+    facts.add({ fact: 'struck', kind, who: 'service', when: moment.at })
+    needs.note(`${kind} ${facts.counts[`${kind}s`]}: ${JSON.stringify(moment)}`)
+  }
+  return { startsMs }
+}
+
+/** Starts it once more, and lets it live. */
+export async function startOnce({ environment, written }: OneProcessNeeds): Promise<Running> {
+  const life = launchGamenet(environment)
+  try {
+    return await life.listening
+  } catch (error) {
+    written(life.stderr())
+    throw error
+  }
+}
+
+/** Resolves at the instant at which it is to die. */
+async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched, moment: Moment): Promise<void> {
+  const given = new AbortController()
+  const atMost = wait(AIM_MS_MAX, undefined, { ref: false })
+  try {
+    if (moment.at === 'any') await wait(moment.afterMs)
+    else if (moment.at === 'acknowledged') await Promise.race([load.acknowledged(moment.count), atMost])
+    else if (moment.at === 'insert') {
+      const tables = join(environment.DATA_DIR, 'tables')
+      await Promise.race([insertsInto(tables, moment.count, given.signal), atMost])
+    } else if (moment.at === 'frozen') {
+      life.process.kill('SIGSTOP')
+      await wait(moment.frozenMs)
+      facts.add({ fact: 'struck', kind: 'pause', who: 'service', when: 'any' })
+      if (moment.goneOnMs === undefined) return
+      life.process.kill('SIGCONT')
+      await wait(moment.goneOnMs)
+    } else if (moment.at === 'shutdown') {
+      life.process.kill('SIGTERM')
+      await wait(moment.afterMs)
+    }
+  } finally {
+    given.abort()
+  }
+}
+
+/** Rejects when the process ends before it is killed, unless it was asked to and says that all is well. */
+async function diedByItself(life: Launched): Promise<never> {
+  const [code, signal] = (await once(life.process, 'exit')) as [number | null, NodeJS.Signals | null]
+  if (signal === 'SIGKILL' || code === 0) return await new Promise<never>(() => undefined)
+  throw new Error(`The service ended by itself with ${signal ?? code}: ${life.stderr().slice(-4000)}`)
+}
+
+/** Ends it by SIGTERM, which must end well. */
+export async function stopWell(service: Running): Promise<void> {
+  const late = wait(STOP_MS_MAX, 'late' as const, { ref: false })
+  const code = await Promise.race([service.stop(), late])
+  if (code === 0) return
+  await service.kill()
+  throw new Error(`SIGTERM ended the service with ${code}: ${service.stderr().slice(-4000)}`)
+}

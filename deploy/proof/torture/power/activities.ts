@@ -1,0 +1,119 @@
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { DemoAuth } from '../../../demo/auth/server.js'
+import { operatorClient } from '../../../src/operator/operator-client.js'
+import type { Running } from '../../../test/service/gamenet.js'
+import { Caller, signIn } from '../../../test/service/people-service.js'
+import type { Load } from '../load.js'
+import { chance, wholeChance } from '../world.js'
+
+/** What is under way when the power goes, beside all that the load does. */
+export const activities = [
+  'migration',
+  'import',
+  'boards',
+  'rating',
+  'rebuild',
+  'backup',
+  'erasure',
+  'restart'
+] as const
+export type Activity = (typeof activities)[number]
+
+/** What a cut may not take back. */
+export type Promised = {
+  /** A backup that was acknowledged. */
+  backup?: string
+  /** Who is being erased, and whether that was acknowledged. */
+  erased?: { readonly username: string; isAcknowledged: boolean }
+}
+
+export type Scene = {
+  readonly service: Running
+  readonly load: Load
+  readonly auth: DemoAuth
+  /** Of chance. */
+  readonly numbers: readonly number[]
+  /** A directory on the disk that is cut. */
+  readonly backups: string
+  readonly promised: Promised
+}
+
+const WRITERS = 6
+const ERASED_MAX = 100
+const REBUILD_STEPS_MAX = 8
+/** Somewhat longer than each takes. */
+const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 1500, restart: 1500 }
+
+/** Resolves in the middle of the activity, or shortly after its end. */
+export async function reach(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
+  const { service, load, auth, numbers, promised } = scene
+  const operations = operatorClient(service.operatorUrl)
+  await wait(300 + chance(...numbers, 1) * 1200)
+  if (activity === 'import') await load.begun('import')
+  else if (activity === 'rating') await load.begun(auth.people[wholeChance(WRITERS, ...numbers, 2)]?.username ?? '')
+  else if (activity === 'rebuild') {
+    for (let step = wholeChance(REBUILD_STEPS_MAX, ...numbers, 2); step >= 0; step -= 1) await load.begun('rebuild')
+  } else if (activity === 'boards') operations.scrape('boards').catch(() => undefined)
+  else if (activity === 'restart') service.process.kill('SIGTERM')
+  else if (activity === 'backup') {
+    const directory = join(scene.backups, 'backup')
+    operations
+      .backup(directory, () => undefined)
+      .then(
+        () => {
+          promised.backup = directory
+        },
+        () => undefined
+      )
+  } else await beginErasure(scene)
+  // Squared, most often early: there is more to break.
+  await wait(chance(...numbers, 3) ** 2 * MS_MAX[activity])
+}
+
+/** Somebody who writes nothing else is known, and being erased. */
+async function beginErasure({ service, auth, numbers, promised }: Scene): Promise<void> {
+  const somebody = auth.people[WRITERS + wholeChance(ERASED_MAX, ...numbers, 4)]
+  const other = auth.people[0]?.username
+  if (somebody === undefined) throw new Error('nobody can be erased')
+  const { username } = somebody
+  const caller = new Caller(service, 1)
+  try {
+    const me = await signIn(auth, somebody)
+    for (const [method, path, body] of [
+      ['PATCH', `/api/profile/${username}`, { bio: 'soon forgotten' }],
+      ['POST', `/api/profile/${other}/reputation`, { stars: 1, comment: 'soon forgotten' }]
+    ] as const) {
+      const { status } = await caller.ask(method, path, me, body)
+      // Nobody can be rated who has never written.
+      if (status !== 200 && status !== 404) throw new Error(`${method} ${path} of who is to be erased: ${status}`)
+    }
+  } finally {
+    await caller.close()
+  }
+  const erased = { username, isAcknowledged: false }
+  promised.erased = erased
+  operatorClient(service.operatorUrl)
+    .forget(username, { anyway: false }, () => undefined)
+    .then(
+      () => {
+        erased.isAcknowledged = true
+      },
+      () => undefined
+    )
+}
+
+/** After a cut: what was promised and is not so. */
+export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
+  const { erased } = promised
+  if (erased === undefined) return []
+  const { wasKnown, isEntered } = await operatorClient(operatorUrl).forget(
+    erased.username,
+    { anyway: true },
+    () => undefined
+  )
+  return [
+    ...(erased.isAcknowledged && wasKnown ? [`${erased.username} was erased, and is known again`] : []),
+    ...(isEntered ? [] : [`${erased.username} was erased, and is not in the ledger`])
+  ]
+}

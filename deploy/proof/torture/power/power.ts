@@ -1,0 +1,174 @@
+import { appendFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '@gamenet/engines/testing'
+import { z } from 'zod'
+import { type DemoAuth, startDemoAuth } from '../../../demo/auth/server.js'
+import { createWorld } from '../../../demo/network/world.js'
+import { openFacts } from '../facts.js'
+import { wholeChance } from '../world.js'
+import { type Activity, activities } from './activities.js'
+import { cutOnce, type Place, planOf } from './cut.js'
+import { makeDisk } from './disk.js'
+
+/*
+ * cut    one loss of power, and the start after it
+ * life   the cuts that one disk goes through, one after another: one of each activity, the first during the first start
+ */
+
+const Cut = z.object({
+  life: z.int(),
+  number: z.int(),
+  seed: z.int(),
+  activity: z.enum(activities),
+  flushed: z.string(),
+  tornBytes: z.int(),
+  isTwice: z.boolean(),
+  tornFiles: z.int(),
+  detached: z.int(),
+  isStarted: z.boolean(),
+  ms: z.record(z.string(), z.int()),
+  seconds: z.number(),
+  differences: z.array(z.string())
+})
+export type Cut = z.infer<typeof Cut>
+
+export type Power = {
+  /** Where everything is kept, for the next run too. */
+  readonly directory: string
+  readonly cuts: number
+  /** Of the first life; those of the others follow from it. */
+  readonly seed: number
+  /** Of each life, in order; else one of each, by chance. */
+  readonly order?: readonly Activity[]
+  readonly note: (sentence: string) => void
+}
+
+const SEEDS = 2 ** 31
+const NOON = Date.UTC(2026, 10, 21, 12)
+const IMAGE_MEBIBYTES = 4096
+const TOLD_CHARACTERS = 2000
+
+/** Cuts so often, and gives all cuts of the directory, with those of earlier runs. */
+export async function cutPower(power: Power): Promise<Cut[]> {
+  const { directory, note } = power
+  mkdirSync(directory, { recursive: true })
+  const file = join(directory, 'cuts.ndjson')
+  const cuts = keptCuts(file)
+  const network = { url: 'http://network.example', world: createWorld(7), instantShown: () => NOON }
+  const auth = await startDemoAuth({ network })
+  try {
+    let { seed } = power
+    for (const until = cuts.length + power.cuts; cuts.length < until; seed = wholeChance(SEEDS, seed, 400)) {
+      // What an earlier run has left in the middle of a cut is not gone on with.
+      const life = (cuts.at(-1)?.life ?? 0) + 1
+      for await (const cut of cutsOfLife(power, { auth, seed, life, most: until - cuts.length })) {
+        appendFileSync(file, `${JSON.stringify(cut)}\n`)
+        cuts.push(cut)
+        note(textOf(cut))
+      }
+    }
+    return cuts
+  } finally {
+    await auth.close()
+  }
+}
+
+type Life = { readonly auth: DemoAuth; readonly seed: number; readonly life: number; readonly most: number }
+
+async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): AsyncIterable<Cut> {
+  const directory = join(power.directory, `life-${life}`)
+  const disk = makeDisk(directory, { mebibytes: IMAGE_MEBIBYTES })
+  const ports = { api: await freePort(), operator: await freePort() }
+  const place = { disk, auth, ports, directory, facts: openFacts(directory, seed, 'embedded') }
+  const order = (power.order ?? shuffled(seed)).slice(0, most)
+  disk.mount()
+  try {
+    for (const [number, activity] of order.entries()) {
+      const cut = await tried({ place, life, number, seed, activity })
+      yield cut
+      if (cut.differences.length > 0) return
+    }
+  } finally {
+    disk.unmount()
+  }
+  rmSync(directory, { recursive: true })
+}
+
+type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & { readonly place: Place }
+
+/** What is wrong is kept: the disk as the cut left it, and the facts. */
+async function tried({ place, ...which }: Tried): Promise<Cut> {
+  const began = performance.now()
+  const plan = planOf(which.seed, which.number, which.activity)
+  const { flushed, tornBytes, isTwice } = plan
+  const outcome = await cutOnce(place, plan).catch((error: unknown) => ({
+    tornFiles: 0,
+    detached: 0,
+    isStarted: true,
+    ms: {},
+    differences: [error instanceof Error ? (error.stack ?? error.message) : String(error)]
+  }))
+  return {
+    ...which,
+    ...outcome,
+    flushed,
+    tornBytes,
+    isTwice,
+    seconds: (performance.now() - began) / 1000,
+    differences: [...outcome.differences]
+  }
+}
+
+/** The first of a life is its first start. */
+function shuffled(seed: number): Activity[] {
+  const [first, ...rest] = activities
+  const order: Activity[] = [first]
+  while (rest.length > 0) order.push(...rest.splice(wholeChance(rest.length, seed, rest.length, 403), 1))
+  return order
+}
+
+function keptCuts(file: string): Cut[] {
+  try {
+    const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+    return lines.map((line) => Cut.parse(JSON.parse(line)))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw error
+  }
+}
+
+export function textOf(cut: Cut): string {
+  const { life, number, seed, activity, flushed, tornBytes, tornFiles, isTwice, detached, ms, seconds, differences } =
+    cut
+  const torn = tornBytes === 0 ? '' : `, ${tornFiles} files torn by ${tornBytes} B`
+  return [
+    `cut ${number} of life ${life}, seed ${seed}: ${activity}${isTwice ? ' and the start after it' : ''}, half flushed: ${flushed}${torn}; ${detached} parts detached; ms ${JSON.stringify(ms)}, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
+    ...differences.map((difference) => `  ${difference.slice(0, TOLD_CHARACTERS)}`)
+  ].join('\n')
+}
+
+/** How many cuts there were of each kind, and how many of them lost something. */
+export function tableOf(cuts: readonly Cut[]): string {
+  const line = (what: string, these: readonly Cut[]): string => {
+    const wrong = these.filter(({ differences }) => differences.length > 0)
+    const unstarted = wrong.filter(({ isStarted }) => !isStarted)
+    return `${what}: ${these.length} cuts, ${wrong.length} with differences, of which ${unstarted.length} did not start`
+  }
+  return [
+    ...activities.map((activity) =>
+      line(
+        activity,
+        cuts.filter((cut) => cut.activity === activity)
+      )
+    ),
+    line(
+      'torn writes',
+      cuts.filter(({ tornBytes }) => tornBytes > 0)
+    ),
+    line(
+      'once more during the start after it',
+      cuts.filter(({ isTwice }) => isTwice)
+    ),
+    line('all', cuts)
+  ].join('\n')
+}

@@ -1,0 +1,82 @@
+import { projections } from '@gamenet/projector'
+import type { RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
+import type { Operations } from '../../src/operator/operations.js'
+import type { Facts } from './facts.js'
+import { chance } from './world.js'
+
+/** Rebuilt in turn; what hangs on one is rebuilt with it. Nobody takes an import back here. */
+export const REBUILT_NAMES: readonly string[] = projections
+  .map(({ name }) => name)
+  .filter((name) => name !== 'import-retraction')
+const FROM_LOG_SHARE = 0.25
+const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
+
+type Rebuilder = {
+  /** Takes one step; gives whether something was done. */
+  next(round: number): Promise<boolean>
+  /** Projections to be rebuilt that have not served yet out of tables with rows that were made anew. */
+  unserved(): readonly string[]
+}
+
+/**
+ * One step at a time of rebuilds that follow one another: start, verify, swap, take back or not, drop. It looks anew each
+ * time, for whoever it asked may have died.
+ */
+export function rebuilder({
+  projectors,
+  facts,
+  rebuilt,
+  say
+}: {
+  readonly projectors: readonly Pick<Operations, 'rebuilds'>[]
+  readonly facts: Facts
+  /** To be rebuilt before any other. */
+  readonly rebuilt: readonly string[]
+  readonly say: (sentence: string) => void
+}): Rebuilder {
+  const served = new Set<string>()
+  /** Of these each table had rows when it was compared. */
+  const full = new Set<RebuildStatus['id']>()
+  const did = (what: 'start' | 'verify' | 'swap' | 'rollback'): true => {
+    facts.add({ fact: 'rebuilt', what })
+    return true
+  }
+  const unserved = () => rebuilt.filter((name) => !served.has(name))
+  const next = async (round: number): Promise<boolean> => {
+    // Whoever is asked goes on with what the others have begun.
+    const { rebuilds } = projectors[round % projectors.length] ?? {}
+    if (rebuilds === undefined) return true
+    const all = await rebuilds.list()
+    const one = all.find(({ state }) => !OVER.includes(state))
+    if (one === undefined) {
+      const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
+      const left = unserved()
+      const among = left.length > 0 ? left : REBUILT_NAMES
+      const name = among[facts.counts.rebuilds % among.length] ?? ''
+      await rebuilds.start(name, { isFromLog })
+      return did('start')
+    }
+    const { projection, state } = one
+    if (state === 'swapped' && full.has(one.id)) for (const name of one.unit) served.add(name)
+    if (state === 'paused' || state === 'failed') await rebuilds.resume(projection)
+    else if (state === 'filled' && one.verification === null) {
+      const report = await rebuilds.verify(projection)
+      if (report.tables.every(({ liveRows }) => liveRows > 0)) full.add(one.id)
+      if (!report.isEqual) say(`rebuilt, ${projection} differs: ${textOf(report)}`)
+      return did('verify')
+    } else if (state === 'filled') {
+      await rebuilds.swap(projection, { acceptDifferences: one.verification?.isEqual !== true })
+      return did('swap')
+    } else if (state === 'swapped' && chance(facts.seed, one.id, 301) < 0.5) {
+      await rebuilds.rollback(projection)
+      return did('rollback')
+    } else if (state === 'swapped') await rebuilds.drop(projection)
+    else return false
+    return true
+  }
+  return { next, unserved }
+}
+
+function textOf({ differences }: VerifyReport): string {
+  return JSON.stringify(differences.slice(0, 2)).slice(0, 1500)
+}

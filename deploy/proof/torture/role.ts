@@ -1,0 +1,156 @@
+import { EventEmitter, once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Environment, type Launched, launchGamenet } from '../../test/service/gamenet.js'
+
+/** Something that can be killed, and comes up again. */
+export type Actor = {
+  readonly name: string
+  /** Whether there is anything to kill: it runs, or starts. */
+  isAlive(): boolean
+  /** Kills it now, and lets it come up again after so long. Resolves when it is up. */
+  strike(blow: Blow): Promise<void>
+  /** Lets it stand still for so long; of one process alone. */
+  freeze?(ms: number): Promise<void>
+}
+
+export type Blow = {
+  readonly downMs: number
+  /** So long before it is killed, it is asked to stop. */
+  readonly askedMs?: number | undefined
+}
+
+const AGAIN_MS = 500
+const UP_MS_MAX = 240_000
+const LAST_CHARACTERS = 1000
+/** On a machine that others load too. */
+const STOP_MS_MAX = 60_000
+
+/** One process of several, started again whenever it ends, as a supervisor does. */
+export class Role implements Actor {
+  readonly name: string
+  readonly #start: () => Launched
+  readonly #needs: { readonly written: (text: string) => void; readonly fault: (sentence: string) => void }
+  #life: Launched | undefined
+  /** Ends that were ordered, by the process that they were ordered for. */
+  readonly #ordered = new WeakSet<Launched>()
+  #downMs = 0
+  #isWanted = false
+  #living: Promise<void> = Promise.resolve()
+  #isRunning = false
+  readonly #events = new EventEmitter()
+
+  constructor(
+    name: string,
+    command: string,
+    environment: Environment,
+    needs: { readonly written: (text: string) => void; readonly fault: (sentence: string) => void }
+  ) {
+    this.name = name
+    this.#needs = needs
+    this.#start = () => launchGamenet(environment, command)
+  }
+
+  start(): Promise<void> {
+    this.#isWanted = true
+    this.#living = this.#live()
+    return this.isUp()
+  }
+
+  /** Resolves when it runs; rejects when it does not come up. */
+  async isUp(): Promise<void> {
+    if (this.#isRunning) return
+    try {
+      await once(this.#events, 'up', { signal: AbortSignal.timeout(UP_MS_MAX) })
+    } catch {
+      throw new Error(`${this.name} did not come up within ${UP_MS_MAX} ms: ${this.#life?.stderr().slice(-2000)}`)
+    }
+  }
+
+  isAlive(): boolean {
+    const { exitCode, signalCode } = this.#life?.process ?? { exitCode: 0, signalCode: null }
+    return exitCode === null && signalCode === null
+  }
+
+  /** The end of what it has written, for whoever looks for what went wrong. */
+  lastWords(): string {
+    return `${this.name}${this.isAlive() ? '' : ' (ended)'}: ${this.#life?.stderr().slice(-LAST_CHARACTERS)}`
+  }
+
+  async strike({ downMs, askedMs }: Blow): Promise<void> {
+    this.#downMs = downMs
+    const life = this.#life
+    if (askedMs !== undefined) {
+      this.#end('SIGTERM')
+      await wait(askedMs)
+    }
+    // It may have stopped, and another come up, meanwhile.
+    if (this.#life === life) this.#end('SIGKILL')
+    await this.isUp()
+  }
+
+  async freeze(ms: number): Promise<void> {
+    const life = this.#life
+    life?.process.kill('SIGSTOP')
+    await wait(ms)
+    life?.process.kill('SIGCONT')
+  }
+
+  /** SIGTERM, which must end well. */
+  async stop(): Promise<void> {
+    this.#isWanted = false
+    const life = this.#life
+    this.#end('SIGTERM')
+    const late = wait(STOP_MS_MAX, 'late', { ref: false })
+    if ((await Promise.race([this.#living, late])) === 'late') {
+      life?.process.kill('SIGKILL')
+      await this.#living
+    }
+    if (life !== undefined && life.process.exitCode !== 0)
+      this.#needs.fault(`${this.name} ended with ${life.process.signalCode ?? life.process.exitCode} at SIGTERM`)
+  }
+
+  /** For the end of everything. */
+  async kill(): Promise<void> {
+    this.#isWanted = false
+    this.#end('SIGKILL')
+    await this.#living
+  }
+
+  #end(signal: NodeJS.Signals): void {
+    const life = this.#life
+    if (life === undefined) return
+    this.#ordered.add(life)
+    this.#isRunning = false
+    life.process.kill(signal)
+  }
+
+  async #live(): Promise<void> {
+    while (this.#isWanted) {
+      const life = this.#start()
+      this.#life = life
+      const ended = once(life.process, 'exit')
+      const isListening = await life.listening.then(
+        () => true,
+        () => false
+      )
+      if (isListening && !this.#ordered.has(life)) {
+        this.#isRunning = true
+        this.#events.emit('up')
+      }
+      await ended
+      this.#needs.written(life.stderr())
+      if (!this.#isWanted) return
+      if (this.#ordered.has(life)) await wait(this.#downMs)
+      else {
+        // A start without an engine ends in a sentence; what has come up goes on without one.
+        if (isListening) {
+          this.#isRunning = false
+          this.#needs.fault(
+            `${this.name} ended by itself with ${life.process.signalCode ?? life.process.exitCode}: ${life.stderr().slice(-1000)}`
+          )
+        }
+        await wait(AGAIN_MS)
+      }
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openPostgres } from '@gamenet/engines'
+import { openKafkaLog } from '@gamenet/engines/log'
+import { freePort } from '@gamenet/engines/testing'
+import { endLeases } from '@gamenet/ingest'
+import type { Environment } from '../../test/service/gamenet.js'
+import { differences } from './compare.js'
+import { bringToAnEnd, SCRAPED_OFTEN } from './embedded.js'
+import { type RealEngines, startRealEngines } from './engine-actors.js'
+import { inTime } from './in-time.js'
+import { startLoad } from './load.js'
+import { type Actor, type Blow, Role } from './role.js'
+import type { Outcome, Surroundings } from './torture.js'
+import { chance, wholeChance } from './world.js'
+
+const PARTITIONS = 3
+/** As many may be down, or on their way up, at once. */
+const DOWN_MAX = 3
+const DOWN_MS_MAX = 3000
+const REST_MS_MAX = 2500
+const FROZEN_MS_MAX = 6000
+const FREEZE_SHARE = 0.2
+/** From the share of those that stand still up to here: asked to stop first. */
+const ASKED_UNTIL = 0.3
+/** Shorter than any of them takes to stop. */
+const ASKED_MS_MAX = 250
+
+/** Roles in processes of their own, on real engines, all of which are killed. */
+export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
+  const { directory, facts, rebuilt, auth, upstream, note } = surroundings
+  const engines = await startRealEngines(join(directory, 'engines'), note)
+  const ports = await Promise.all(Array.from({ length: 5 }, freePort))
+  const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
+  const faults: string[] = []
+  const needs = {
+    written: (text: string) => appendFileSync(join(directory, 'service.log'), text),
+    fault: (sentence: string) => void faults.push(sentence)
+  }
+  const environment: Environment = {
+    ...SCRAPED_OFTEN,
+    KAFKA_BROKERS: engines.kafka,
+    KAFKA_PARTITIONS: `${PARTITIONS}`,
+    CLICKHOUSE_URL: engines.clickhouse,
+    POSTGRES_URL: engines.postgres,
+    UPSTREAM_URL: upstream.url,
+    AUTH_URL: auth.url
+  }
+  const role = (name: string, command: string, more: Environment = {}) =>
+    new Role(name, command, { ...environment, DATA_DIR: join(directory, 'data', name), ...more }, needs)
+  const ingests = [role('ingest 1', 'ingest', { OPERATOR_PORT: operatorPort ?? '' }), role('ingest 2', 'ingest')]
+  const projectors = [
+    role('projector 1', 'projector', { OPERATOR_PORT: projectorPort ?? '' }),
+    role('projector 2', 'projector', { OPERATOR_PORT: otherProjectorPort ?? '' })
+  ]
+  const apis = [role('api 1', 'api', { PORT: apiPort ?? '' }), role('api 2', 'api', { PORT: otherApiPort ?? '' })]
+  const roles = [...ingests, ...projectors, ...apis]
+  const urlOf = (port = '') => `http://127.0.0.1:${port}`
+  const operatorUrl = urlOf(operatorPort)
+  const load = await startLoad({
+    facts,
+    auth,
+    operatorUrl,
+    apiUrls: [urlOf(apiPort), urlOf(otherApiPort)],
+    projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)],
+    rebuilt
+  })
+  try {
+    await inTime('a first start', Promise.all(roles.map((each) => each.start())))
+    note('everything is up')
+    await strikeAll(surroundings, [...roles, ...engines.actors])
+    await Promise.all(roles.map((each) => each.isUp()))
+    note('everything is up again')
+    await load.rebuilt()
+    await load.drain()
+    note('all that was asked for is acknowledged')
+    upstream.freeze()
+    await Promise.all(ingests.map((ingest) => ingest.stop()))
+    await freeLeases(engines)
+    await ingests[0]?.start()
+    await inTime('the last scrape of everything', bringSomehowToAnEnd(engines, operatorUrl))
+    note('everything is told')
+    await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
+    await inTime('the end of whoever asks', load.stop())
+    note('everything has stopped')
+    const compared = await inTime('comparing', comparedWhenStopped(engines, facts))
+    return { differences: [...load.wrong, ...faults, ...compared], startsMs: [] }
+  } catch (error) {
+    for (const each of roles) note(each.lastWords())
+    throw error
+  } finally {
+    // Before whoever asks is ended: an answer that does not come is cut off by this.
+    await Promise.all(roles.map((each) => each.kill()))
+    await load.stop()
+    await engines.stop()
+  }
+}
+
+/** A front that stood still may be ended in the midst of it; nothing else may fail. */
+async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): Promise<void> {
+  for (;;) {
+    const before = engines.timesStuck()
+    try {
+      await bringToAnEnd({ operatorUrl })
+      return
+    } catch (error) {
+      if (engines.timesStuck() === before) throw error
+      await wait(REST_MS_MAX)
+    }
+  }
+}
+
+/** Nobody visits any board now, and some of who did are dead. */
+async function freeLeases({ postgres }: RealEngines): Promise<void> {
+  const writes = openPostgres({ url: postgres })
+  await endLeases(writes)
+  await writes.close()
+}
+
+/** One after another is killed or stands still, while those before are on their way up. */
+async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
+  const rising = new Set<Promise<void>>()
+  const failed: unknown[] = []
+  const { seed } = facts
+  for (const until = facts.counts.kills + kills; facts.counts.kills < until; ) {
+    const number = facts.counts.kills + facts.counts.pauses
+    const chosen = wholeChance(actors.length, seed, number, 201)
+    const actor = [...actors.slice(chosen), ...actors.slice(0, chosen)].find((each) => each.isAlive())
+    if (actor !== undefined) {
+      const blow = blowOf(seed, number)
+      const freeze = 'frozenMs' in blow ? actor.freeze?.bind(actor, blow.frozenMs) : undefined
+      const kind = freeze === undefined ? 'kill' : 'pause'
+      const when = 'askedMs' in blow && actor instanceof Role ? 'shutdown' : 'any'
+      facts.add({ fact: 'struck', kind, who: actor.name.replace(/ \d$/, ''), when })
+      note(`${kind} ${number}: ${actor.name}, ${JSON.stringify(blow)}`)
+      const up = freeze?.() ?? actor.strike('frozenMs' in blow ? { downMs: blow.frozenMs } : blow)
+      const told = up.catch((error: unknown) => void failed.push(error)).finally(() => rising.delete(told))
+      rising.add(told)
+    }
+    await wait(chance(seed, number, 204) * REST_MS_MAX)
+    while (rising.size >= DOWN_MAX) await inTime(`coming up after blow ${number}`, Promise.race(rising))
+  }
+  await inTime('coming up after the last blow', Promise.all(rising))
+  if (failed.length > 0) throw failed[0]
+}
+
+function blowOf(seed: number, number: number): Blow | { readonly frozenMs: number } {
+  const kind = chance(seed, number, 202)
+  const long = chance(seed, number, 203) ** 2
+  if (kind < FREEZE_SHARE) return { frozenMs: Math.round(long * FROZEN_MS_MAX) }
+  const downMs = Math.round(long * DOWN_MS_MAX)
+  return kind < ASKED_UNTIL ? { downMs, askedMs: Math.round(chance(seed, number, 205) * ASKED_MS_MAX) } : { downMs }
+}
+
+async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {
+  await engines.stopFront()
+  const writes = openPostgres({ url: engines.postgres })
+  const reader = openKafkaLog({
+    brokers: [engines.kafka],
+    clientId: 'torture',
+    // Another group than the service's, whose dead members Kafka still counts.
+    groupId: `torture-${randomUUID()}`,
+    topicPrefix: 'gamenet.',
+    partitions: PARTITIONS,
+    replicationFactor: 1,
+    epoch: 1
+  })
+  try {
+    return await differences({ tables: engines.tables, writes, reader }, { facts, canBePartial: true })
+  } finally {
+    await reader.close()
+    await writes.close()
+  }
+}

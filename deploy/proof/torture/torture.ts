@@ -1,0 +1,74 @@
+import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
+import { createWorld } from '../../demo/network/world.js'
+import { tortureEmbedded } from './embedded.js'
+import { type Facts, openFacts } from './facts.js'
+import { tortureSeveral } from './several-processes.js'
+import { type SteppingUpstream, startSteppingUpstream } from './upstream.js'
+
+/*
+ * kill       the end of a process by SIGKILL
+ * pause      a process stopped by SIGSTOP, and let go on
+ * fact       what is known for sure: what was shown, sent, acknowledged
+ * difference one thing that the tables show and must not, or the other way round
+ */
+
+export type Engines = 'embedded' | 'kafka'
+
+/** What stands outside of what is killed. */
+export type Surroundings = {
+  /** Where everything is kept, for the next run too. */
+  readonly directory: string
+  readonly facts: Facts
+  readonly kills: number
+  /** It goes on until these projections have been rebuilt, and served. */
+  readonly rebuilt: readonly string[]
+  readonly auth: DemoAuth
+  readonly upstream: SteppingUpstream
+  readonly note: (sentence: string) => void
+}
+
+export type Outcome = {
+  readonly differences: readonly string[]
+  /** How long the starts took that were not cut off, milliseconds, in order. */
+  readonly startsMs: readonly number[]
+}
+
+export type Report = Outcome & {
+  readonly engines: Engines
+  readonly seed: number
+  readonly directory: string
+  /** Of all runs of the directory together. */
+  readonly counts: Facts['counts']
+  readonly struckBy: Readonly<Record<string, number>>
+  readonly seconds: number
+}
+
+const NOON = Date.UTC(2026, 10, 21, 12)
+
+/** Kills so many times, then compares. Rejects when something does not come up, or ends by itself. */
+export async function torture(options: {
+  readonly engines: Engines
+  readonly kills: number
+  readonly rebuilt: readonly string[]
+  readonly seed: number
+  readonly directory: string
+  readonly note: (sentence: string) => void
+}): Promise<Report> {
+  const { engines, directory, kills, rebuilt, note } = options
+  const began = performance.now()
+  const facts = openFacts(directory, options.seed, engines)
+  const network = { url: 'http://network.example', world: createWorld(7), instantShown: () => NOON }
+  const auth = await startDemoAuth({ network })
+  const upstream = await startSteppingUpstream(facts)
+  try {
+    const tortured = engines === 'embedded' ? tortureEmbedded : tortureSeveral
+    const { differences, startsMs } = await tortured({ directory, facts, kills, rebuilt, auth, upstream, note })
+    const seconds = (performance.now() - began) / 1000
+    facts.add({ fact: 'ran', seconds, differences: differences.length })
+    const struckBy = Object.fromEntries([...facts.struckBy].sort())
+    return { engines, seed: facts.seed, directory, differences, counts: facts.counts, struckBy, seconds, startsMs }
+  } finally {
+    await upstream.close()
+    await auth.close()
+  }
+}

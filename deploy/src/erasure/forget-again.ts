@@ -1,0 +1,40 @@
+import type { Logger } from 'pino'
+import type { Engines } from '../wiring/engines.js'
+import type { Role } from '../wiring/service.js'
+import { catchUpForgettings } from './forget.js'
+import { keepLedgerFile, LEDGER_FILE } from './ledger-file.js'
+
+/**
+ * Forgets again whom an older copy has brought back, before anything is loaded or answered. What fails is tried again in the
+ * background, and at the next start.
+ */
+export async function forgetAgain(
+  engines: Engines,
+  role: Role,
+  stepsEnded: () => Promise<void>,
+  logger: Logger
+): Promise<void> {
+  if (role === 'offline' || role === 'api') return
+  try {
+    const done = await catchUpForgettings({
+      writes: await engines.writes(),
+      tables: engines.clickhouse.control,
+      stepsEnded,
+      signal: new AbortController().signal,
+      isAlone: role === 'all' && engines.isEmbedded
+    })
+    if (done > 0)
+      logger.warn({ forgettings: done }, 'an older copy was put back: who was forgotten since is forgotten again')
+    await keepLedger(engines)
+  } catch (error) {
+    logger.error(
+      { err: error },
+      'who was forgotten could not be compared with the tables; it is tried at the next start'
+    )
+  }
+}
+
+/** A copy of the ledger beside the engines' files, for the day on which an older copy of these is put back. */
+export async function keepLedger({ directory, writes }: Engines): Promise<void> {
+  if (directory !== undefined) await keepLedgerFile(await writes(), directory.part(LEDGER_FILE))
+}

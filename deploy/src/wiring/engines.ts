@@ -1,0 +1,198 @@
+import { existsSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type ClickHouse,
+  migratePostgres,
+  openChdb,
+  openClickHouseServer,
+  openPglite,
+  openPostgres,
+  type Postgres
+} from '@gamenet/engines'
+import { LogDamaged } from '@gamenet/engines/log'
+import { endLeases } from '@gamenet/ingest'
+import { unfreeze } from '../backup/freeze.js'
+import { type Config, FailureError, UsageError } from '../config.js'
+import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
+import { type Disk, openDisk } from '../disk/disk.js'
+import { Parts } from './disposers.js'
+import { type LogChoice, type OpenLog, openLog } from './log.js'
+import { logChoiceOf } from './log-choice.js'
+import { orNewer, TABLES_WAY_OUT } from './newer.js'
+import { isSpoolKnown } from './spool.js'
+import { VERSIONS } from './version.js'
+
+/** The three engines of a service and, where one of them is embedded, the directory that they share. */
+export type Engines = {
+  readonly directory: DataDirectory | undefined
+  /** Whether all three keep their files in that directory. */
+  readonly isEmbedded: boolean
+  readonly log: OpenLog
+  readonly logChoice: LogChoice
+  readonly clickhouse: ClickHouse
+  /** Whether the data directory's disks have room; asked by whoever is about to write much. */
+  readonly disk: Disk
+  /** Where it was asked for: a command does without, until it is asked to do something that needs it. */
+  readonly postgres: Postgres | undefined
+  /** The write side at its newest schema, opened now unless it is open. */
+  writes(): Promise<Postgres>
+  /** Brings a write side that is kept to its newest schema; the names of the migrations that were applied. */
+  migrateWrites(): Promise<string[]>
+  /** Role of an engine → its name, for status. */
+  readonly names: Readonly<Record<string, string>>
+  /** Closes what was opened, in the reverse order. */
+  close(): Promise<void>
+}
+
+export type OpenEngines = {
+  readonly config: Config
+  readonly role: string
+  readonly withPostgres: boolean
+  /** Whether a data directory is taken even when no engine needs one, so that the command line finds the service. */
+  readonly withDirectory: boolean
+  readonly warn: (sentence: string) => void
+  readonly threadPoolSize: number
+}
+
+/** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
+export async function openEngines(options: OpenEngines): Promise<Engines> {
+  const { config, role, withPostgres, withDirectory } = options
+  const parts = new Parts()
+  let writing: Promise<Postgres> | undefined
+  const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
+    parts.add(engine, () => engine.close())
+  try {
+    const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
+    const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
+      (server) => server === undefined
+    )
+    const directory = needsDirectory || withDirectory ? await takeDataDirectory(config.DATA_DIR, VERSIONS) : undefined
+    if (directory !== undefined) {
+      parts.add(directory, () => directory.release())
+      // What a killed process left half received, or half copied.
+      await rm(directory.part('uploads'), { recursive: true, force: true })
+      await unfreeze(directory.part('tables'))
+    }
+    const part = (name: string) => directory?.part(name) ?? name
+    const writesPath = directory?.part('writes')
+    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
+    const migrated = once(async () => {
+      const opened = await openWrites()
+      await orNewer(migratePostgres(opened))
+      if (config.POSTGRES_URL === undefined) await endLeases(opened)
+    })
+    const writes = async () => {
+      await migrated()
+      return await openWrites()
+    }
+    const migrateWrites = async () =>
+      writesPath === undefined && config.POSTGRES_URL === undefined
+        ? []
+        : await orNewer(migratePostgres(await openWrites()))
+    // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
+    writing = withPostgres ? writes() : undefined
+    writing?.catch(() => undefined)
+    const logChoice = await logChoiceOf(config, part('log'))
+    const onAway = (await isSpoolKnown(config, role)) ? options.warn : undefined
+    if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
+    const log = opened(await openLog(logChoice, role, { onAway }))
+    const clickhouse = opened(
+      config.CLICKHOUSE_URL === undefined
+        ? await openChdb({
+            path: part('tables'),
+            warn: options.warn,
+            threadPoolSize: options.threadPoolSize,
+            ...(config.CLICKHOUSE_MEMORY_BYTES === undefined ? {} : { memoryBytes: config.CLICKHOUSE_MEMORY_BYTES })
+          })
+        : openClickHouseServer({ url: config.CLICKHOUSE_URL })
+    )
+    const postgres = await writing
+    const disk = opened(await diskOf(config, directory, clickhouse, postgres, options.warn))
+    const names = {
+      log: logChoice.engine,
+      tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
+      ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
+    }
+    const engines = { directory, isEmbedded, log, logChoice, clickhouse, disk, postgres, writes, migrateWrites, names }
+    return { ...engines, close: () => parts.close() }
+  } catch (error) {
+    // What is still opening is closed too.
+    await writing?.catch(() => undefined)
+    await parts.close()
+    throw orDamaged(error)
+  }
+}
+
+/** A log without its file would be made anew, and what the tables have of it would be taken for what is still to come. */
+function refuseLostLog(directory: DataDirectory): void {
+  const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
+  if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return
+  throw new LogDamaged(
+    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing. Restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+  )
+}
+
+/** Why an embedded engine does not open its files, as a sentence with a way out. */
+function orDamaged(error: unknown): unknown {
+  if (error instanceof LogDamaged) return new FailureError(error.message)
+  const text = error instanceof Error ? error.message : ''
+  const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
+  if (!isOfFiles || /is in use|another directory open/.test(text)) return error
+  if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
+  return new FailureError(
+    `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+  )
+}
+
+/** A service that shares its log and tables shares this too: with keys of its own, nobody could open what it seals. */
+async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
+  if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
+  if (dir !== undefined) return await openPglite({ dir })
+  throw new UsageError(
+    'This needs the write side, which processes that share their log and tables have together. Set POSTGRES_URL.'
+  )
+}
+
+/** Servers have disks of their own; of these, what the service takes is told at most. */
+function diskOf(
+  config: Config,
+  directory: DataDirectory | undefined,
+  clickhouse: ClickHouse,
+  postgres: Postgres | undefined,
+  warn: (sentence: string) => void
+): Promise<Disk> {
+  const where = (server: unknown, name: string) => (server === undefined ? directory?.part(name) : undefined)
+  const directories = {
+    log: where(config.KAFKA_BROKERS, 'log'),
+    tables: where(config.CLICKHOUSE_URL, 'tables'),
+    writes: where(config.POSTGRES_URL, 'writes')
+  }
+  const onMerges = (statement: string) => async () => {
+    if (directories.tables !== undefined) await clickhouse.control.execute(statement)
+  }
+  return openDisk({
+    directory: directory?.path,
+    directories,
+    samplesFile: directory?.part('disk.json'),
+    usedOf: { log: directories.log, tables: clickhouse.control, writes: directories.writes ?? postgres },
+    guard: {
+      freeMinBytes: config.DISK_FREE_MIN_BYTES,
+      stopMerges: onMerges('SYSTEM STOP MERGES'),
+      startMerges: onMerges('SYSTEM START MERGES'),
+      warn
+    }
+  })
+}
+
+/** Does the work at the first call; one that failed is done again at the next. */
+function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let done: Promise<Result> | undefined
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = undefined
+      throw error
+    })
+    return done
+  }
+}

@@ -1,0 +1,146 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Log } from '../../ports/log.js'
+import type { WriteTransactions } from '../../ports/write-side.js'
+import type { Logger } from '../../scrape/run-source.js'
+import type { People } from '../people/people.js'
+import { type Round, relayOnce } from './relay-outbox.js'
+
+/** How often the outbox is looked at when nobody tells of a change. */
+const POLL_MS = 250
+/** From a change that is told to the round that relays it: changes that come together go together. */
+const GATHER_MS = 20
+const STOP_MS = 3000
+const FAILED_FIRST_MS = 250
+const FAILED_MOST_MS = 5000
+/** Rows that are no events: so many are remembered as such. */
+const UNREADABLE_MAX = 10_000
+
+export type RelayOptions = {
+  /** Opens the write side, at its newest schema; called when the relay starts. */
+  readonly writes: () => Promise<WriteTransactions>
+  readonly log: Log
+  readonly people: People
+  readonly registry: Registry
+  readonly logger: Logger
+  /** {@link POLL_MS} unless given. */
+  readonly pollMs?: number
+}
+
+export type Relay = {
+  start(): void
+  /** Tells of a change, so that it need not wait until the outbox is looked at. Of a relay at rest nothing is said. */
+  wake(): void
+  /** Begins no more rounds, and waits (3 s at most) for the one under way, which loses nothing if it is not waited for. */
+  stop(): Promise<void>
+}
+
+/**
+ * Relays the outbox for as long as it runs, whatever fails on the way. Any number of relays may run, in any number of
+ * processes: one of them works at a time.
+ */
+export function createRelay(options: RelayOptions): Relay {
+  const metrics = relayMetrics(options.registry)
+  const unreadable = new Set<string>()
+  const bell = createBell()
+  let isStopping = false
+  let running: Promise<void> | undefined
+
+  const round = async (): Promise<Round> => {
+    const { log, people, logger } = options
+    const onUnreadable: Parameters<typeof relayOnce>[0]['onUnreadable'] = (rows) => {
+      logger.error({ rows }, 'rows of the outbox are no events; they stay there and are not relayed: this is a defect')
+      for (const { id } of rows.slice(0, UNREADABLE_MAX - unreadable.size)) unreadable.add(id)
+      metrics.unreadable.set(unreadable.size)
+    }
+    return await relayOnce({ writes: await options.writes(), log, people, onUnreadable }, unreadable)
+  }
+  const run = async (): Promise<void> => {
+    for (let failures = 0; !isStopping; ) {
+      try {
+        const { relayed, outcome } = await round()
+        failures = 0
+        metrics.failing.set(0)
+        metrics.relayed.inc(relayed)
+        if (outcome === 'full') continue
+        await bell.rung(options.pollMs ?? POLL_MS)
+        await bell.passed(GATHER_MS)
+      } catch (error) {
+        metrics.failing.set(1)
+        options.logger.warn({ err: error }, 'the outbox cannot be relayed; it is tried again')
+        await bell.passed(Math.min(FAILED_FIRST_MS * 2 ** failures, FAILED_MOST_MS))
+        failures += 1
+      }
+    }
+  }
+  return {
+    start() {
+      running ??= run()
+    },
+    wake: bell.ring,
+    async stop() {
+      isStopping = true
+      bell.end()
+      const late = new AbortController()
+      await Promise.race([running, wait(STOP_MS, undefined, { signal: late.signal }).catch(() => undefined)])
+      late.abort()
+    }
+  }
+}
+
+/** What a loop waits for between two rounds. */
+function createBell() {
+  let wasRung = false
+  let hasEnded = false
+  let wakeUp = (): void => undefined
+  const until = async (ms: number, isOver: () => boolean): Promise<void> => {
+    if (isOver()) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      wakeUp = () => {
+        if (!isOver()) return
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    wakeUp = () => undefined
+  }
+  return {
+    ring() {
+      wasRung = true
+      wakeUp()
+    },
+    end() {
+      hasEnded = true
+      wakeUp()
+    },
+    /** Resolves when it rings, or has rung since the last time, and at the latest after so long. */
+    async rung(ms: number) {
+      await until(ms, () => wasRung || hasEnded)
+      wasRung = false
+    },
+    /** Resolves after so long, whoever rings. */
+    passed: (ms: number) => until(ms, () => hasEnded)
+  }
+}
+
+function relayMetrics(registry: Registry) {
+  const registers = [registry]
+  return {
+    relayed: new Counter({
+      name: 'gamenet_outbox_relayed_total',
+      help: 'Changes of the write side that this process brought to the log',
+      registers
+    }),
+    failing: new Gauge({
+      name: 'gamenet_outbox_failing',
+      help: 'Alarm: 1 while the last round of the relay failed, so that changes do not reach the log',
+      registers
+    }),
+    unreadable: new Gauge({
+      name: 'gamenet_outbox_unreadable_rows',
+      help: 'Alarm: rows of the outbox that are no events, and stay there',
+      registers
+    })
+  }
+}

@@ -1,0 +1,52 @@
+import type { LogMessage, Provenance, Topic } from '@gamenet/schemas'
+import type { Log } from '../ports/log.js'
+import { encodeEvents } from './people/encode-events.js'
+import type { People } from './people/people.js'
+
+/** Events that one append carries at most: about 3 MB of JSON, well below what a Kafka request may hold. */
+const APPEND_EVENTS_MAX = 10_000
+
+/**
+ * Appends events to their topic in their order, each chunk after the one before it is in the log for good.
+ * Rejects with the log's error; chunks before the failed one are in the log then, and publishing all of them
+ * again is safe: an event has the same id each time.
+ * Events about people need `people`; those about somebody who was forgotten are left out.
+ */
+export async function publish<Event>(
+  log: Log,
+  topic: Topic<Event>,
+  events: readonly Event[],
+  provenance: Provenance,
+  people?: People
+): Promise<void> {
+  for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
+    const chunk = await encodeEvents(topic, events.slice(first, first + APPEND_EVENTS_MAX), provenance, people)
+    if (chunk.length > 0) await log.append(topic.name, chunk)
+  }
+}
+
+/** Events of one topic, ready to be published; hides the event's type, so that a list may hold several topics. */
+export type Publication = {
+  readonly topic: string
+  readonly count: number
+  publish(log: Log, provenance: Provenance, people?: People): Promise<void>
+}
+
+/** Binds events to their topic for a later {@link publish}. */
+export function publication<Event>(topic: Topic<Event>, events: readonly Event[]): Publication {
+  return {
+    topic: topic.name,
+    count: events.length,
+    publish: (log, provenance, people) => publish(log, topic, events, provenance, people)
+  }
+}
+
+/** A log that tells how many messages it took of which topic. */
+export function countingLog(log: Log, count: (topic: string, messages: number) => void): Log {
+  return {
+    append: async (topic: string, messages: readonly LogMessage[]) => {
+      await log.append(topic, messages)
+      count(topic, messages.length)
+    }
+  }
+}

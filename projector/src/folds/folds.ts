@@ -1,0 +1,17 @@
+import type { Fold } from '../project/folding/fold.js'
+import { foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
+import { foldMatchSession } from './match-session.js'
+
+/** The folds of projections of form `fold`, by the name that a projection says. */
+const folds: Readonly<Record<string, Fold>> = {
+  'leaderboard-entry': { fold: foldLeaderboardEntry, standsOn: { table: 'leaderboard_history' } },
+  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, standsOn: { table: 'leaderboard_history' } },
+  'match-session': { fold: foldMatchSession, standsOn: { table: 'match_list', rowsBeginAt: 'first_seen' } }
+}
+
+/** The fold of a name. Throws when there is none. */
+export function foldNamed(name: string): Fold {
+  const fold = folds[name]
+  if (fold === undefined) throw new Error(`There is no fold ${name} in folds.ts.`)
+  return fold
+}

@@ -1,0 +1,102 @@
+import { haltOf, type LogHalt, loadCheckpoint, type PartitionExtent, shownInstant } from '@gamenet/schemas'
+import { type Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
+import type { Tables } from '../store/tables.js'
+
+/** Where a topic's partitions begin and end. */
+export type TopicExtent = PartitionExtent & { readonly topic: string }
+
+/** A partition that stands still until an operator decides, and since when; `wanted` is the first offset not loaded. */
+export type Halt = LogHalt & { readonly loadedAt: string | null; readonly reason: string }
+
+/** Partitions of which the log does not have what is to be loaded next: a loader halts at them, whichever process runs it. */
+export function haltsOf(extents: readonly TopicExtent[], checkpoints: Checkpoints): LogHalt[] {
+  return extents.flatMap(({ topic, ...extent }) => {
+    const wanted = checkpoints.next(loadCheckpoint(topic), extent.epoch, extent.partition)
+    return haltOf(topic, extent, wanted) ?? []
+  })
+}
+
+/** Why a partition stands still, in a sentence with the way out. */
+export function haltSentence({ topic, epoch, partition, first, next, wanted }: LogHalt, loadedAt?: string): string {
+  const name = `${topic}, epoch ${epoch}, partition ${partition}`
+  const when = loadedAt === undefined ? '' : ` (last at ${loadedAt})`
+  if (wanted > next) {
+    return (
+      `${name} was loaded to ${wanted}${when}, and the log ends at ${next}: ` +
+      'the log was made anew or restored from an older state, and its epoch must be raised (LOG_EPOCH)'
+    )
+  }
+  return (
+    `${name} was loaded to ${wanted}${when}, and the log begins at ${first}: ` +
+    `offsets ${wanted} to ${first - 1} are gone, its retention passed them; ` +
+    `restore a backup that has them, or go on without them: gamenet gap accept ${topic}`
+  )
+}
+
+/** Halts with since when they stand. */
+export async function describedHalts(tables: Tables, halts: readonly LogHalt[]): Promise<Halt[]> {
+  if (halts.length === 0) return []
+  const loadedAt = await lastLoads(tables)
+  return halts.map((halt) => {
+    const at = loadedAt.get(`${loadCheckpoint(halt.topic)}/${halt.epoch}/${halt.partition}`)
+    return { ...halt, loadedAt: at ?? null, reason: haltSentence(halt, at) }
+  })
+}
+
+async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
+  const rows = await tables.rows(
+    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
+            toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
+     FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
+  )
+  return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, shownInstant(Number(row.atMs))]))
+}
+
+/**
+ * Goes on behind what the log has lost: notes each gap, then moves the load checkpoint to where the log begins. A crash
+ * between the two notes it again. A topic that was made anew has no gap, and needs a new epoch.
+ * @returns the gaps that were accepted
+ */
+export async function acceptGaps(tables: Tables, halts: readonly Halt[]): Promise<Halt[]> {
+  const gaps = halts.filter(({ wanted, first }) => wanted < first)
+  if (gaps.length === 0) return []
+  const rows = gaps.map(({ topic, epoch, partition, wanted, first, loadedAt }) =>
+    JSON.stringify([topic, epoch, partition, wanted, first, loadedAt?.replace('T', ' ').replace('Z', '') ?? null])
+  )
+  await tables.insert(
+    'log_gap',
+    ['topic', 'epoch', 'partition', 'first', 'next', 'loaded_at'],
+    new TextEncoder().encode(`${rows.join('\n')}\n`)
+  )
+  await storeCheckpoints(
+    tables,
+    gaps.map(({ topic, epoch, partition, first }) => ({ name: loadCheckpoint(topic), epoch, partition, next: first }))
+  )
+  return gaps
+}
+
+/** A part of the log that was accepted as missing: offsets `first` to below `next`. */
+export type AcceptedGap = {
+  readonly topic: string
+  readonly epoch: number
+  readonly partition: number
+  readonly first: number
+  readonly next: number
+  readonly acceptedAt: string
+}
+
+export async function acceptedGaps(tables: Tables): Promise<AcceptedGap[]> {
+  const rows = await tables.rows(
+    `SELECT g.topic AS topic, g.epoch AS epoch, g.partition AS partition, g.first AS first, max(g.next) AS next,
+            toUnixTimestamp64Milli(max(g.accepted_at)) AS acceptedAtMs
+     FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition, g.first`
+  )
+  return rows.map((row) => ({
+    topic: String(row.topic),
+    epoch: Number(row.epoch),
+    partition: Number(row.partition),
+    first: Number(row.first),
+    next: Number(row.next),
+    acceptedAt: shownInstant(Number(row.acceptedAtMs))
+  }))
+}

@@ -1,0 +1,402 @@
+import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import type { EventTable } from '../events/event-table.js'
+import { eventTables } from '../events/event-tables.js'
+import type { Logger } from '../logger.js'
+import type { Metrics } from '../project/metrics.js'
+import { OWN_PASSES, type Passes } from '../project/passes.js'
+import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import { PEOPLE_CHECKPOINT } from '../store/newest-writes.js'
+import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
+import type { Tables } from '../store/tables.js'
+import { haltSentence } from './halts.js'
+import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
+import { PARKED_COLUMNS } from './row-builder.js'
+import { KeptSealKeys, type SealKeys } from './seal-keys.js'
+
+/** A reading side that was started. */
+export type ReadingSide = {
+  readonly port: LoaderPort
+  /** Resolves or rejects when it has ended, wanted or not (a worker's `exit` and `error`). */
+  readonly ended: Promise<void>
+  /** Ends it at once; called after it said that it stopped, or when it did not in time. */
+  close(): Promise<void>
+}
+
+/** The partitions of a reading side: those whose number, divided by `of`, leaves `index`. */
+export type Share = { readonly index: number; readonly of: number }
+
+export type LoaderOptions = {
+  readonly tables: Tables
+  readonly topics: readonly Topic[]
+  /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
+  readonly startReading: (share: Share) => Promise<ReadingSide>
+  /** Reading sides at once, each with its share of the partitions; one unless given. */
+  readonly readers?: number | undefined
+  /** The seal keys that there are of these people. */
+  readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Called after rows are stored and their checkpoint is too. */
+  readonly onStored: () => void
+  /** What each store runs in, for whoever must wait for those under way. */
+  readonly passes?: Pick<Passes, 'together'>
+  readonly backoff?: Backoff
+  /** Milliseconds of a clock that is never put back, for tests. */
+  readonly now?: () => number
+}
+
+/** What stands still, and why. */
+export type LoaderTrouble = {
+  readonly reading: string | null
+  readonly storing: { readonly topic: string; readonly reason: string } | null
+}
+
+export type Loader = {
+  start(): void
+  /** Ends reading and storing. What is not stored is read again at the next start. */
+  stop(): Promise<void>
+  /** Where each partition of the topic's log begins and ends now. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  trouble(): LoaderTrouble
+  /** True while large batches keep coming: there is a backlog. */
+  isBusy(): boolean
+  /** Runs work while nothing is stored. */
+  between<Result>(work: () => Promise<Result>): Promise<Result>
+}
+
+/** What came of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
+type Outcome = 'stored' | 'stopped' | 'outdated'
+
+const STOP_MS = 3000
+const OUTDATED =
+  'rows about people waited for long, and the key of somebody is gone, or cannot be asked for: they are not stored, and read again'
+/** Batches of so many rows mean a backlog, for so long after the last of them. */
+const BUSY_ROWS = 8192
+const BUSY_MS = 400
+
+/**
+ * The storing side of the loader. Order per batch: rows → parked messages → checkpoint → credit (and the log's commit).
+ * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
+ * keyed by position, parked messages too. A store that fails is tried again for ever, slower and slower; meanwhile no
+ * credit goes back, so reading waits. Where a seal key was thrown away while its rows waited, nothing more of that reading is
+ * stored, and another begins at the checkpoint.
+ */
+export function createLoader(options: LoaderOptions): Loader {
+  const storing = new Storing(options)
+  const stopping = new AbortController()
+  const of = options.readers ?? 1
+  const readers = Array.from({ length: of }, (_, index) => {
+    return new Reader(options, { index, of }, storing, stopping.signal)
+  })
+  const trouble = () => readers.map((reader) => reader.trouble).find((reason) => reason !== null) ?? null
+  return {
+    start: () => {
+      for (const reader of readers) reader.start()
+    },
+    stop: async () => {
+      stopping.abort()
+      await Promise.all(readers.map((reader) => reader.stop()))
+      await storing.idle()
+    },
+    extents: async (topic) => {
+      const session = readers.map((reader) => reader.session).find((each) => each !== undefined)
+      if (session === undefined) throw new Error(trouble() ?? 'the loader has not started yet')
+      return await session.extents(topic)
+    },
+    trouble: () => ({ reading: trouble(), storing: storing.trouble }),
+    isBusy: () => storing.isBusy(),
+    between: (work) => storing.between(work)
+  }
+}
+
+/** One reading side after the other, until the loader is stopped. */
+class Reader {
+  /** Undefined while none lives. */
+  session: Session | undefined
+  /** Why reading stands still. */
+  trouble: string | null = null
+  readonly #options: LoaderOptions
+  readonly #share: Share
+  readonly #storing: Storing
+  readonly #signal: AbortSignal
+  #running: Promise<void> = Promise.resolve()
+
+  constructor(options: LoaderOptions, share: Share, storing: Storing, signal: AbortSignal) {
+    this.#options = options
+    this.#share = share
+    this.#storing = storing
+    this.#signal = signal
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  /** Call it when the signal has aborted. */
+  async stop(): Promise<void> {
+    this.session?.stop()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (let failures = 1; !this.#signal.aborted; failures += 1) {
+      const begun = performance.now()
+      try {
+        await this.#readOnce()
+      } catch (error) {
+        if (this.#signal.aborted) return
+        if (performance.now() - begun > 60_000) failures = 1
+        this.trouble = reasonOf(error)
+        this.#options.logger.error({ reason: this.trouble }, 'the loader is started again')
+        await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), this.#signal)
+      }
+    }
+  }
+
+  async #readOnce(): Promise<void> {
+    const side = await this.#options.startReading(this.#share)
+    const session = new Session(side.port, this.#storing, this.#options, this.#signal, (reason) => {
+      if (reason !== null) this.#options.logger.warn({ reason }, 'reading the log failed; it is tried again')
+      this.trouble = reason
+    })
+    this.session = session
+    if (this.#signal.aborted) session.stop()
+    const ended = side.ended.then(
+      () => 'the reading side of the loader ended by itself',
+      (error: unknown) => `the reading side of the loader died: ${reasonOf(error)}`
+    )
+    this.trouble = null
+    const reason = await Promise.race([ended, session.stopped])
+    session.end(reason)
+    this.session = undefined
+    await side.close()
+    if (!this.#signal.aborted) throw new Error(reason)
+  }
+}
+
+/** One life of a reading side. */
+class Session {
+  /** Resolves with the reason when reading has ended because it was told to. */
+  readonly stopped: Promise<string>
+  readonly #port: LoaderPort
+  readonly #signal: AbortSignal
+  readonly #asked = new Map<
+    number,
+    { resolve: (extents: readonly PartitionExtent[]) => void; reject: (error: Error) => void }
+  >()
+  #lastId = 0
+  #endReason: string | undefined
+  #stopped: () => void = () => {}
+  /** From the first batch on that must not be stored none is: their checkpoint would be behind it. */
+  #isOutdated = false
+
+  constructor(
+    port: LoaderPort,
+    storing: Storing,
+    { logger, metrics }: LoaderOptions,
+    signal: AbortSignal,
+    onTrouble: (reason: string | null) => void
+  ) {
+    this.#port = port
+    this.#signal = signal
+    this.stopped = new Promise((resolve) => {
+      this.#stopped = () => resolve(this.#isOutdated ? OUTDATED : 'stopped')
+    })
+    port.on('message', (received) => {
+      const message = received as FromReader
+      if (message.kind === 'batch') void this.#store(storing, message.batch)
+      else if (message.kind === 'start-at') void this.#startAt(storing, message)
+      else if (message.kind === 'seal-keys') void this.#sealKeys(storing, message)
+      else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
+      else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
+      else if (message.kind === 'trouble') onTrouble(message.reason)
+      else if (message.kind === 'halted')
+        logger.error({ reason: haltSentence(message.halt) }, 'a partition stands still')
+      else if (message.kind === 'replaced') {
+        metrics.replacedReaders.inc()
+        logger.warn(message, 'what read the log is replaced')
+      } else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
+      else this.#stopped()
+    })
+  }
+
+  stop(): void {
+    this.#post({ kind: 'stop' })
+    setTimeout(this.#stopped, STOP_MS).unref()
+  }
+
+  end(reason: string): void {
+    this.#endReason = reason
+    for (const { reject } of this.#asked.values()) reject(new Error(reason))
+  }
+
+  async extents(topic: string): Promise<readonly PartitionExtent[]> {
+    this.#lastId += 1
+    const id = this.#lastId
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#asked.set(id, { resolve, reject })
+        this.#post({ kind: 'extents', id, topic })
+      })
+    } finally {
+      this.#asked.delete(id)
+    }
+  }
+
+  async #store(storing: Storing, batch: RowBatch): Promise<void> {
+    const outcome = await storing.store(batch, this.#signal, () => this.#isOutdated)
+    if (outcome === 'outdated') {
+      this.#isOutdated = true
+      this.stop()
+    } else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
+  }
+
+  async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
+    const next = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
+    if (next !== undefined) this.#post({ kind: 'start-at', id: asked.id, next })
+  }
+
+  async #sealKeys(storing: Storing, asked: { id: number; topic: string; people: readonly number[] }): Promise<void> {
+    const keys = await storing.sealKeys(asked.topic, asked.people, this.#signal)
+    if (keys !== undefined) this.#post({ kind: 'seal-keys', id: asked.id, keys })
+  }
+
+  #post(message: ToReader): void {
+    if (this.#endReason === undefined) this.#port.postMessage(message)
+  }
+}
+
+/** Everything that touches the tables, one thing after the other. */
+class Storing {
+  trouble: { topic: string; reason: string } | null = null
+  readonly #options: LoaderOptions
+  readonly #columns: ReadonlyMap<string, EventTable>
+  readonly #sealKeys: KeptSealKeys
+  #tail: Promise<unknown> = Promise.resolve()
+  #waiting = 0
+  #nextPerson = 0
+  #fullAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: LoaderOptions) {
+    this.#options = options
+    this.#sealKeys = new KeptSealKeys((_topic, people) => options.sealKeys(people), options.now)
+    this.#columns = new Map(eventTables.map((each) => [each.topic.name, each]))
+  }
+
+  isBusy(): boolean {
+    return this.#waiting > 1 || performance.now() - this.#fullAt < BUSY_MS
+  }
+
+  between<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#inTurn(work)
+  }
+
+  async idle(): Promise<void> {
+    await this.#tail
+  }
+
+  async store(batch: RowBatch, signal: AbortSignal, isOutdated: () => boolean): Promise<Outcome> {
+    const { passes = OWN_PASSES } = this.#options
+    this.#waiting += 1
+    const outcome = await this.#inTurn(async () => {
+      if (isOutdated()) return 'outdated'
+      const stored = await this.#untilDone(batch.topic, signal, () =>
+        passes.together((check) => this.#storeOnce(batch, check))
+      )
+      return stored ?? 'stopped'
+    })
+    this.#waiting -= 1
+    if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
+    if (outcome === 'stored') this.#options.onStored()
+    return outcome
+  }
+
+  /** The first offset that is not stored yet; undefined when the loader was stopped before it could be read. */
+  startAt(topic: string, epoch: number, partition: number, signal: AbortSignal): Promise<number | undefined> {
+    return this.#untilDone(topic, signal, async () => {
+      const checkpoints = await Checkpoints.read(this.#options.tables)
+      return checkpoints.next(loadCheckpoint(topic), epoch, partition)
+    })
+  }
+
+  /** Undefined when the loader was stopped before they could be had. */
+  sealKeys(topic: string, people: readonly number[], signal: AbortSignal): Promise<SealKeys | undefined> {
+    return this.#untilDone(topic, signal, () => this.#sealKeys.anew(topic, people))
+  }
+
+  async #storeOnce(
+    { topic, events, parked, passedOver, imports, people, progress }: RowBatch,
+    check: () => Promise<void>
+  ): Promise<Exclude<Outcome, 'stopped'>> {
+    const { tables, metrics } = this.#options
+    const target = this.#columns.get(topic)
+    if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
+    // While they cannot be asked for, what is about nobody need not wait behind this.
+    const keys = await this.#sealKeys.of(topic, people).catch(() => undefined)
+    if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
+    if (events.rows > 0) {
+      const done = metrics.insertSeconds.startTimer()
+      await tables.insert(target.table, target.columns, events.body)
+      done()
+      if (imports.length > 0) await this.#takeOut(target.topic, imports)
+    }
+    if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
+    const name = loadCheckpoint(topic)
+    // Rows that went into a table which another process has exchanged meanwhile are read once more.
+    await check()
+    await storeCheckpoints(tables, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
+    metrics.loadedEvents.inc({ topic }, events.rows)
+    metrics.passedOverEvents.inc({ topic }, passedOver)
+    if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
+    return 'stored'
+  }
+
+  /** A checkpoint above all numbers of people, where one of these is the highest so far. */
+  #newestPerson(people: readonly number[]): Checkpoint[] {
+    const next = people.reduce((most, person) => Math.max(most, person + 1), 0)
+    if (next <= this.#nextPerson) return []
+    this.#nextPerson = next
+    return [{ name: PEOPLE_CHECKPOINT, epoch: 0, partition: 0, next }]
+  }
+
+  /**
+   * Rows may have waited while another process stored the same, and the import was taken back: they leave the table again. One
+   * that is taken back from now on is deleted behind these rows.
+   */
+  async #takeOut(topic: Topic, imports: readonly string[]): Promise<void> {
+    const { tables } = this.#options
+    const retracted = await retractedImports(tables, topic)
+    await deleteRetracted(
+      tables,
+      topic,
+      retracted.filter((importId) => imports.includes(importId))
+    )
+  }
+
+  async #untilDone<Result>(
+    topic: string,
+    signal: AbortSignal,
+    attempt: () => Promise<Result>
+  ): Promise<Result | undefined> {
+    for (let failures = 1; !signal.aborted; failures += 1) {
+      try {
+        const result = await attempt()
+        this.trouble = null
+        return result
+      } catch (error) {
+        if (signal.aborted) return undefined
+        this.trouble = { topic, reason: reasonOf(error) }
+        this.#options.logger.error(this.trouble, 'loading failed; it is tried again')
+        await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
+      }
+    }
+    return undefined
+  }
+
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const turn = this.#tail.then(work)
+    this.#tail = turn.catch(() => undefined)
+    return turn
+  }
+}

@@ -1,0 +1,217 @@
+import type { LogBatch, LogHalt, Topic } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { eventTablesOf } from '../events/event-tables.js'
+import type { LogReader } from './log.js'
+import type { FromReader, LoaderPort, ToReader } from './message.js'
+import { RowBuilder } from './row-builder.js'
+import { KeptSealKeys, peopleOf } from './seal-keys.js'
+
+export type { FromReader }
+
+/** Batches that may be on their way: one being stored, one behind it. */
+const CREDITS = 2
+/** More rows than one scrape makes: a backlog is being read, and a pause is only the log fetching its next piece. */
+const BACKLOG_ROWS = 2000
+/** Nothing more came for this long: the log has been read to its end, so what there is goes out. */
+const IDLE_MS = { scrape: 5, backlog: 100 }
+/** A trickle that never pauses: nothing waits longer than this while the storing side is free. */
+const PATIENCE_MS = { scrape: 250, backlog: 1000 }
+
+/** What the reading side of the loader needs. */
+export type LoaderWorkerOptions = {
+  readonly port: LoaderPort
+  readonly reader: LogReader
+  readonly topics: readonly Topic[]
+  readonly backoff?: Backoff
+}
+
+/**
+ * The reading side of the loader: reads the topics, judges each record and builds its row, and posts the rows as bytes.
+ * Runs in a worker thread (its entry opens the log and calls this) or beside the storing side. Resolves after `stop`.
+ *
+ * It remembers nothing across a crash: the storing side tells where each partition begins, from the checkpoint that was
+ * written after the rows. What was on its way is read again, and a row stored twice reads as one.
+ */
+export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<void> {
+  const { port, reader, topics, backoff = DEFAULT_BACKOFF } = options
+  const stop = new AbortController()
+  const post = (message: FromReader, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer)
+  const questions = new Questions(post)
+  const sealKeys = new KeptSealKeys(
+    async (topic, people) => (await questions.ask((id) => ({ kind: 'seal-keys', id, topic, people }))).keys
+  )
+  const outbox = new Outbox(post, stop.signal, topics, sealKeys)
+
+  const answerExtents = async (id: number, topic: string) => {
+    try {
+      post({ kind: 'extents', id, extents: await reader.extents(topic) })
+    } catch (error) {
+      post({ kind: 'extents-failed', id, reason: reasonOf(error) })
+    }
+  }
+  const commit = async ({ topic, progress }: Extract<ToReader, { kind: 'stored' }>) => {
+    try {
+      for (const position of progress) await reader.commit(topic, position)
+    } catch (error) {
+      post({ kind: 'commit-failed', topic, reason: reasonOf(error) })
+    }
+  }
+  port.on('message', (received) => {
+    const message = received as ToReader
+    if (message.kind === 'stored') {
+      outbox.credit()
+      void commit(message)
+    } else if (message.kind === 'start-at' || message.kind === 'seal-keys') questions.answer(message)
+    else if (message.kind === 'extents') void answerExtents(message.id, message.topic)
+    else {
+      stop.abort()
+      questions.end(new Error('the loader was stopped'))
+    }
+  })
+
+  const startAt = async (topic: string, epoch: number, partition: number) =>
+    (await questions.ask((id) => ({ kind: 'start-at', id, topic, epoch, partition }))).next
+
+  const onHalt = (halt: LogHalt) => post({ kind: 'halted', halt })
+
+  for (let failures = 0; !stop.signal.aborted; ) {
+    const deliver = async (batch: LogBatch) => {
+      if (failures > 0) post({ kind: 'trouble', reason: null })
+      failures = 0
+      await outbox.deliver(batch)
+    }
+    try {
+      const names = topics.map((topic) => topic.name)
+      await reader.consume({ topics: names, startAt, deliver, onHalt, signal: stop.signal })
+      if (!stop.signal.aborted) throw new Error('reading the log ended by itself')
+    } catch (error) {
+      if (stop.signal.aborted) break
+      failures += 1
+      post({ kind: 'trouble', reason: reasonOf(error) })
+      await pause(backoffMs(backoff, failures), stop.signal)
+    }
+  }
+  outbox.close()
+  post({ kind: 'stopped' })
+}
+
+type Question = Extract<FromReader, { kind: 'start-at' | 'seal-keys' }>
+type Answer = Extract<ToReader, { kind: Question['kind'] }>
+
+/** What the storing side was asked and has not answered yet. */
+class Questions {
+  readonly #post: (message: Question) => void
+  readonly #waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()
+  #lastId = 0
+
+  constructor(post: (message: Question) => void) {
+    this.#post = post
+  }
+
+  /** The answer to a question is of the question's kind. */
+  ask<Asked extends Question>(question: (id: number) => Asked): Promise<Extract<Answer, { kind: Asked['kind'] }>> {
+    this.#lastId += 1
+    const id = this.#lastId
+    return new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve: resolve as (answer: Answer) => void, reject })
+      this.#post(question(id))
+    })
+  }
+
+  answer(answer: Answer): void {
+    this.#waiting.get(answer.id)?.resolve(answer)
+    this.#waiting.delete(answer.id)
+  }
+
+  end(error: Error): void {
+    for (const { reject } of this.#waiting.values()) reject(error)
+  }
+}
+
+/**
+ * Rows on their way to the storing side. A full batch goes as soon as there is a credit; a partial one only when nothing
+ * is being stored, and when the log has nothing more at the moment. So a single event leaves after 5 ms, and a backlog
+ * leaves in whole batches, which keeps the number of parts low.
+ */
+class Outbox {
+  readonly #post: (message: FromReader, transfer: ArrayBuffer[]) => void
+  readonly #signal: AbortSignal
+  readonly #builders: ReadonlyMap<string, RowBuilder>
+  readonly #sealKeys: KeptSealKeys
+  #inFlight = 0
+  #waiting: (() => void)[] = []
+  #timer: NodeJS.Timeout | undefined
+  #isIdle = false
+
+  constructor(
+    post: (message: FromReader, transfer: ArrayBuffer[]) => void,
+    signal: AbortSignal,
+    topics: readonly Topic[],
+    sealKeys: KeptSealKeys
+  ) {
+    this.#post = post
+    this.#signal = signal
+    this.#sealKeys = sealKeys
+    this.#builders = new Map(eventTablesOf(topics).map((table) => [table.topic.name, new RowBuilder(table)]))
+    signal.addEventListener('abort', () => this.#wake(), { once: true })
+  }
+
+  async deliver(batch: LogBatch): Promise<void> {
+    const builder = this.#builders.get(batch.topic)
+    if (builder === undefined) throw new Error(`The log gave topic ${batch.topic}, which was not asked for.`)
+    const keys = builder.isSealed ? await this.#sealKeys.of(batch.topic, peopleOf(batch.records)) : undefined
+    const sealKeyOf = keys === undefined ? undefined : (person: number) => keys.get(person)
+    clearTimeout(this.#timer)
+    this.#isIdle = false
+    for (const record of batch.records) {
+      while (builder.isFull && !this.#signal.aborted) {
+        this.#pump()
+        if (builder.isFull) await new Promise<void>((resolve) => this.#waiting.push(resolve))
+      }
+      if (this.#signal.aborted) return
+      builder.add(batch.epoch, batch.partition, record, sealKeyOf)
+    }
+    this.#pump()
+    this.#timer = setTimeout(
+      () => {
+        this.#isIdle = true
+        this.#pump()
+      },
+      IDLE_MS[builder.rows < BACKLOG_ROWS ? 'scrape' : 'backlog']
+    )
+  }
+
+  credit(): void {
+    this.#inFlight -= 1
+    this.#pump()
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+  }
+
+  #pump(): void {
+    if (this.#signal.aborted) return
+    for (const builder of this.#builders.values()) {
+      if (this.#inFlight < CREDITS && builder.isFull) this.#send(builder)
+    }
+    const [oldest] = [...this.#builders.values()].filter((each) => !each.isEmpty).sort((a, b) => a.since - b.since)
+    if (this.#inFlight > 0 || oldest === undefined) return
+    if (
+      this.#isIdle ||
+      performance.now() - oldest.since >= PATIENCE_MS[oldest.rows < BACKLOG_ROWS ? 'scrape' : 'backlog']
+    )
+      this.#send(oldest)
+  }
+
+  #send(builder: RowBuilder): void {
+    const batch = builder.take()
+    this.#inFlight += 1
+    this.#post({ kind: 'batch', batch }, [batch.events.body.buffer, batch.parked.body.buffer])
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
+  }
+}

@@ -1,0 +1,28 @@
+import { foldNamed } from '../../folds/folds.js'
+import { LineWriter } from '../../load/line-writer.js'
+import type { RowLines } from '../../load/message.js'
+import type { AnswerRow } from './fold.js'
+
+/** What was read of a chunk, as it came from the engine: JSON arrays by the name of the read. */
+export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
+
+/** What a fold made of a chunk: rows by table. */
+export type ChunkRows = Readonly<Record<string, RowLines>>
+
+/** Runs the fold of a name over one chunk: bytes in, bytes out; or `again`, when what was read does not fit together. */
+export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
+  const { fold } = foldNamed(name)
+  const parsed: Record<string, readonly AnswerRow[]> = {}
+  for (const [read, bytes] of Object.entries(answers)) parsed[read] = JSON.parse(Buffer.from(bytes).toString())
+  const writers = new Map<string, LineWriter>()
+  const verdict = fold(parsed, (table, line) => {
+    let writer = writers.get(table)
+    if (writer === undefined) {
+      writer = new LineWriter()
+      writers.set(table, writer)
+    }
+    writer.add(line)
+  })
+  if (verdict === 'again') return verdict
+  return Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
+}

@@ -1,0 +1,333 @@
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, topics } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
+import type { Backoff } from '../backoff.js'
+import { parkedCounter } from '../dead-letters/count.js'
+import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
+import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
+import type { SealKeys } from '../load/seal-keys.js'
+import type { Logger } from '../logger.js'
+import { projections } from '../projections/projections.js'
+import type { AroundExchange, Rebuilds, Retractions } from '../rebuild/rebuild.js'
+import { registerRebuildGauge } from '../rebuild/rebuild-gauge.js'
+import { RebuildOperations } from '../rebuild/rebuilds.js'
+import type { KeepFree } from '../rebuild/room.js'
+import { Checkpoints, type Progress } from '../store/checkpoint.js'
+import { answeredExtents, topicProgress } from '../store/progress.js'
+import { ServingDefinitions } from '../store/serving-definitions.js'
+import type { Tables } from '../store/tables.js'
+import { type Folding, foldInThread } from './folding/folding.js'
+import { projectorMetrics, type Standing } from './metrics.js'
+import { guardedPasses, OWN_PASSES, type Passes } from './passes.js'
+import type { Projection } from './projection.js'
+import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
+import { endsToReach, type Target, type Watch, waitUntilSettled } from './settled.js'
+
+/** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
+export type ReadAlone = { readonly topic: string; readonly group: string; readonly share: Share }
+
+export type ProjectorOptions = {
+  /** One connection each, so that none waits for another; all on migrated tables. */
+  readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
+  /**
+   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or for
+   * a reload a share of one's partitions.
+   */
+  readonly startReading: (only?: ReadAlone) => Promise<ReadingSide>
+  /** Reading sides of a reload, each with its share of the partitions; one unless given. */
+  readonly reloadReaders?: number
+  /**
+   * The keys with which events about these people are opened; those that were thrown away are missing. What it rejects
+   * with holds up the topics about people alone, and is tried again.
+   */
+  readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
+  /** Where folds run; a thread of their own unless given. Closed at `stop`. */
+  readonly folding?: Folding
+  /** Those of this program unless given; of the same names. */
+  readonly projections?: readonly Projection[]
+  readonly registry: Registry
+  readonly logger: Logger
+  /** How the exchange of tables is hidden from answers; done at once unless given. */
+  readonly aroundExchange?: AroundExchange
+  /** True where other processes work on the same tables. */
+  readonly isShared?: boolean
+  /** How passes of several projectors are kept from exchanges; given where there may be several. */
+  readonly passes?: Passes
+  /** How steps of rebuilds are kept from who waits for them, likewise. */
+  readonly fills?: Passes
+  /** What stays free on the disk of the tables: a rebuild that would take of it is refused, and is paused when it gets there. */
+  readonly keepFree?: KeepFree
+  /** Called after each stored change, so that answers next door look for newer data at once. */
+  readonly onChange: () => void
+  /** How long failed steps wait; for tests. */
+  readonly backoff?: Backoff
+}
+
+export type TopicStatus = {
+  readonly topic: string
+  /** Per partition: where the next append goes (`head`, null while the log cannot be asked), and what is loaded. */
+  readonly partitions: readonly {
+    readonly epoch: number
+    readonly partition: number
+    readonly head: number | null
+    readonly loaded: number
+  }[]
+  /** Events of the log that are not loaded; null while it cannot be asked. */
+  readonly lag: number | null
+  readonly parked: number
+}
+
+export type ProjectionStatus = ProjectionState & {
+  readonly projection: string
+  readonly checkpoints: readonly Progress[]
+  /** True when its table was made by other statements than this program's, and goes on by them until it is rebuilt. */
+  readonly isOutdated: boolean
+  /** Loaded events that it has not taken yet. */
+  readonly lag: number
+}
+
+export type ProjectorStatus = {
+  readonly topics: readonly TopicStatus[]
+  readonly projections: readonly ProjectionStatus[]
+  /** Partitions that stand still until an operator decides; the others go on. */
+  readonly halts: readonly Halt[]
+  /** Why loading stands still at the moment, else null. */
+  readonly loaderTrouble: string | null
+}
+
+export type Projector = {
+  /** Begins to load and to project. Resolves at once; what fails shows in `status` and is tried again. */
+  start(): void
+  /** Ends both after the statements that run now. */
+  stop(): Promise<void>
+  status(): Promise<ProjectorStatus>
+  /** Holds one projection, others go on. Not remembered over a restart. */
+  pause(projection: string): void
+  resume(projection: string): void
+  /** Events were stored behind the checkpoints, by {@link retryParked} or another: they are projected at once. */
+  wakeForLate(): void
+  /**
+   * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
+   * with what stands still when nothing moved for `standstillMs` (30,000) or in the time of `signal`, with its reason where it
+   * was aborted otherwise, or at `stop`.
+   */
+  settled(options?: {
+    readonly targets?: readonly Target[]
+    readonly standstillMs?: number
+    readonly signal?: AbortSignal
+  }): Promise<void>
+  /**
+   * Resolves when every step that writes rows and has begun by now, live ones and those of rebuilds in whatever process, has ended:
+   * what begins afterwards reads what the tables hold now.
+   */
+  stepsEnded(): Promise<void>
+  /** Runs a step that writes rows, for which {@link stepsEnded} waits, and whoever takes an import back. */
+  inStep<Result>(step: () => Promise<Result>): Promise<Result>
+  /** Making read tables anew while the old ones serve. */
+  readonly rebuilds: Rebuilds
+  /** Taking imports back. */
+  readonly retractions: Retractions
+}
+
+const STANDSTILL_MS = 30_000
+
+/** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
+export function createProjector(options: ProjectorOptions): Projector {
+  const { tables, logger, isShared = false, passes = OWN_PASSES, projections: own = projections } = options
+  const stopping = new AbortController()
+  const watchers = new Set<() => void>()
+  const countParked = parkedCounter(tables.projections, logger)
+  const metrics = projectorMetrics(options.registry, {
+    standing: () => standingOf(loader, () => runner.checkpoints),
+    parked: countParked
+  })
+  registerRebuildGauge(options.registry, tables.projections, logger)
+  const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
+  const folding = options.folding ?? foldInThread()
+  const guarded = isShared ? guardedPasses(passes, () => rebuilds.recovery.requireWhole()) : passes
+  const serving = new ServingDefinitions(tables.projections, own, isShared)
+
+  const runner: ProjectionRunner = new ProjectionRunner({
+    tables: tables.projections,
+    serving,
+    beforePass: () => rebuilds.recovery.recover(),
+    passes: guarded,
+    folding,
+    metrics,
+    logger,
+    onChange: options.onChange,
+    onPass: () => watchers.forEach((watch) => void watch()),
+    isLoaderBusy: () => loader.isBusy(),
+    isShared,
+    ...backoff
+  })
+  const rebuilds: RebuildOperations = new RebuildOperations({
+    tables: tables.rebuild,
+    projections: own,
+    serving,
+    runner,
+    loader: { between: (work) => loader.between(work) },
+    loaderOf: (...of) => loaderOf(options, ...of),
+    // Of their own, so that a live step does not wait for a rebuild's chunk.
+    folding: options.folding ?? foldInThread(),
+    aroundExchange: options.aroundExchange,
+    passes,
+    fills: options.fills ?? OWN_PASSES,
+    keepFree: options.keepFree ?? (() => 0),
+    logger,
+    isShared,
+    signal: stopping.signal
+  })
+  const loader: Loader = createLoader({
+    tables: tables.loader,
+    topics,
+    startReading: () => options.startReading(),
+    sealKeys: options.sealKeys,
+    metrics,
+    logger,
+    onStored: () => runner.wake(),
+    passes: guarded,
+    ...backoff
+  })
+  return {
+    start: () => {
+      loader.start()
+      runner.start()
+      rebuilds.open()
+    },
+    stop: async () => {
+      stopping.abort(new Error('The projector was stopped.'))
+      for (const part of [loader, runner]) await part.stop()
+      await rebuilds.closed()
+      await folding.close()
+    },
+    pause: (projection) => runner.pause(known(projection)),
+    resume: (projection) => runner.resume(known(projection)),
+    wakeForLate: () => runner.wakeForLate(),
+    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countParked }),
+    settled: (asked = {}) =>
+      settled({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
+    stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
+    inStep: (step) => rebuilds.inStep(step),
+    rebuilds,
+    retractions: rebuilds.retractions
+  }
+}
+
+async function settled(
+  { tables, signal, ...of }: Pick<Watch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly tables: Tables },
+  { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['settled']>[0]>
+) {
+  const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
+  const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
+  const extents = (topic: string) => of.loader.extents(topic)
+  const wanted = targets ?? (await endsToReach(tables, extents, { signal: ending, mostMs: standstillMs }))
+  await waitUntilSettled(watch, wanted)
+}
+
+async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
+  await of.loader.between(() => of.runner.between(async () => undefined))
+  await of.rebuilds.stepsEnded()
+}
+
+const LOG_SILENT = 'the log does not say how far it reaches'
+
+/** What of a projector tells its status. */
+type Seen = {
+  readonly tables: Tables
+  readonly loader: Loader
+  readonly runner: ProjectionRunner
+  readonly serving: ServingDefinitions
+  /** Messages that could not be read, by topic. */
+  readonly countParked: () => Promise<ReadonlyMap<string, number>>
+}
+
+async function statusOf(seen: Seen): Promise<ProjectorStatus> {
+  const { tables, loader, runner, serving, countParked } = seen
+  const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
+  const [extents, parked] = await Promise.all([answeredExtents(loader), countParked()])
+  const checkpoints = runner.hasPassed ? runner.checkpoints : before
+  const halts = await describedHalts(tables, haltsOf(flat(extents), before))
+  return {
+    topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
+    projections: projections.map((each) => ({
+      projection: each.name,
+      ...runner.state(each.name),
+      checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
+      isOutdated: serving.isOutdated(each.name),
+      lag: lagOf(each, checkpoints)
+    })),
+    halts,
+    loaderTrouble: troubleOf(loader) ?? halts[0]?.reason ?? (extents.size < topics.length ? LOG_SILENT : null)
+  }
+}
+
+/** A loader of one topic, beside the live one; what it loads is counted by nobody. */
+function loaderOf(
+  options: ProjectorOptions,
+  tables: Tables,
+  topic: Topic,
+  group: string,
+  passes: Pick<Passes, 'together'>
+): Loader {
+  return createLoader({
+    tables,
+    topics: [topic],
+    startReading: (share) => options.startReading({ topic: topic.name, group: `${group}-${share.index}`, share }),
+    readers: options.reloadReaders,
+    sealKeys: options.sealKeys,
+    metrics: projectorMetrics(new Registry(), {
+      standing: async () => ({ lag: new Map(), halts: [] }),
+      parked: async () => new Map()
+    }),
+    logger: options.logger,
+    onStored: () => {},
+    passes
+  })
+}
+
+function troubleOf(loader: Loader): string | null {
+  const { reading, storing } = loader.trouble()
+  if (storing !== null) return `loading ${storing.topic}: ${storing.reason}`
+  return reading === null ? null : `reading the log: ${reading}`
+}
+
+function known(projection: string): string {
+  if (projections.some(({ name }) => name === projection)) return projection
+  const names = projections.map(({ name }) => name).join(', ')
+  throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
+}
+
+async function standingOf(loader: Loader, checkpoints: () => Checkpoints): Promise<Standing> {
+  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const before = checkpoints()
+  const extents = await answeredExtents(loader)
+  return { lag: lagByTopic(extents, checkpoints()), halts: haltsOf(flat(extents), before) }
+}
+
+function flat(extents: ReadonlyMap<string, readonly PartitionExtent[]>): (PartitionExtent & { topic: string })[] {
+  return [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
+}
+
+function lagByTopic(
+  extents: ReadonlyMap<string, readonly PartitionExtent[]>,
+  checkpoints: Checkpoints
+): ReadonlyMap<string, number> {
+  return new Map([...extents].map(([topic, partitions]) => [topic, lagIn(topic, partitions, checkpoints)]))
+}
+
+function lagIn(topic: string, extents: readonly PartitionExtent[], checkpoints: Checkpoints): number {
+  const name = loadCheckpoint(topic)
+  return extents.reduce((sum, { epoch, partition, first, next }) => {
+    return sum + Math.max(0, next - Math.max(first, checkpoints.next(name, epoch, partition)))
+  }, 0)
+}
+
+function topicStatus(
+  topic: string,
+  extents: readonly PartitionExtent[] | undefined,
+  checkpoints: Checkpoints,
+  parked: number
+): TopicStatus {
+  const lag = extents === undefined ? null : lagIn(topic, extents, checkpoints)
+  return { ...topicProgress(topic, extents, checkpoints), lag, parked }
+}

@@ -1,0 +1,497 @@
+import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import type { Logger } from '../logger.js'
+import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
+import type { ServingDefinitions } from '../store/serving-definitions.js'
+import type { Tables } from '../store/tables.js'
+import type { Folding } from './folding/folding.js'
+import { LateBatches, readLateRange } from './late-batches.js'
+import { isLateIn, makeRows } from './make-rows.js'
+import type { Metrics } from './metrics.js'
+import { OWN_PASSES, type Passes } from './passes.js'
+import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
+import { lengthOf, type Range, rangeBetween } from './range.js'
+
+/** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
+const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
+/** From so many events on, what is done is made known before the next topic's turn. */
+const FLUSH_EVENTS = 50_000
+/** Checkpoints are read this often without being woken: another process may have loaded. */
+const POLL_MS = 1000
+/** Late batches are looked for this often without being told: another process may have stored one. */
+const LATE_LOOK_MS = 10_000
+/**
+ * Least time between two passes while a backlog is loaded, at least four times what the last pass took: fewer, larger steps
+ * leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
+ */
+const BUSY_SPACING_MS = 2000
+const BUSY_SPACING_PASSES = 4
+
+/** Readers look for changes up to 60 s, as versions count, below the newest that they know; this is half of it. */
+const OVERLOOKED_VERSIONS = 30_000_000
+
+export type RunnerOptions = {
+  readonly tables: Tables
+  /** Which projections serve, asked before each pass; one that rejects is tried again. */
+  readonly serving: Pick<ServingDefinitions, 'register' | 'current'>
+  /** Called before each pass; one that rejects is tried again. */
+  readonly beforePass?: () => Promise<void>
+  /** How passes of several processes are kept from what may run beside none; given where there are several. */
+  readonly passes?: Passes
+  readonly folding: Folding
+  readonly metrics: Metrics
+  readonly logger: Logger
+  /** Called after each change is stored, so that readers next door look at once. */
+  readonly onChange: () => void
+  /** Called after each pass, changed or not. */
+  readonly onPass: () => void
+  /** True while a backlog is loaded. */
+  readonly isLoaderBusy: () => boolean
+  /** True where other processes work on the same tables. */
+  readonly isShared: boolean
+  readonly backoff?: Backoff
+}
+
+export type ProjectionState = {
+  readonly state: 'running' | 'failing' | 'paused'
+  /** Why it fails, else null. */
+  readonly reason: string | null
+}
+
+type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
+/** What the events of a range are about: keys with their first and last instant, `*` alone when they are too many. */
+type Touched = {
+  readonly events: number
+  readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
+}
+/** A step whose rows are stored and whose change is not known yet: over the next range, or over a batch of late events. */
+type Step = {
+  readonly projection: Projection
+  readonly range: Range
+  readonly touched: Touched
+  readonly lateBatch?: string
+}
+
+/**
+ * Runs projections over what was loaded. Order per step: rows → `data_change` → checkpoint. A crash between two of them
+ * repeats the step, which makes the same rows and tells readers once more. Steps of one pass share the two small inserts, since
+ * each insert costs about 10 ms whatever its size: a scrape that touches eight projections is readable in 0.1 s, not in 0.4.
+ * A projection that fails is tried again by itself, later and later; the others go on.
+ */
+export class ProjectionRunner {
+  readonly #options: RunnerOptions
+  readonly #passes: Passes
+  readonly #failures = new Map<string, Failure>()
+  readonly #paused = new Set<string>()
+  readonly #stop = new AbortController()
+  #checkpoints: Checkpoints | undefined
+  #version: number | undefined
+  #trouble: string | null = null
+  /** Why projections that are new do not serve yet. */
+  #unregistered: string | null = null
+  #troubles = 0
+  #isWoken = false
+  #wake: () => void = () => {}
+  #running: Promise<void> = Promise.resolve()
+  #isInPass = false
+  /** Work for which no pass may run. */
+  #between: (() => Promise<void>)[] = []
+  readonly #late: LateBatches
+  #lateLookedAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+    this.#passes = options.passes ?? OWN_PASSES
+    this.#late = new LateBatches(options.tables)
+  }
+
+  start(): void {
+    this.#running = this.#run()
+  }
+
+  /** Ends after the statement that is running now. */
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    this.#wake()
+    await this.#running
+    await this.#doBetween()
+  }
+
+  /**
+   * Runs work while no pass runs in any process: nothing else is written to read tables; `check` rejects when that may not be so any
+   * more. Rejects when the runner stops before.
+   */
+  between<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
+    return new Promise((resolve, reject) => {
+      this.#between.push(async () => {
+        if (this.#stop.signal.aborted) reject(new Error('The projections were stopped.'))
+        else await this.#passes.alone(work).then(resolve, reject)
+      })
+      this.wake()
+    })
+  }
+
+  /** Makes known that everything of these projections may be different now. For work between passes. */
+  async tellAll(projections: readonly string[]): Promise<void> {
+    await this.#tell((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
+    this.#options.onChange()
+  }
+
+  /**
+   * Takes the next step of projections, also of those that wait to try again: a pass that failed behind its rows left them beyond the
+   * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no exchange is cut off.
+   */
+  async takeOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
+    for (const [name, failure] of this.#failures) {
+      if (names.has(name)) this.#failures.set(name, { ...failure, retryAt: Number.NEGATIVE_INFINITY })
+    }
+    this.#lateLookedAt = Number.NEGATIVE_INFINITY
+    await this.#passTogether(check, names)
+  }
+
+  /** Something was loaded. */
+  wake(): void {
+    this.#isWoken = true
+    this.#wake()
+  }
+
+  /** A batch of late events was stored. */
+  wakeForLate(): void {
+    this.#lateLookedAt = Number.NEGATIVE_INFINITY
+    this.wake()
+  }
+
+  pause(projection: string): void {
+    this.#paused.add(projection)
+  }
+
+  resume(projection: string): void {
+    this.#paused.delete(projection)
+    this.#failures.delete(projection)
+    this.wake()
+  }
+
+  /** What the last pass found and reached, the loader's checkpoints too; of before the first pass, none. */
+  get checkpoints(): Checkpoints {
+    return this.#checkpoints ?? new Checkpoints()
+  }
+
+  /** True once a pass has found out how far everything is. */
+  get hasPassed(): boolean {
+    return this.#checkpoints !== undefined
+  }
+
+  /** True while a pass runs, which may take its time. */
+  get isInPass(): boolean {
+    return this.#isInPass
+  }
+
+  state(projection: string): ProjectionState {
+    if (this.#paused.has(projection)) return { state: 'paused', reason: null }
+    const reason = this.#failures.get(projection)?.reason ?? this.#trouble
+    return { state: reason === null ? 'running' : 'failing', reason }
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      this.#isWoken = false
+      await this.#doBetween()
+      const begunAt = performance.now()
+      const waitMs = await this.#passOrWait()
+      const passedAt = performance.now()
+      this.#options.onPass()
+      await this.#sleep(waitMs)
+      const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
+      while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
+        await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
+        await this.#doBetween()
+        if (this.#stop.signal.aborted) return
+      }
+    }
+  }
+
+  async #doBetween(): Promise<void> {
+    for (const work of this.#between.splice(0)) await work()
+  }
+
+  /** One pass; gives how long to wait for the next, in ms. */
+  async #passOrWait(): Promise<number> {
+    this.#isInPass = true
+    try {
+      const hasMore = await this.#pass()
+      this.#trouble = null
+      this.#troubles = 0
+      const tried = [...this.#failures].filter(([name]) => !this.#paused.has(name))
+      const retries = tried.map(([, { retryAt }]) => retryAt - performance.now())
+      return hasMore ? 0 : Math.max(0, Math.min(POLL_MS, ...retries))
+    } catch (error) {
+      this.#troubles += 1
+      this.#trouble = reasonOf(error)
+      if (!this.#stop.signal.aborted) this.#options.logger.error({ reason: this.#trouble }, 'projections stand still')
+      await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, this.#troubles), this.#stop.signal)
+      return 0
+    } finally {
+      this.#isInPass = false
+    }
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    if (ms === 0 || this.#isWoken || this.#stop.signal.aborted) return
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      timer = setTimeout(resolve, ms)
+    })
+    clearTimeout(timer)
+  }
+
+  /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
+  async #pass(): Promise<boolean> {
+    await this.#options.beforePass?.()
+    await this.#register()
+    return await this.#passes.together((check) => this.#passTogether(check))
+  }
+
+  /** What is new waits where nobody can be alone; all else goes on. */
+  async #register(): Promise<void> {
+    try {
+      await this.#options.serving.register(this.#passes)
+      this.#unregistered = null
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'projections that are new wait')
+      this.#unregistered = reason
+    }
+  }
+
+  async #passTogether(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
+    const { tables, serving } = this.#options
+    const projections = (await serving.current()).filter(({ name }) => names === undefined || names.has(name))
+    const checkpoints = await Checkpoints.read(tables)
+    const touched = new Map<string, Promise<Touched>>()
+    const pending = (each: Projection) => lagOf(each, checkpoints)
+    const lengths = new Map<string, number>()
+    for (const each of projections) {
+      lengths.set(each.from.name, Math.max(pending(each), lengths.get(each.from.name) ?? 0))
+    }
+    const inOrder = projections.toSorted((a, b) => (lengths.get(a.from.name) ?? 0) - (lengths.get(b.from.name) ?? 0))
+    let staged: Step[] = []
+    let isHeavy = false
+    let hasMore = false
+    for (const [n, projection] of inOrder.entries()) {
+      if (this.#stop.signal.aborted) return false
+      const isNextTopic = projection.from.name !== inOrder[n - 1]?.from.name
+      if (isNextTopic && (isHeavy || (lengths.get(projection.from.name) ?? 0) > FLUSH_EVENTS)) {
+        await this.#flush(staged, check)
+        staged = []
+      }
+      const step = await this.#step(projection, checkpoints, touched)
+      if (step === undefined) continue
+      staged.push(step)
+      const length = lengthOf(step.range)
+      isHeavy ||= length > FLUSH_EVENTS
+      hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
+    }
+    await this.#flush(staged, check)
+    const hasMoreLate = await this.#takeLate(await serving.current(), check)
+    this.#checkpoints = checkpoints
+    for (const each of projections) {
+      this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
+      // What failed here another process may have done.
+      if (this.#failures.has(each.name) && this.#hasNothingToDo(each, checkpoints)) this.#hasSucceeded(each.name)
+    }
+    return hasMore || hasMoreLate
+  }
+
+  /** Takes the next late batch of every projection that has one; true when there may be more. */
+  async #takeLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
+    const { tables } = this.#options
+    if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
+      // Set before, for it may be told of another batch while it looks; where looking fails, the next pass looks again.
+      this.#lateLookedAt = performance.now()
+      await this.#late.look(projections).catch((error: unknown) => {
+        this.#lateLookedAt = Number.NEGATIVE_INFINITY
+        throw error
+      })
+    }
+    const touched = new Map<string, Promise<Touched>>()
+    const ranges = new Map<string, Range>()
+    const made = new Map<string, string>()
+    const staged: Step[] = []
+    for (const projection of projections) {
+      if (this.#stop.signal.aborted) return false
+      const lateBatch = this.#late.next(projection, made)
+      if (lateBatch === undefined || !this.#isDue(projection.name)) continue
+      const range = ranges.get(lateBatch) ?? (await readLateRange(tables, lateBatch))
+      ranges.set(lateBatch, range)
+      const step = await this.#stepOver(projection, { range, isLate: true }, touched)
+      if (step === undefined) continue
+      made.set(projection.name, lateBatch)
+      staged.push({ ...step, lateBatch })
+    }
+    await this.#flush(staged, check)
+    return staged.length > 0
+  }
+
+  /** Stores the rows of one projection's next range. Undefined when there is nothing to do, or it failed. */
+  async #step(
+    projection: Projection,
+    checkpoints: Checkpoints,
+    cache: Map<string, Promise<Touched>>
+  ): Promise<Step | undefined> {
+    const { name, form = 'sql' } = projection
+    if (!this.#isDue(name)) return undefined
+    const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[form])
+    if (range.length === 0) return undefined
+    const isLate = isLateIn(range, checkpoints.of(loadCheckpoint(projection.from.name)))
+    const step = await this.#stepOver(projection, { range, isLate }, cache)
+    if (step !== undefined) {
+      for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
+    }
+    return step
+  }
+
+  #hasNothingToDo(projection: Projection, checkpoints: Checkpoints): boolean {
+    const isBehind = this.#rangeOf(projection, checkpoints, 1).length > 0
+    return !isBehind && this.#late.next(projection, new Map()) === undefined
+  }
+
+  /** False while a projection is paused, or waits after a failure. */
+  #isDue(projection: string): boolean {
+    const failure = this.#failures.get(projection)
+    return !this.#paused.has(projection) && (failure === undefined || performance.now() >= failure.retryAt)
+  }
+
+  /** Makes and stores the rows of a range. Undefined when it failed. */
+  async #stepOver(
+    projection: Projection,
+    { range, isLate }: { readonly range: Range; readonly isLate: boolean },
+    cache: Map<string, Promise<Touched>>
+  ): Promise<Step | undefined> {
+    const { tables, folding, metrics, isShared } = this.#options
+    try {
+      const touched = await this.#touched(projection, range, cache)
+      if (touched.events > 0) {
+        const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
+        await makeRows({ tables, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
+        done()
+      }
+      return { projection, range, touched }
+    } catch (error) {
+      this.#fail(projection.name, error)
+      return undefined
+    }
+  }
+
+  async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
+    const { sql, parameters } = touchedStatement(projection, range)
+    const key = sql + JSON.stringify(range)
+    const asked = cache.get(key) ?? this.#options.tables.rows(sql, parameters).then(([row]) => touchedOf(row))
+    cache.set(key, asked)
+    return await asked
+  }
+
+  /** Makes steps known: what they changed, then how far they reach. */
+  async #flush(steps: readonly Step[], check: () => Promise<void>): Promise<void> {
+    if (steps.length === 0) return
+    const { tables, onChange } = this.#options
+    const changes = steps.filter(({ touched }) => touched.events > 0)
+    try {
+      if (changes.length > 0) await this.#tell((version) => changes.flatMap((step) => changesOf(version, step)))
+      // Rows that went into tables which another process has exchanged meanwhile are made once more.
+      await check()
+      const reached = steps
+        .filter(({ lateBatch }) => lateBatch === undefined)
+        .flatMap(({ projection, range }) =>
+          range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
+        )
+      if (reached.length > 0) await storeCheckpoints(tables, reached)
+      await this.#late.store(
+        steps.flatMap(({ projection, lateBatch }) =>
+          lateBatch === undefined ? [] : [{ projection: projection.name, id: lateBatch }]
+        )
+      )
+    } catch (error) {
+      for (const { projection } of steps) this.#fail(projection.name, error)
+      throw error
+    }
+    for (const { projection } of steps) this.#hasSucceeded(projection.name)
+    if (changes.length > 0) onChange()
+  }
+
+  /**
+   * Tells readers of changes, whose rows are stored, in a version above all that can be seen: an answer that was made of older
+   * rows has a lower one. Where several projectors work, the clock of one may be ahead: another's change that became visible
+   * just before this one, with a version far above, would make readers overlook it, and it is told again above that.
+   */
+  async #tell(changesAt: (version: number) => readonly (readonly (number | string)[])[]): Promise<void> {
+    const { tables, isShared } = this.#options
+    for (;;) {
+      const newest = this.#version === undefined || isShared ? await newestVersion(tables) : this.#version
+      const version = Math.max(newest + 1, Date.now() * 1000)
+      // Whether it is stored or only its answer is lost: the next one is above it, wherever the clock goes.
+      this.#version = version
+      const lines = changesAt(version).map((values) => JSON.stringify(values))
+      await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
+      if (!isShared || (await newestVersion(tables)) <= version + OVERLOOKED_VERSIONS) return
+    }
+  }
+
+  #rangeOf(projection: Projection, checkpoints: Checkpoints, eventsMax: number): Range {
+    const own = projectionCheckpoint(projection.name)
+    const before =
+      projection.after === undefined ? loadCheckpoint(projection.from.name) : projectionCheckpoint(projection.after)
+    const reached = (at: { epoch: number; partition: number }) => checkpoints.next(own, at.epoch, at.partition)
+    return rangeBetween(reached, checkpoints.of(before), eventsMax)
+  }
+
+  #hasSucceeded(projection: string): void {
+    this.#failures.delete(projection)
+    this.#options.metrics.projectionFailing.set({ projection }, 0)
+  }
+
+  #fail(projection: string, error: unknown): void {
+    const count = (this.#failures.get(projection)?.count ?? 0) + 1
+    const reason = reasonOf(error)
+    const retryAt = performance.now() + backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, count)
+    this.#failures.set(projection, { count, retryAt, reason })
+    this.#options.metrics.projectionFailing.set({ projection }, 1)
+    if (!this.#stop.signal.aborted) this.#options.logger.error({ projection, reason }, 'a projection failed')
+  }
+}
+
+/** Offsets that are loaded and that a projection has not taken. */
+export function lagOf({ name, from }: Projection, checkpoints: Checkpoints): number {
+  const own = projectionCheckpoint(name)
+  const reached = (at: { epoch: number; partition: number }) => checkpoints.next(own, at.epoch, at.partition)
+  return lengthOf(rangeBetween(reached, checkpoints.of(loadCheckpoint(from.name)), Number.MAX_SAFE_INTEGER))
+}
+
+const CHANGE_COLUMNS = ['version', 'projection', 'key', 'from_ms', 'to_ms'] as const
+
+/** The `data_change` rows of a step: its keys, each with the touched buckets, half-open. */
+function changesOf(version: number, { projection, touched }: Step): (readonly (number | string)[])[] {
+  const { bucketMs, reachMs = 0, isLasting } = projection.touches
+  return touched.keys.map(({ key, firstMs, lastMs }) => {
+    const fromMs = Math.max(0, Math.floor(firstMs / bucketMs) * bucketMs - reachMs)
+    const toMs = isLasting === true ? INSTANTS_END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs + reachMs
+    return [version, projection.name, key, fromMs, toMs]
+  })
+}
+
+function touchedOf(row: Record<string, unknown> | undefined): Touched {
+  const keys = (row?.keys ?? []) as readonly (readonly [string, number, number])[]
+  return {
+    events: Number(row?.events ?? 0),
+    keys:
+      keys.length > TOUCHED_KEYS_MAX
+        ? [{ key: '*', firstMs: Number(row?.first_ms), lastMs: Number(row?.last_ms) }]
+        : keys.map(([key, firstMs, lastMs]) => ({ key, firstMs, lastMs }))
+  }
+}
+
+async function newestVersion(tables: Tables): Promise<number> {
+  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
+  return Number(row?.version ?? 0)
+}

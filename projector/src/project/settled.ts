@@ -1,0 +1,150 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
+import { reasonOf } from '../backoff.js'
+import { describedHalts, haltsOf } from '../load/halts.js'
+import type { Loader } from '../load/loader.js'
+import { projections } from '../projections/projections.js'
+import { Checkpoints, type Progress } from '../store/checkpoint.js'
+import type { Tables } from '../store/tables.js'
+import type { ProjectionRunner } from './run-projections.js'
+
+/** A place in a topic's log: everything below `next`. */
+export type Target = Progress & { readonly topic: string }
+
+/** What is watched until it has come far enough. */
+export type Watch = {
+  readonly runner: ProjectionRunner
+  readonly loader: Loader
+  readonly loaderTrouble: () => string | null
+  /** Called after each pass of the runner. */
+  readonly watchers: Set<() => void>
+  readonly standstillMs: number
+  readonly signal: AbortSignal
+}
+
+const ASK_AGAIN_MS = 100
+/** So long the log may take to answer, whoever waits no longer for all to be read. */
+const ENDS_MS = 2000
+
+/**
+ * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link endsOfLog}; one that does not
+ * have what is to be loaded next is refused.
+ */
+export async function endsToReach(tables: Tables, ...asking: Parameters<typeof endsOfLog>): Promise<Target[]> {
+  // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const loaded = await Checkpoints.read(tables)
+  const ends = await endsOfLog(...asking)
+  const halts = await describedHalts(tables, haltsOf(ends, loaded))
+  if (halts.length > 0) throw new Error(`${halts.map(({ reason }) => reason).join('; ')}.`)
+  // What retention has taken away, or nobody wrote, will never be read.
+  return ends.filter(({ first, next }) => first < next)
+}
+
+/**
+ * Where the log of every topic begins and ends. One that cannot be asked is asked again until `signal` aborts or for `mostMs`, but
+ * for two seconds at least; then it rejects with a sentence.
+ */
+async function endsOfLog(
+  extents: (topic: string) => Promise<readonly PartitionExtent[]>,
+  { signal, mostMs = Number.POSITIVE_INFINITY }: { readonly signal: AbortSignal; readonly mostMs?: number }
+): Promise<(PartitionExtent & { readonly topic: string })[]> {
+  const begun = performance.now()
+  let isAsking = false
+  let reason = 'it has not answered'
+  const ask = async () => {
+    isAsking = true
+    try {
+      const ofTopics = topics.map(async ({ name }) => (await extents(name)).map((each) => ({ topic: name, ...each })))
+      return (await Promise.all(ofTopics)).flat()
+    } catch (error) {
+      reason = reasonOf(error)
+      return undefined
+    } finally {
+      isAsking = false
+    }
+  }
+  for (let asked = ask(); ; ) {
+    // Asking a log that is away takes its time.
+    const ends = await Promise.race([asked, delay(ASK_AGAIN_MS)])
+    if (ends !== undefined) return ends
+    if (isStopped(signal)) throw signal.reason
+    const waitedMs = performance.now() - begun
+    if (waitedMs >= ENDS_MS && (signal.aborted || waitedMs > mostMs)) {
+      throw new Error(`The log cannot be asked how far it reaches: ${reason}`)
+    }
+    if (isAsking) continue
+    await delay(ASK_AGAIN_MS)
+    asked = ask()
+  }
+}
+
+/** Whether it was aborted by somebody, not by its time. */
+function isStopped(signal: AbortSignal): boolean {
+  return signal.aborted && !(signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
+}
+
+/** Resolves when every target is loaded and taken by every projection of its topic. */
+export async function waitUntilSettled(watch: Watch, targets: readonly Target[]): Promise<void> {
+  const { runner, watchers, standstillMs, signal } = watch
+  let reached = -1
+  let movedAt = performance.now()
+  for (;;) {
+    if (isStopped(signal)) throw signal.reason
+    const missing = missingOf(watch, targets)
+    if (missing.length === 0) return
+    if (signal.aborted) throw new Error(`Not everything can be read yet: ${missing.join('; ')}.`)
+    const now = reachedIn(watch, targets)
+    if (now > reached || runner.isInPass) movedAt = performance.now()
+    reached = Math.max(now, reached)
+    if (performance.now() - movedAt > standstillMs) {
+      throw new Error(`Not everything can be read, and nothing moves: ${missing.join('; ')}.`)
+    }
+    await nextPass(watchers, Math.min(standstillMs, 1000), signal)
+  }
+}
+
+/** Resolves after the next pass, or after `mostMs` when passes fail to come. */
+function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      watchers.delete(done)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, mostMs + 1)
+    watchers.add(done)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}
+
+/** A sentence for everything that is behind a target. */
+function missingOf({ runner, loaderTrouble }: Watch, targets: readonly Target[]): string[] {
+  const { checkpoints } = runner
+  const missing: string[] = []
+  for (const { topic, epoch, partition, next } of targets) {
+    const at = `${topic}, epoch ${epoch}, partition ${partition}`
+    const loaded = checkpoints.next(loadCheckpoint(topic), epoch, partition)
+    if (loaded < next) {
+      const trouble = loaderTrouble()
+      missing.push(`${at} is loaded to ${loaded} of ${next}${trouble === null ? '' : ` (${trouble})`}`)
+    }
+    for (const { name, from } of projections) {
+      const taken = checkpoints.next(projectionCheckpoint(name), epoch, partition)
+      if (from.name !== topic || taken >= Math.min(loaded, next)) continue
+      const { state, reason } = runner.state(name)
+      missing.push(`projection ${name} (${reason ?? state}) has taken ${taken} of ${next} of ${at}`)
+    }
+  }
+  return missing
+}
+
+function reachedIn({ runner: { checkpoints } }: Watch, targets: readonly Target[]): number {
+  let sum = 0
+  for (const { topic, epoch, partition, next } of targets) {
+    const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
+    for (const name of [loadCheckpoint(topic), ...names])
+      sum += Math.min(next, checkpoints.next(name, epoch, partition))
+  }
+  return sum
+}

@@ -1,0 +1,60 @@
+import type { Topic } from '@gamenet/schemas'
+import type { Loader } from '../load/loader.js'
+import type { Logger } from '../logger.js'
+import type { Folding } from '../project/folding/folding.js'
+import type { Making } from '../project/make-rows.js'
+import type { Passes } from '../project/passes.js'
+import type { Projection } from '../project/projection.js'
+import type { ProjectionRunner } from '../project/run-projections.js'
+import { projectionOf, type ServingDefinitions } from '../store/serving-definitions.js'
+import type { Tables } from '../store/tables.js'
+import type { StepSizes } from './fill.js'
+import { standingIn, type TableNames } from './fresh-tables.js'
+import type { AroundExchange } from './rebuild.js'
+import type { RebuildRecord } from './rebuild-record.js'
+import type { KeepFree } from './room.js'
+import type { Steps } from './steps.js'
+
+/** What rebuilds work with. */
+export type RebuildContext = {
+  /** A connection of their own, so that live steps never wait for a rebuild's. */
+  readonly tables: Tables
+  /** Those of this program; a rebuild fills by them. */
+  readonly projections: readonly Projection[]
+  readonly serving: ServingDefinitions
+  readonly runner: Pick<ProjectionRunner, 'between' | 'takeOnce' | 'tellAll' | 'wake'>
+  /** The live loader. */
+  readonly loader: Pick<Loader, 'between'>
+  /**
+   * A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own, and it
+   * stores in `passes`.
+   */
+  readonly loaderOf: (tables: Tables, topic: Topic, group: string, passes: Pick<Passes, 'together'>) => Loader
+  readonly folding: Folding
+  readonly aroundExchange: AroundExchange
+  readonly passes: Passes
+  readonly steps: Steps
+  readonly keepFree: KeepFree
+  readonly logger: Logger
+  /** A name of this process that no other has. */
+  readonly process: string
+  /** Whether other processes may work on the same tables. */
+  readonly isShared: boolean
+  readonly sizes: StepSizes
+  readonly signal: AbortSignal
+}
+
+/** The tables and helpers of a rebuild, by what they stand for. */
+export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
+  return new Map([...Object.entries(tables), ...Object.entries(helpers)])
+}
+
+/** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
+export function makingOf({ tables, folding, signal, steps, isShared }: RebuildContext, record: RebuildRecord): Making {
+  return { tables: standingIn(tables, namesOf(record)), folding, signal, isShared, inStep: (step) => steps.run(step) }
+}
+
+/** The projections by which the tables that do not serve are made. */
+export function unitOf(record: RebuildRecord): readonly Projection[] {
+  return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
+}

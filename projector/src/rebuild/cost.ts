@@ -1,0 +1,142 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
+import { type Made, type Making, makeRows } from '../project/make-rows.js'
+import { type KeySlice, type Projection, slicesStatement } from '../project/projection.js'
+import { lengthOf, type Range, rangeBetween } from '../project/range.js'
+import type { Checkpoints } from '../store/checkpoint.js'
+import type { Tables } from '../store/tables.js'
+import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
+import { createTables, dropTables, sampleName, standingIn, tablesOf } from './fresh-tables.js'
+
+/**
+ * Events of the samples of a statement, in their order. What a large and a small one cost alike, a step costs however many events it
+ * has; the first one pays for what nobody has read yet. Several, since a statement that reads what they made merges their parts, as
+ * it will in the fill.
+ */
+const SAMPLE_EVENTS = [20_000, 200_000, 20_000]
+/** Of a fold, whose events cost ten times as much. */
+const FOLD_SAMPLE_EVENTS = [50_000]
+
+/**
+ * Seconds that an event costs each projection, measured: a stretch in the middle of what is loaded is made into tables that are
+ * dropped afterwards. A statement reads what the sample made before it, as it will in the fill, where the table holds little more than
+ * what it asks for; a fold reads the tables that serve, by its keys. Projections without events cost nothing.
+ *
+ * @param by `sizes` of the fill's steps, over which what one costs by itself is spread; the `process` whose sample it is
+ */
+export async function measureCosts(
+  making: Making,
+  unit: readonly Projection[],
+  live: Checkpoints,
+  { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
+): Promise<Record<string, number>> {
+  const nameOf = (table: string) => sampleName(table, process)
+  const costs: Record<string, number> = {}
+  const made = new Map<string, string>()
+  const sampleTables = unit.flatMap(tablesOf).map(nameOf)
+  await dropTables(making.tables, sampleTables)
+  try {
+    for (const projection of unit) {
+      const { name } = projection
+      const whole = wholeRange(projection, live)
+      const events = lengthOf(whole)
+      if (events === 0) continue
+      const names = new Map(tablesOf(projection).map((table) => [table, nameOf(table)]))
+      await createTables(making.tables, names)
+      const isByKeys = isFilledByKeys(projection)
+      // Of what is sampled by keys, inserts are told by the table's name.
+      const tables = isByKeys
+        ? standingIn(making.tables, names, 'INTO')
+        : standingIn(making.tables, new Map([...made, ...names]))
+      const samples: Sample[] = []
+      for (const sampled of await sampledOf(making.tables, projection, whole)) {
+        const begun = performance.now()
+        await makeRows({ ...making, tables }, projection, { ...sampled.made, isLate: false })
+        samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
+      }
+      const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
+      costs[name] = costOf(samples, stepEvents)
+      // The keys of a slice are others than those of the stretch.
+      if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
+    }
+  } finally {
+    await dropTables(making.tables, sampleTables)
+  }
+  return costs
+}
+
+/** What is made for the samples of a projection, and of how many events. */
+async function sampledOf(
+  tables: Tables,
+  projection: Projection,
+  whole: Range
+): Promise<{ readonly made: Pick<Made, 'range' | 'slice'>; readonly events: number }[]> {
+  const sizes = projection.form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
+  if (!isFilledByKeys(projection)) {
+    return middleOf(whole, sizes).map((range) => ({ made: { range }, events: lengthOf(range) }))
+  }
+  const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
+  for (const most of new Set(sizes)) slices.set(most, await sliceOf(tables, projection, whole, most))
+  const all = [...slices.values()].map(({ events }) => events)
+  // Where a few keys have nearly all events, no slice is small, and one of them tells enough.
+  const isAlike = Math.max(...all) < 2 * Math.min(...all)
+  return (isAlike ? sizes.slice(0, 1) : sizes).flatMap((most) => {
+    const { slice, events } = slices.get(most) ?? {}
+    return slice === undefined || !events ? [] : [{ made: { range: whole, slice }, events }]
+  })
+}
+
+/** Of all slices that would have so many events if keys were alike, the one that has nearly as many. */
+async function sliceOf(
+  tables: Tables,
+  projection: Projection,
+  whole: Range,
+  wanted: number
+): Promise<{ readonly slice: KeySlice; readonly events: number }> {
+  const of = Math.ceil(lengthOf(whole) / wanted)
+  const { sql, parameters } = slicesStatement(projection, whole, of)
+  const slices = (await tables.rows(sql, parameters)).map(({ n, events }) => ({ n: Number(n), events: Number(events) }))
+  const farness = ({ events }: { readonly events: number }) => Math.abs(Math.log(events / wanted))
+  const [nearest = { n: 0, events: 0 }] = slices.sort((a, b) => farness(a) - farness(b))
+  return { slice: { n: nearest.n, of }, events: nearest.events }
+}
+
+type Sample = { readonly events: number; readonly seconds: number }
+
+/**
+ * What an event costs in steps of so many, in seconds: what it costs by itself, and its share of what a step costs however many it
+ * has. Samples of one size cannot tell these apart, and are taken to cost nothing but their events.
+ */
+export function costOf(samples: readonly Sample[], stepEvents: number): number {
+  if (samples.length === 0) return 0
+  const sizes = samples.map(({ events }) => events)
+  const [least, most] = [Math.min(...sizes), Math.max(...sizes)]
+  const few = leastOf(samples.filter(({ events }) => events === least))
+  const many = leastOf(samples.filter(({ events }) => events === most))
+  if (least === most) return few / least
+  const own = Math.max(0, (many - few) / (most - least))
+  return own + Math.max(0, few - own * least) / stepEvents
+}
+
+function leastOf(samples: readonly Sample[]): number {
+  return Math.min(...samples.map(({ seconds }) => seconds))
+}
+
+/** All that a projection has taken. */
+export function wholeRange(projection: Projection, live: Checkpoints): Range {
+  return rangeBetween(() => 0, live.of(projectionCheckpoint(projection.name)), Infinity)
+}
+
+/** Stretches of about so many events, one behind the other, in the middle of the longest partition; each of one event at least. */
+function middleOf(whole: Range, sizes: readonly number[]): Range[] {
+  const longest = whole.reduce((a, b) => (b.next - b.first > a.next - a.first ? b : a))
+  const most = sizes.reduce((sum, size) => sum + size, 0)
+  const share = Math.min(1, (longest.next - longest.first) / most)
+  let at = Math.max(longest.first, Math.floor((longest.first + longest.next - most) / 2))
+  const stretches: Range[] = []
+  for (const size of sizes) {
+    const first = at
+    at = Math.min(longest.next, first + Math.ceil(size * share))
+    if (at > first) stretches.push([{ ...longest, first, next: at }])
+  }
+  return stretches
+}

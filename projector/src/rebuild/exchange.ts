@@ -1,0 +1,196 @@
+import { loadCheckpoint } from '@gamenet/schemas'
+import { Checkpoints } from '../store/checkpoint.js'
+import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
+import { definitionOf } from '../store/serving-definitions.js'
+import { catchUpLate, copyLate } from './catch-up-late.js'
+import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { catchUp } from './fill.js'
+import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
+import type { SwapReport } from './rebuild.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
+
+/** So few events are caught up while live steps wait; more are taken before. */
+const NEAR_EVENTS = 10_000
+const APPROACHES_MAX = 20
+
+/** Takes what came since, while live steps go on, until little is left. */
+export async function approach(context: RebuildContext, record: RebuildRecord): Promise<number> {
+  let sum = 0
+  for (let n = 0; n < APPROACHES_MAX; n += 1) {
+    const taken = await catchUpOnce(context, record)
+    sum += taken
+    if (taken <= NEAR_EVENTS) break
+  }
+  return sum
+}
+
+/** Takes what the live tables have at this instant; between passes both then stand at the same place. */
+export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
+  const live = await Checkpoints.read(context.tables)
+  const topic = reloadedTopic(record)
+  if (topic !== undefined) {
+    const goesOn = async () => !context.signal.aborted
+    await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), { goesOn, onStep: () => {} })
+  }
+  const [making, unit] = [makingOf(context, record), unitOf(record)]
+  const taken = await catchUp({ making, unit, sizes: context.sizes }, live)
+  return taken + (await catchUpLate(context.tables, making, { unit, record }))
+}
+
+/**
+ * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
+ * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
+ * {@link end}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
+ */
+export async function exchange(
+  context: RebuildContext,
+  record: RebuildRecord,
+  state: 'swapping' | 'rolling-back'
+): Promise<SwapReport | undefined> {
+  const { tables, serving } = context
+  const before = await approach(context, record)
+  return await atRest(context, record, async () => {
+    // Done twice, it would be undone.
+    const records = await readRebuilds(tables)
+    if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
+    const caughtUp = before + (await catchUpOnce(context, record))
+    return await withoutSteps(context, record, async (check) => {
+      await forgetVerified(context, record, records)
+      const served = new Map((await serving.current()).map((each) => [each.name, each]))
+      await check()
+      const intended = await storeRebuild(tables, record, {
+        state,
+        reason: null,
+        exchange: {
+          uuids: Object.fromEntries(await uuidsOf(tables, Object.keys(record.tables))),
+          // What nobody knows yet has made no row, by whatever definition.
+          definitions: Object.fromEntries(
+            unitOf(record).map((own) => [own.name, definitionOf(served.get(own.name) ?? own)])
+          )
+        }
+      })
+      const heldMs = await finish(context, intended)
+      return heldMs === undefined ? undefined : { id: record.id, caughtUp, heldMs }
+    })
+  })
+}
+
+/**
+ * Runs work beside which no step of any rebuild runs, nor a retry of parked messages, where event tables change places. Before, the
+ * one that is to serve gets what came into the other beside the log, and loses what left it.
+ */
+async function withoutSteps<Result>(
+  context: RebuildContext,
+  record: RebuildRecord,
+  work: (check: () => Promise<void>) => Promise<Result>
+): Promise<Result> {
+  const topic = reloadedTopic(record)
+  if (topic === undefined) return await work(async () => undefined)
+  return await context.steps.alone(async (check) => {
+    const making = makingOf(context, record)
+    await copyLate(context.tables, making, topic, record)
+    await deleteRetracted(making.tables, topic, await retractedImports(context.tables, topic))
+    await levelCheckpoints(context, record)
+    return await work(check)
+  })
+}
+
+/** Runs work while nothing writes to tables that a rebuild has its own of. */
+export async function atRest<Result>(
+  { runner, loader }: RebuildContext,
+  record: RebuildRecord,
+  work: (check: () => Promise<void>) => Promise<Result>
+): Promise<Result> {
+  const betweenPasses = () => runner.between(work)
+  return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.between(betweenPasses)
+}
+
+/**
+ * Ends an exchange that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
+ * has not, since the tables that serve have gone on meanwhile.
+ */
+export async function end(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const { tables } = context
+  const { state, exchange } = record
+  const hasBegun = async () => {
+    const now = await uuidsOf(tables, Object.keys(record.tables))
+    return Object.entries(exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
+  }
+  if (await hasBegun()) {
+    await finish(context, record)
+    return
+  }
+  const before = state === 'swapping' ? 'filled' : 'swapped'
+  const takenBack = await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
+  // Whoever lost the lock with PostgreSQL may have begun by now, and may not live to tell.
+  if (await hasBegun()) await finish(context, await storeRebuild(tables, takenBack, { state, exchange }))
+}
+
+/**
+ * Goes on with an exchange whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
+ * undefined when another process has ended it meanwhile, which may be where the lock of passes was lost with PostgreSQL.
+ */
+async function finish(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
+  const { tables, runner, serving, aroundExchange } = context
+  const { exchange: begun } = record
+  if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
+  let isMeant = true
+  const heldMs = await aroundExchange(record.unit, async () => {
+    // It may have been announced for long.
+    isMeant = (await readRebuilds(tables)).some(({ id, version }) => id === record.id && version === record.version)
+    if (!isMeant) return
+    await exchangeTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
+    await runner.tellAll(record.unit)
+  })
+  if (!isMeant) return undefined
+  // No pass runs before this is done, nor after a crash before it is done again; so answers need not wait for it.
+  await serving.install(unitOf(record))
+  const isSwap = record.state === 'swapping'
+  await storeRebuild(tables, record, {
+    state: isSwap ? 'swapped' : 'rolled-back',
+    definitions: begun.definitions,
+    exchange: null
+  })
+  if (isSwap) await dropReplaced(context, record)
+  else await dropTables(tables, tablesToDrop(record))
+  runner.wake()
+  return heldMs
+}
+
+/** What was compared with tables that serve no more must be compared anew, before it is swapped in. */
+async function forgetVerified(
+  { tables }: RebuildContext,
+  exchanged: RebuildRecord,
+  records: readonly RebuildRecord[]
+): Promise<void> {
+  for (const record of records) {
+    if (record.id === exchanged.id || record.state !== 'filled' || record.verification === null) continue
+    if (record.unit.some((name) => exchanged.unit.includes(name)))
+      await storeRebuild(tables, record, { verification: null })
+  }
+}
+
+/** What earlier swaps left of these tables is older than what was replaced now: nobody would go back there. */
+async function dropReplaced({ tables }: RebuildContext, swapped: RebuildRecord): Promise<void> {
+  for (const record of await readRebuilds(tables)) {
+    if (record.id === swapped.id || record.state !== 'swapped') continue
+    if (!record.unit.some((name) => swapped.unit.includes(name))) continue
+    await storeRebuild(tables, record, { state: 'dropped', reason: `rebuild ${swapped.id} was swapped in` })
+    await dropTables(tables, tablesToDrop(record))
+  }
+}
+
+/** Drops the tables that a swap left, after which nothing goes back to them. */
+export async function dropOld({ tables }: RebuildContext, swapped: RebuildRecord): Promise<RebuildRecord> {
+  const dropped = await storeRebuild(tables, swapped, { state: 'dropped' })
+  await dropTables(tables, tablesToDrop(swapped))
+  return dropped
+}
+
+/** Everything that a rebuild made, copies to compare with among it. */
+export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
+  const fresh = Object.values(tables)
+  return [...fresh, ...fresh.map(copyName), ...Object.values(helpers)]
+}

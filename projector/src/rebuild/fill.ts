@@ -1,0 +1,243 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
+import { isLateIn, type Making, makeRows } from '../project/make-rows.js'
+import type { Projection } from '../project/projection.js'
+import { lengthOf, rangeBetween } from '../project/range.js'
+import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
+import { StepHeld } from './rebuild.js'
+import type { RebuildRecord } from './rebuild-record.js'
+
+/** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
+const STEP_MS = 5000
+/** What is too much for the memory at once may do in so many parts. */
+const STEP_PARTS = 4
+/** Of a step that is as long as can be: somebody may wait for its end. */
+const LONG_STEP_MS = 30_000
+const SLICES_MAX = 4096
+/** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
+const SMALL_SLICES = 8
+const SMALL_SLICE_EVENTS = 20_000
+
+/** How many events are taken at once. */
+export type StepSizes = {
+  /** Least and most of a step of the fill. */
+  readonly least: number
+  readonly most: number
+  /** Of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
+  readonly sliceOfFold: number
+  /** Of a slice of the keys of a statement. */
+  readonly sliceOfStatement: number
+  /** Most of a step of catching up. */
+  readonly catchUp: number
+}
+
+export const STEP_SIZES: StepSizes = {
+  least: 500_000,
+  most: 8_000_000,
+  sliceOfFold: 250_000,
+  sliceOfStatement: 1_000_000,
+  catchUp: 500_000
+}
+
+/** Whether it is filled by slices of its keys: each stretch of the log would make again what others made of the same keys. */
+export function isFilledByKeys({ form, after, touches }: Projection): boolean {
+  return form === 'fold' || (after !== undefined && touches.isLasting === true)
+}
+
+/** Slices into which the keys of a projection are cut that has so many events to take. */
+export function slicesFor({ form }: Projection, events: number, sizes: StepSizes): number {
+  if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / sizes.sliceOfStatement)))
+  const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
+  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
+}
+
+/** How many slices of a projection are done stands among the checkpoints, under this name. */
+function slicesCheckpoint(projection: string): string {
+  return `slices:${projection}`
+}
+
+export type Filling = {
+  /** The tables under the names of the rebuild, its checkpoints among them. */
+  readonly making: Making
+  readonly unit: readonly Projection[]
+  readonly record: RebuildRecord
+  readonly sizes: StepSizes
+  /** Asked before each step: resolves to false where the fill is to stand still. */
+  readonly goesOn: () => Promise<boolean>
+  /** Told after each step. */
+  readonly onStep: (step: {
+    readonly projection: string
+    readonly done: number
+    readonly events: number
+    readonly seconds: number
+  }) => void
+}
+
+/**
+ * Fills the unit's tables, projection by projection, each in bounded steps: stretches of the log, or slices of its keys, each key once
+ * and whole. Every step may be repeated: a crash costs the one that it cut off.
+ * @returns false when it was told to stand still
+ */
+export async function fill(filling: Filling): Promise<boolean> {
+  for (const projection of filling.unit) {
+    const isByKeys = filling.record.slices[projection.name] !== undefined
+    const isDone = isByKeys ? await fillSlices(filling, projection) : await fillStretches(filling, projection)
+    if (!isDone) return false
+  }
+  return true
+}
+
+async function fillStretches(
+  { making, record, sizes, goesOn, onStep }: Filling,
+  projection: Projection
+): Promise<boolean> {
+  const name = projectionCheckpoint(projection.name)
+  const target = record.target[projection.from.name] ?? []
+  const checkpoints = await Checkpoints.read(making.tables)
+  const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
+  // What is made of another table reads much of it again at each step, so few are best.
+  const isMadeAgain = projection.after !== undefined
+  let stepEvents = isMadeAgain ? sizes.most : sizes.least
+  for (;;) {
+    const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
+    if (range.length === 0) return true
+    if (!(await goesOn())) return false
+    const begun = performance.now()
+    try {
+      await makeRows(making, projection, { range, isLate: false })
+    } catch (error) {
+      if (lengthOf(range) <= sizes.least || making.signal.aborted || error instanceof StepHeld) throw error
+      stepEvents = within(lengthOf(range) / STEP_PARTS)
+      continue
+    }
+    await advance(
+      making,
+      checkpoints,
+      range.map((each) => ({ name, ...each }))
+    )
+    const ms = performance.now() - begun
+    const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
+    const events = lengthOf(range)
+    onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
+    const aimMs = isMadeAgain ? LONG_STEP_MS : STEP_MS
+    stepEvents = within(Math.min(stepEvents * (isMadeAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
+  }
+}
+
+/**
+ * Two slices are under way at once: while what is left of one is folded and stored, the next one is read already. One is noted as done
+ * when it and all before it are, so that a crash costs two.
+ */
+async function fillSlices({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
+  const target = record.target[projection.from.name] ?? []
+  const checkpoints = await Checkpoints.read(making.tables)
+  const name = slicesCheckpoint(projection.name)
+  const total = record.events[projection.name] ?? 0
+  const range = rangeBetween(() => 0, target, Infinity)
+  const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
+  let notedAt = performance.now()
+  const take = async (n: number, before: Promise<void>): Promise<void> => {
+    const made = makeRows(making, projection, { range, isLate: false, slice: { n, of } })
+    // Both have ended then, whatever becomes of one.
+    for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
+    await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
+    const seconds = (performance.now() - notedAt) / 1000
+    notedAt = performance.now()
+    const done = Math.round((total * (n + 1)) / of)
+    onStep({ projection: projection.name, done, events: Math.round(total / of), seconds })
+  }
+  let next = checkpoints.next(name, 0, 0)
+  let [before, last] = [Promise.resolve(), Promise.resolve()]
+  let isWell = true
+  const hasFailed = () => {
+    isWell = false
+  }
+  try {
+    for (; next < of; next += 1) {
+      await before.catch(() => undefined)
+      if (!isWell || !(await goesOn())) break
+      ;[before, last] = [last, take(next, last)]
+      last.catch(hasFailed)
+    }
+  } finally {
+    await last.catch(() => undefined)
+  }
+  await last
+  if (next < of) return false
+  await advance(
+    making,
+    checkpoints,
+    target.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
+  )
+  return true
+}
+
+async function advance(making: Making, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
+  if (reached.length === 0) return
+  await storeCheckpoints(making.tables, reached)
+  for (const each of reached) checkpoints.advance(each)
+}
+
+function doneOf(record: RebuildRecord, { name }: Projection, left: number): number {
+  return Math.max(0, (record.events[name] ?? 0) - left)
+}
+
+/** Events that each projection of the unit, and the loader of a reload, has taken of its fill. */
+export function doneByProjection(
+  record: RebuildRecord,
+  unit: readonly Projection[],
+  checkpoints: Checkpoints
+): Map<string, number> {
+  const reloaded = Object.keys(record.events).filter((name) => !record.unit.includes(name))
+  return new Map([
+    ...reloaded.map((name) => [name, loadedOf(record, name, checkpoints)] as const),
+    ...unit.map((projection) => {
+      const { name, from } = projection
+      const own = projectionCheckpoint(name)
+      const target = record.target[from.name] ?? []
+      const total = record.events[name] ?? 0
+      const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
+      const of = record.slices[name]
+      if (of === undefined || left === 0) return [name, Math.max(0, total - left)] as const
+      const slices = checkpoints.next(slicesCheckpoint(name), 0, 0)
+      return [name, Math.round((total * slices) / of)] as const
+    })
+  ])
+}
+
+/** Events of the log that are in the rebuild's event table. */
+function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints): number {
+  const target = Object.values(record.target)[0] ?? []
+  return target.reduce(
+    (sum, { epoch, partition, next }) => sum + Math.min(next, checkpoints.next(name, epoch, partition)),
+    0
+  )
+}
+
+/**
+ * Takes what the live tables have taken meanwhile, never more: old and new then stand at the same place.
+ * @returns how many events were taken
+ */
+export async function catchUp(
+  { making, unit, sizes }: Pick<Filling, 'making' | 'unit' | 'sizes'>,
+  live: Checkpoints
+): Promise<number> {
+  const checkpoints = await Checkpoints.read(making.tables)
+  let taken = 0
+  for (const projection of unit) {
+    const name = projectionCheckpoint(projection.name)
+    const loaded = live.of(name)
+    for (;;) {
+      const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, sizes.catchUp)
+      if (range.length === 0) break
+      making.signal.throwIfAborted()
+      await makeRows(making, projection, { range, isLate: isLateIn(range, loaded) })
+      await advance(
+        making,
+        checkpoints,
+        range.map((each) => ({ name, ...each }))
+      )
+      taken += lengthOf(range)
+    }
+  }
+  return taken
+}

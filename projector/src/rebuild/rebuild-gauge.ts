@@ -1,0 +1,35 @@
+import { Gauge, type Registry } from 'prom-client'
+import { reasonOf } from '../backoff.js'
+import type { Logger } from '../logger.js'
+import { noLongerThan } from '../no-longer-than.js'
+import type { Tables } from '../store/tables.js'
+import type { RebuildState } from './rebuild.js'
+import { readRebuilds } from './rebuild-record.js'
+
+/** In these a rebuild has tables. */
+const COUNTED: readonly RebuildState[] = ['filling', 'paused', 'failed', 'filled', 'swapped']
+const ASK_MS = 2000
+
+/** Registers how many rebuilds have tables, by state. Where the records cannot be read in time it tells what it knew last. */
+export function registerRebuildGauge(registry: Registry, tables: Tables, logger: Logger): void {
+  let reading: Promise<void> | undefined
+  const gauge = new Gauge({
+    name: 'gamenet_rebuilds',
+    help: 'Rebuilds that have tables, by state',
+    labelNames: ['state'],
+    registers: [registry],
+    async collect() {
+      reading ??= readRebuilds(tables)
+        .then((records) => {
+          for (const counted of COUNTED) {
+            gauge.set({ state: counted }, records.filter(({ state }) => state === counted).length)
+          }
+        })
+        .catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'rebuilds cannot be counted'))
+        .finally(() => {
+          reading = undefined
+        })
+      await noLongerThan(ASK_MS, reading)
+    }
+  })
+}

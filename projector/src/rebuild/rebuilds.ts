@@ -1,0 +1,259 @@
+import { randomUUID } from 'node:crypto'
+import { eventTableName } from '../events/event-table.js'
+import type { Passes } from '../project/passes.js'
+import { Checkpoints } from '../store/checkpoint.js'
+import { beginAlone } from './begin.js'
+import { namesOf, type RebuildContext, unitOf } from './context.js'
+import { approach, atRest, catchUpOnce, dropOld, exchange, tablesToDrop } from './exchange.js'
+import { STEP_SIZES, type StepSizes } from './fill.js'
+import { Fillers } from './fillers.js'
+import { cloneTables, copyName, dropTables, tablesOf } from './fresh-tables.js'
+import { planFor } from './plan.js'
+import {
+  type AroundExchange,
+  type RebuildPlan,
+  RebuildRefused,
+  type RebuildStatus,
+  type Rebuilds,
+  type SwapReport,
+  type VerifyReport
+} from './rebuild.js'
+import { rebuildSwapped, rebuildUnderWay, requireNoRetraction, requireState } from './rebuild-of.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { Recovery } from './recovery.js'
+import { beyond, reloadedTopic } from './reload.js'
+import { Retracting } from './retracting.js'
+import { statusOf } from './status.js'
+import { Steps } from './steps.js'
+import { Turns } from './turns.js'
+import { withSources } from './unit.js'
+import { compareTables } from './verify.js'
+
+/** For whoever has no answers to hold. */
+const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
+  const begun = performance.now()
+  await exchange()
+  return performance.now() - begun
+}
+
+/** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
+export class RebuildOperations implements Rebuilds {
+  readonly recovery: Recovery
+  readonly retractions: Retracting
+  readonly #context: RebuildContext
+  readonly #fillers: Fillers
+  readonly #turns: Turns
+
+  constructor(
+    needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundExchange' | 'steps'> & {
+      readonly aroundExchange: AroundExchange | undefined
+      /** A lock that the steps of all processes' rebuilds hold together. */
+      readonly fills: Passes
+      readonly process?: string
+      readonly sizes?: StepSizes
+    }
+  ) {
+    const { aroundExchange = exchangeAtOnce, process = randomUUID(), sizes = STEP_SIZES, fills, ...rest } = needs
+    this.#context = { ...rest, aroundExchange, steps: new Steps(fills), process, sizes }
+    this.#fillers = new Fillers(this.#context)
+    this.#turns = new Turns(this.#context, this.#fillers)
+    this.recovery = new Recovery(this.#context)
+    const parts = { fillers: this.#fillers, turns: this.#turns, recovery: this.recovery }
+    this.retractions = new Retracting(this.#context, parts)
+  }
+
+  /** Goes on with fills that an earlier process left, and drops what it left besides. */
+  open(): void {
+    this.#fillers.start()
+    this.#turns.tidy()
+  }
+
+  /** Resolves when nothing is written any more; for after the context's signal. */
+  async closed(): Promise<void> {
+    await this.#turns.ended()
+    await this.#fillers.allEnded()
+    await this.#context.folding.close()
+  }
+
+  /**
+   * Runs work that stores events as if it were a step of a rebuild: {@link stepsEnded} waits for it, and an event table is exchanged
+   * before it or behind it. Rejects where that may not have been so; it is to be done again then.
+   */
+  async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
+    return await this.#context.steps.together(async (check) => {
+      const result = await step()
+      await check()
+      return result
+    })
+  }
+
+  /** Resolves when the steps that have begun by now, of rebuilds in whatever process, have ended. */
+  async stepsEnded(): Promise<void> {
+    await this.#context.steps.ended()
+  }
+
+  async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
+    return await this.#turns.take(async () => {
+      const asked = { projection, until: null, isFromLog, retracts: null }
+      const { costs: _costs, ...plan } = await planFor(this.#context, asked)
+      return plan
+    })
+  }
+
+  async start(
+    projection: string,
+    { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
+  ): Promise<RebuildStatus> {
+    return await this.#turns.take(async () => {
+      const record = await beginAlone(this.#context, { projection, until, isFromLog, retracts: null })
+      this.#fillers.wake()
+      return await this.#statusOf(record)
+    })
+  }
+
+  async list(): Promise<RebuildStatus[]> {
+    const records = await readRebuilds(this.#context.tables)
+    return await Promise.all(records.map((record) => this.#statusOf(record)))
+  }
+
+  async pause(projection: string): Promise<RebuildStatus> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      requireState(record, ['filling'], 'paused')
+      const paused = await this.#store(record, { state: 'paused' })
+      await this.#fillers.ended(record.id)
+      return await this.#statusOf(paused)
+    })
+  }
+
+  async resume(projection: string): Promise<RebuildStatus> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      requireState(record, ['filling', 'paused', 'failed'], 'resumed')
+      // One that is filling, as a process left it that ended, needs nobody but whoever goes on.
+      const resumed =
+        record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
+      this.#fillers.wake()
+      return await this.#statusOf(resumed)
+    })
+  }
+
+  async cancel(projection: string): Promise<RebuildStatus> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
+      if (record.retracts !== null && record.state !== 'failed') {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} takes import ${record.retracts} back, whose events are gone already: it is not cancelled. It ends by itself; gamenet import undo ${record.retracts} waits for it.`
+        )
+      }
+      const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
+      await this.#fillers.ended(record.id)
+      await dropTables(this.#context.tables, tablesToDrop(record))
+      return await this.#statusOf(cancelled)
+    })
+  }
+
+  async verify(projection: string): Promise<VerifyReport> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      requireState(record, ['filled'], 'verified')
+      const { tables, projections, runner, signal } = this.#context
+      const topic = reloadedTopic(record)
+      const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
+      if (record.until === null) await approach(this.#context, record)
+      try {
+        // Old and new at the same place; what comes afterwards goes into neither.
+        const loaded = await atRest(this.#context, record, async (check) => {
+          if (record.until === null) {
+            await this.recovery.requireWhole()
+            const reads = withSources(projections, new Set(record.unit))
+            await runner.takeOnce(new Set(reads.map(({ name }) => name)), check)
+            await catchUpOnce(this.#context, record)
+          }
+          await cloneTables(tables, copies)
+          const checkpoints = await Checkpoints.read(tables)
+          await check()
+          return checkpoints
+        })
+        const compared = unitOf(record).flatMap((projection) =>
+          tablesOf(projection).map((table) => ({ table, from: projection.from, isVoid: projection.voids?.[table] }))
+        )
+        // A loader of its own may have read further than the live one.
+        if (topic !== undefined)
+          compared.unshift({ table: eventTableName(topic), from: topic, isVoid: beyond(topic, loaded) })
+        const report = await compareTables(tables, compared, { live: copies, fresh: namesOf(record), signal })
+        const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
+        const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
+        const verifiedAt = new Date().toISOString()
+        await this.#store(record, { verification: { verifiedAt, isEqual, differences } })
+        return { id: record.id, until: record.until, isEqual, ...report }
+      } finally {
+        await dropTables(tables, copies.values())
+      }
+    })
+  }
+
+  async swap(
+    projection: string,
+    { acceptDifferences = false }: { readonly acceptDifferences?: boolean } = {}
+  ): Promise<SwapReport> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildUnderWay(this.#context, projection)
+      requireState(record, ['filled'], 'swapped in')
+      const { verification, until } = record
+      const name = record.projection
+      if (until !== null) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} ends at ${until} and is for inspection only. Start one without --until to swap it in.`
+        )
+      }
+      if (verification === null)
+        throw new RebuildRefused(
+          `Rebuild ${record.id} was not verified against the tables that serve now. Run: gamenet rebuild verify ${name}.`
+        )
+      if (!verification.isEqual && !acceptDifferences) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
+        )
+      }
+      return await this.#exchange(record, 'swapping')
+    })
+  }
+
+  async rollback(projection: string): Promise<SwapReport> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildSwapped(this.#context, projection)
+      if (record.retracts !== null) {
+        throw new RebuildRefused(
+          `Rebuild ${record.id} took import ${record.retracts} back, and what served before holds it: it is not rolled back. Publish the import again if its events are wanted.`
+        )
+      }
+      await requireNoRetraction(this.#context, record)
+      return await this.#exchange(record, 'rolling-back')
+    })
+  }
+
+  async drop(projection: string): Promise<RebuildStatus> {
+    return await this.#turns.take(async () => {
+      const record = await rebuildSwapped(this.#context, projection)
+      return await this.#statusOf(await dropOld(this.#context, record))
+    })
+  }
+
+  async #exchange(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
+    const report = await this.recovery.around(() => exchange(this.#context, record, state))
+    if (report !== undefined) return report
+    throw new RebuildRefused(
+      `Another process has taken rebuild ${record.id} of ${record.projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
+    )
+  }
+
+  async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
+    return await storeRebuild(this.#context.tables, record, change)
+  }
+
+  async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
+    return await statusOf(this.#context, this.#fillers, record)
+  }
+}

@@ -1,0 +1,74 @@
+import type { Tables } from '../store/tables.js'
+import type { RebuildContext } from './context.js'
+import { end, tablesToDrop } from './exchange.js'
+import { dropTables, uuidsOf } from './fresh-tables.js'
+import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+
+/** Of these nothing is to be left but the record. */
+function isOver({ state }: RebuildRecord): boolean {
+  return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
+}
+
+function isCutOff({ state }: RebuildRecord): boolean {
+  return state === 'swapping' || state === 'rolling-back'
+}
+
+/** Rejects while an exchange of tables is under way, or cut off: nobody could tell which tables will serve. */
+export async function requireNoExchange(tables: Tables): Promise<void> {
+  if ((await readRebuilds(tables)).some(isCutOff))
+    throw new Error('An exchange of tables was cut off; it is ended first.')
+}
+
+/** Ends what was cut off half-way, before anything else is written. */
+export class Recovery {
+  readonly #context: RebuildContext
+  #isDone = false
+  /** Work under way that exchanges or drops tables. */
+  #underWay = 0
+
+  constructor(context: RebuildContext) {
+    this.#context = context
+  }
+
+  /** Ends exchanges and drops that a crash cut off. Before the first pass; tried again when it rejects. */
+  async recover(): Promise<void> {
+    if (this.#isDone) return
+    const { tables, passes } = this.#context
+    const records = await readRebuilds(tables)
+    const remains = records.filter(isOver).flatMap(tablesToDrop)
+    await dropTables(tables, (await uuidsOf(tables, remains)).keys())
+    if (records.some(isCutOff)) {
+      await passes.alone(async () => {
+        // Another process may be at it, or have ended it by now.
+        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await end(this.#context, record)
+      })
+    }
+    // What fails now is seen by whoever passes next, before {@link around} hears of it.
+    this.#isDone = this.#underWay === 0
+  }
+
+  /**
+   * Rejects while an exchange is cut off, which the next {@link recover} ends: what were written now would be put away with the
+   * tables that were to go, and checkpoints would say that it serves. For work beside which no exchange begins.
+   */
+  async requireWhole(): Promise<void> {
+    await requireNoExchange(this.#context.tables).catch((error: unknown) => {
+      this.#isDone = false
+      throw error
+    })
+  }
+
+  /** Does work that exchanges or drops tables: what fails half-way is ended before the next pass. */
+  async around<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#underWay += 1
+    this.#isDone = false
+    try {
+      return await work()
+    } catch (error) {
+      this.#context.runner.wake()
+      throw error
+    } finally {
+      this.#underWay -= 1
+    }
+  }
+}

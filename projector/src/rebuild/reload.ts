@@ -1,0 +1,160 @@
+import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
+import { pause, reasonOf } from '../backoff.js'
+import { eventTableName } from '../events/event-table.js'
+import type { Loader } from '../load/loader.js'
+import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
+import type { Tables } from '../store/tables.js'
+import { makingOf, type RebuildContext, unitOf } from './context.js'
+import type { Filling } from './fill.js'
+import { killedBy } from './fresh-tables.js'
+import type { RebuildRecord } from './rebuild-record.js'
+
+const LOOK_MS = 50
+/** So long without a step, and the reason why reading stands still is a failure. */
+const STANDSTILL_MS = 30_000
+/** So long without a step it is one without a reason too: who reads tries again for ever, and says nothing of a log that went away. */
+const SILENCE_MS = 120_000
+
+/** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
+export function reloadedTopic(record: RebuildRecord): Topic | undefined {
+  return record.isFromLog ? unitOf(record)[0]?.from : undefined
+}
+
+/** The condition that a row `r` of an event table lies behind what the live loader had stored. */
+export function beyond(topic: Topic, live: Checkpoints): string {
+  const within = live
+    .of(loadCheckpoint(topic.name))
+    .map(({ epoch, partition, next }) => `(r.epoch = ${epoch} AND r.partition = ${partition} AND r.offset < ${next})`)
+  return within.length === 0 ? 'true' : `NOT (${within.join(' OR ')})`
+}
+
+/**
+ * Loads a topic from the log into the rebuild's event table, by a loader of its own, up to where the live one has come or a
+ * little further. What the log does not have any more is copied from the live table.
+ * @returns false when it was told to stand still
+ */
+export async function reload(
+  context: RebuildContext,
+  record: RebuildRecord,
+  topic: Topic,
+  target: readonly Progress[],
+  { goesOn, onStep }: Pick<Filling, 'goesOn' | 'onStep'>
+): Promise<boolean> {
+  const { signal } = context
+  const { tables } = makingOf(context, record)
+  const name = loadCheckpoint(topic.name)
+  const left = (checkpoints: Checkpoints) =>
+    target.reduce((sum, { epoch, partition, next }) => {
+      return sum + Math.max(0, next - checkpoints.next(name, epoch, partition))
+    }, 0)
+  let before = left(await Checkpoints.read(tables))
+  if (before === 0) return true
+  const loader = context.loaderOf(tables, topic, `rebuild-${record.id}`, context.steps)
+  loader.start()
+  try {
+    await keepWhatTheLogLost(context, record, topic, target, await extentsOf(loader, topic, signal))
+    let movedAt = performance.now()
+    for (;;) {
+      if (!(await goesOn())) return false
+      const begun = performance.now()
+      await pause(LOOK_MS, signal)
+      const now = left(await Checkpoints.read(tables))
+      const seconds = (performance.now() - begun) / 1000
+      onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now, seconds })
+      if (now === 0) {
+        await deleteRetracted(tables, topic, await retractedImports(context.tables, topic))
+        return true
+      }
+      if (now < before) movedAt = performance.now()
+      before = now
+      const { reading, storing } = loader.trouble()
+      const reason = storing?.reason ?? reading
+      const restedMs = performance.now() - movedAt
+      if (reason !== null && restedMs > STANDSTILL_MS) {
+        throw new Error(`${topic.name} cannot be loaded from the log: ${reason}`)
+      }
+      if (restedMs > SILENCE_MS) {
+        throw new Error(`${topic.name} cannot be loaded from the log: nothing was read for ${SILENCE_MS / 1000} s`)
+      }
+    }
+  } finally {
+    await loader.stop()
+  }
+}
+
+async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Promise<readonly PartitionExtent[]> {
+  const begun = performance.now()
+  for (;;) {
+    try {
+      return await loader.extents(topic.name)
+    } catch (error) {
+      if (signal.aborted) throw error
+      if (performance.now() - begun > STANDSTILL_MS) {
+        const reason = `${topic.name} cannot be loaded from the log: ${reasonOf(error)}. Do it again when the log answers.`
+        throw new Error(reason, { cause: error })
+      }
+      await pause(LOOK_MS, signal)
+    }
+  }
+}
+
+/** Retention takes the oldest from the log, and an epoch that is over may be gone whole: the event table alone has them then. */
+async function keepWhatTheLogLost(
+  context: RebuildContext,
+  record: RebuildRecord,
+  topic: Topic,
+  target: readonly Progress[],
+  extents: readonly PartitionExtent[]
+): Promise<void> {
+  const { tables } = makingOf(context, record)
+  // The loader may be at work already: what it says of its own place tells nothing of what lies before the log's beginning.
+  const kept = `kept:${topic.name}`
+  const checkpoints = await Checkpoints.read(tables)
+  for (const { epoch, partition, next } of target) {
+    const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
+    const first = Math.min(next, extent === undefined ? next : extent.first)
+    if (first <= checkpoints.next(kept, epoch, partition)) continue
+    const place = { epoch, partition, next: first }
+    await context.steps.run(() =>
+      copyRows(killedBy(context.tables, context.signal), eventTableName(topic), record, place)
+    )
+    await storeCheckpoints(tables, [
+      { name: kept, ...place },
+      { name: loadCheckpoint(topic.name), ...place }
+    ])
+  }
+}
+
+async function copyRows(tables: Tables, table: string, record: RebuildRecord, before: Progress): Promise<void> {
+  const columns = await tables.rows(
+    `SELECT c.name AS name FROM system.columns AS c
+     WHERE c.database = currentDatabase() AND c.table = {table: String} AND c.default_kind = '' ORDER BY c.position`,
+    { table }
+  )
+  const names = columns.map(({ name }) => `e.${String(name)}`).join(', ')
+  await tables.execute(
+    `INSERT INTO ${record.tables[table]} SELECT ${names} FROM ${table} AS e FINAL
+     WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}`,
+    before
+  )
+}
+
+/**
+ * Makes the rebuild's checkpoints say no more than the live ones: its own loader may have read further, and the tables that take
+ * its place must be caught up from here.
+ */
+export async function levelCheckpoints(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const { tables } = makingOf(context, record)
+  const live = await Checkpoints.read(context.tables)
+  const own = await Checkpoints.read(tables)
+  const level = own.names().flatMap((name) =>
+    own.of(name).map((each) => {
+      const next =
+        live.of(name).length === 0 ? each.next : Math.min(each.next, live.next(name, each.epoch, each.partition))
+      return { name, ...each, next }
+    })
+  )
+  await tables.execute('TRUNCATE TABLE checkpoint')
+  await storeCheckpoints(tables, level)
+}

@@ -1,0 +1,122 @@
+import { pause } from '../backoff.js'
+import type { Projection } from '../project/projection.js'
+import { deleteRetracted } from '../store/retracted-imports.js'
+import type { Tables } from '../store/tables.js'
+import { beginAlone } from './begin.js'
+import type { RebuildContext } from './context.js'
+import { dropOld, exchange } from './exchange.js'
+import type { Fillers } from './fillers.js'
+import { planUnhindered } from './plan.js'
+import { RebuildRefused, type RebuildStatus, type Retractions } from './rebuild.js'
+import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+import type { Recovery } from './recovery.js'
+import { progressOf } from './status.js'
+import type { Turns } from './turns.js'
+import type { Asked } from './unit.js'
+
+const LOOK_MS = 100
+
+/** Imports that the log says were taken back, and that are not out of all tables yet. */
+export async function unfinishedRetractions(
+  tables: Tables
+): Promise<{ readonly importId: string; readonly topic: string }[]> {
+  const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
+  const done = new Set(
+    (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
+  )
+  return rows
+    .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
+    .filter(({ importId }) => !done.has(importId))
+}
+
+/** Imports taken back: a rebuild of all projections of the topic, begun, swapped in and made final without being asked. */
+export class Retracting implements Retractions {
+  readonly #context: RebuildContext
+  readonly #fillers: Fillers
+  readonly #turns: Turns
+  readonly #recovery: Recovery
+
+  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: Turns; recovery: Recovery }) {
+    this.#context = context
+    this.#fillers = parts.fillers
+    this.#turns = parts.turns
+    this.#recovery = parts.recovery
+  }
+
+  async retract(
+    importId: string,
+    topicName: string,
+    onProgress: (progress: RebuildStatus['progress']) => void
+  ): Promise<void> {
+    const { tables, signal } = this.#context
+    const first = this.#firstOf(topicName)
+    const record = await this.#turns.take(async () => {
+      const begun = await this.#begun(importId)
+      if (begun !== undefined) return begun
+      try {
+        // Beside no step: a retry of parked messages may not have known yet that it was taken back.
+        return await beginAlone(this.#context, takingBack(first, importId), () =>
+          deleteRetracted(tables, first.from, [importId])
+        )
+      } catch (error) {
+        // Another process may have begun it meanwhile.
+        const byAnother = await this.#begun(importId)
+        if (byAnother === undefined) throw error
+        return byAnother
+      }
+    })
+    this.#fillers.wake()
+    for (;;) {
+      signal.throwIfAborted()
+      const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
+      if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
+      else if (now.state === 'filled') await this.#whileStill(now, () => exchange(this.#context, now, 'swapping'))
+      // What served before holds the import: nobody must go back there.
+      else if (now.state === 'swapped') await this.#whileStill(now, () => dropOld(this.#context, now))
+      else if (now.state === 'dropped') return
+      else if (now.state !== 'swapping') throw cannotEnd(now, importId)
+      await pause(LOOK_MS, signal)
+    }
+  }
+
+  async requireRetractable(importId: string, topicName: string): Promise<void> {
+    const asked = takingBack(this.#firstOf(topicName), importId)
+    // Of a sample this process has one at a time.
+    await this.#turns.take(async () => {
+      if ((await this.#begun(importId)) === undefined) await planUnhindered(this.#context, asked)
+    })
+  }
+
+  async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {
+    return await unfinishedRetractions(this.#context.tables)
+  }
+
+  async #begun(importId: string): Promise<RebuildRecord | undefined> {
+    const records = await readRebuilds(this.#context.tables)
+    return records.find(({ retracts, state }) => retracts === importId && state !== 'cancelled')
+  }
+
+  #firstOf(topicName: string): Projection {
+    const first = this.#context.projections.find(({ from }) => from.name === topicName)
+    if (first !== undefined) return first
+    throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
+  }
+
+  /** Does work on a rebuild in turn, unless somebody has taken it further meanwhile. */
+  async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
+    await this.#turns.take(async () => {
+      const now = (await readRebuilds(this.#context.tables)).find(({ id }) => id === record.id)
+      if (now?.state === record.state) await this.#recovery.around(work)
+    })
+  }
+}
+
+function takingBack({ name }: Projection, importId: string): Asked {
+  return { projection: name, until: null, isFromLog: false, retracts: importId }
+}
+
+function cannotEnd({ id, projection, state, reason }: RebuildRecord, importId: string): RebuildRefused {
+  const why = reason === null ? '' : ` (${reason})`
+  const way = state === 'cancelled' ? '' : ` It goes on by gamenet rebuild resume ${projection}.`
+  return new RebuildRefused(`Rebuild ${id}, which takes import ${importId} back, is ${state}${why}.${way}`)
+}

@@ -1,0 +1,31 @@
+import type { Tables } from '../store/tables.js'
+
+/** Bytes that stay free for what cannot wait, on a disk of so many; 0 where it may be filled. */
+export type KeepFree = (diskBytes: number) => number
+
+export type Room = {
+  /** Free bytes of the fullest disk of the tables; null where the engine has none. */
+  readonly bytesFree: number | null
+  /** A sentence where they do not suffice. */
+  readonly obstacles: string[]
+}
+
+/** Whether the disks of the tables have so many bytes beside what stays free. */
+export async function roomFor(tables: Tables, bytesNeeded: number, keepFree: KeepFree): Promise<Room> {
+  const disks = await tables.rows('SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks AS d')
+  const sizes = disks.map(({ free, size }) => ({ free: Number(free), kept: keepFree(Number(size)) }))
+  const full = sizes.find(({ free, kept }) => free < bytesNeeded + kept)
+  return {
+    bytesFree: sizes.length === 0 ? null : Math.min(...sizes.map(({ free }) => free)),
+    obstacles: full === undefined ? [] : [refusalOf(full.free, bytesNeeded, full.kept)]
+  }
+}
+
+function refusalOf(free: number, needed: number, kept: number): string {
+  const asked = needed === 0 ? '' : `, of which it needs ${mebibytes(needed)} MiB`
+  return `The disk of the tables has ${mebibytes(free)} MiB free${asked}, and ${mebibytes(kept)} MiB stay free for what cannot wait (DISK_FREE_MIN_BYTES): make room, or drop what an earlier rebuild left (gamenet rebuild status).`
+}
+
+function mebibytes(bytes: number): number {
+  return Math.ceil(bytes / 1024 / 1024)
+}

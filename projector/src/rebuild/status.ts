@@ -1,0 +1,53 @@
+import { Checkpoints } from '../store/checkpoint.js'
+import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { doneByProjection } from './fill.js'
+import type { Fillers } from './fillers.js'
+import { uuidsOf } from './fresh-tables.js'
+import type { RebuildStatus } from './rebuild.js'
+import type { RebuildRecord } from './rebuild-record.js'
+
+/** What operators are told of a rebuild. */
+export async function statusOf(
+  context: RebuildContext,
+  fillers: Fillers,
+  record: RebuildRecord
+): Promise<RebuildStatus> {
+  const { id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt } = record
+  return {
+    ...{ id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt },
+    verification: record.verification,
+    progress: await progressOf(context, fillers, record)
+  }
+}
+
+/** How far a fill is; of one that is not filled any more, that all is done. */
+export async function progressOf(
+  context: RebuildContext,
+  fillers: Fillers,
+  record: RebuildRecord
+): Promise<RebuildStatus['progress']> {
+  const total = Object.values(record.events).reduce((sum, events) => sum + events, 0)
+  const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
+  if (!isFilling) return { projection: '', done: total, total, share: 1, eventsPerSecond: null, etaSeconds: null }
+  const checkpoints = await checkpointsOf(context, record)
+  const done = doneByProjection(record, unitOf(record), checkpoints)
+  const left = new Map(
+    Object.keys(record.events).map((name) => [name, Math.max(0, (record.events[name] ?? 0) - (done.get(name) ?? 0))])
+  )
+  const estimate = fillers.estimateOf(record)
+  return {
+    projection: [...left].find(([, events]) => events > 0)?.[0] ?? '',
+    done: [...done.values()].reduce((sum, events) => sum + events, 0),
+    total,
+    share: estimate.shareOf(done, left),
+    eventsPerSecond: estimate.eventsPerSecond,
+    etaSeconds: estimate.remaining(left, performance.now())
+  }
+}
+
+/** Of a rebuild whose tables somebody has dropped, none: it can be cancelled still, and all others are told. */
+async function checkpointsOf(context: RebuildContext, record: RebuildRecord): Promise<Checkpoints> {
+  const own = record.helpers.checkpoint ?? ''
+  const { size } = await uuidsOf(context.tables, [own])
+  return size === 0 ? new Checkpoints() : await Checkpoints.read(makingOf(context, record).tables)
+}

@@ -1,0 +1,242 @@
+import {
+  INSTANTS_END_MS,
+  loadCheckpoint,
+  type PartitionExtent,
+  projectionCheckpoint,
+  type Topic
+} from '@gamenet/schemas'
+import { eventTables } from '../events/event-tables.js'
+import type { Projection } from '../project/projection.js'
+import type { Target } from '../project/settled.js'
+import { projections } from '../projections/projections.js'
+import { tablesToDrop } from '../rebuild/exchange.js'
+import { readsOf, TABLE_NAMED, tablesOf } from '../rebuild/fresh-tables.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
+import { withDependents } from '../rebuild/unit.js'
+import { Checkpoints, type Progress, storeCheckpoints } from './checkpoint.js'
+import type { Tables } from './tables.js'
+
+/*
+ * lost part   a part of a table that the engine found damaged and set aside when it started: its rows are missing
+ * repair      making these rows again: events are loaded from the log, rows are projected from the event tables, both from the
+ *             beginning. All tables take the same row twice, so that a repair may begin again after any crash. The parts that
+ *             were set aside are its record, and are dropped when it has ended.
+ */
+
+export type LostPart = { readonly table: string; readonly part: string }
+
+/** The parts that were set aside since they were damaged. */
+export async function findLostParts(tables: Pick<Tables, 'rows'>): Promise<LostPart[]> {
+  const rows = await tables.rows(
+    `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d
+     WHERE d.database = currentDatabase() AND d.reason LIKE '%broken%' ORDER BY table, part`
+  )
+  return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
+}
+
+/** Event tables and read tables. */
+export const dataTables: readonly string[] = [
+  ...eventTables.map(({ table }) => table),
+  ...projections.flatMap(tablesOf)
+]
+
+/** What makes the rows of damaged tables again. */
+export type Repair = {
+  /** Tables that lost rows. */
+  readonly damaged: ReadonlySet<string>
+  /** Topics that are loaded from the log again. */
+  readonly topics: readonly Topic[]
+  /** Projections that take their event tables again. */
+  readonly projections: readonly Projection[]
+  /** Tables that lack rows until the repair has ended, or are made of such. */
+  readonly incomplete: ReadonlySet<string>
+  /** True where it is not known any more what changed when. */
+  readonly changesAreLost: boolean
+  /** Tables that cannot be made again, and what that means. */
+  readonly lasting: ReadonlyMap<string, string>
+}
+
+/** What bookkeeping tables lose for good; the others lose nothing that is not done again. */
+const LASTING: Readonly<Record<string, string>> = {
+  parked_decision: 'decisions about parked messages may be missing: such messages are parked again',
+  log_gap: 'gaps that were accepted may no longer be listed',
+  rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
+  projection_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
+  schema_migration: 'migrations may have been applied a second time'
+}
+
+/** How the rows of these tables are made again. */
+export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string>): Repair {
+  const isParkedLost = damaged.has('parked_message')
+  const topics = eventTables.filter(({ table }) => isParkedLost || damaged.has(table)).map(({ topic }) => topic)
+  const isEventTable = new Set(eventTables.map(({ table }) => table))
+  const isTouched = (projection: Projection) =>
+    // Events that came late are in no range that will be taken again by itself.
+    damaged.has('late_batch') ||
+    tablesOf(projection).some((table) => damaged.has(table)) ||
+    eventTables.some(({ topic, table }) => topic === projection.from && damaged.has(table)) ||
+    readsOf(projection).some((table) => isEventTable.has(table) && damaged.has(table))
+  const again = withDependents(all, new Set(all.filter(isTouched).map(({ name }) => name)))
+  return {
+    damaged,
+    topics,
+    projections: again,
+    incomplete: new Set([
+      ...eventTables.map(({ table }) => table).filter((table) => damaged.has(table)),
+      ...again.flatMap(tablesOf)
+    ]),
+    changesAreLost: damaged.has('data_change'),
+    lasting: new Map(
+      [...damaged].flatMap((table) => {
+        const lost = table.includes('__') ? 'a rebuild wrote it: discard that rebuild' : LASTING[table]
+        return lost === undefined ? [] : [[table, lost] as const]
+      })
+    )
+  }
+}
+
+/**
+ * Cancels the rebuilds that would go on with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
+ * imports were taken back, their events are loaded again: taking them back counts as cancelled too, so that it is done again.
+ */
+export async function cancelRebuilds(tables: Tables, repair: Repair): Promise<number[]> {
+  const cancelled: number[] = []
+  for (const record of await readRebuilds(tables)) {
+    const state = stateAfterLoss(record, repair)
+    if (state === record.state) continue
+    const kept = await storeRebuild(tables, record, { state, reason: 'rows were lost that it reads or had written' })
+    cancelled.push(kept.id)
+  }
+  return cancelled
+}
+
+function stateAfterLoss(
+  record: RebuildRecord,
+  { damaged, topics, projections: again }: Repair
+): RebuildRecord['state'] {
+  const { state, unit, retracts } = record
+  const hasLost = tablesToDrop(record).some((table) => damaged.has(table))
+  const takes = again.filter(({ name }) => unit.includes(name))
+  switch (state) {
+    case 'filling':
+    case 'paused':
+    case 'failed':
+    case 'filled':
+      return hasLost || takes.length > 0 ? 'cancelled' : state
+    case 'swapped':
+    case 'dropped': {
+      const isReloaded = takes.some(({ from }) => topics.includes(from))
+      if (retracts !== null && damaged.has('import_retraction') && isReloaded) return 'cancelled'
+      return hasLost ? 'dropped' : state
+    }
+    default:
+      return state
+  }
+}
+
+/** Events of an event table below `next` were lost, and the log no longer has them. */
+export type Gone = Target & { readonly table: string }
+
+/** The rows that stay lost, of all repairs there were: it stands among the checkpoints, under this name. */
+const goneCheckpoint = (topic: string) => `gone:${topic}`
+
+export async function readGone(tables: Tables): Promise<Gone[]> {
+  const checkpoints = await Checkpoints.read(tables)
+  return eventTables.flatMap(({ topic, table }) =>
+    checkpoints.of(goneCheckpoint(topic.name)).map((each) => ({ topic: topic.name, table, ...each }))
+  )
+}
+
+/**
+ * Begins a repair: forgets how far topics were loaded and projections have come. Call it while nothing loads or projects.
+ * Order: what is gone → the checkpoints deleted → those that are kept; after a crash in between it is begun again.
+ * @param extents where the log's partitions begin and end, at least of the topics that are loaded again
+ * @returns where the repair has to come to
+ */
+export async function beginRepair(
+  tables: Tables,
+  all: readonly Projection[],
+  { topics, projections: again, changesAreLost }: Repair,
+  extents: ReadonlyMap<string, readonly PartitionExtent[]>
+): Promise<readonly Target[]> {
+  if (changesAreLost) await tellOfEverything(tables, all)
+  const before = await Checkpoints.read(tables)
+  const names = [
+    ...topics.map(({ name }) => loadCheckpoint(name)),
+    ...again.map(({ name }) => projectionCheckpoint(name))
+  ]
+  if (names.length === 0) return []
+  const gone = topics.flatMap(({ name }) =>
+    goneOf(name, before, extents.get(name)).map((each) => ({ topic: name, each }))
+  )
+  const store = async (nameOf: (topic: string) => string) => {
+    if (gone.length === 0) return
+    await storeCheckpoints(
+      tables,
+      gone.map(({ topic, each }) => ({ name: nameOf(topic), ...each }))
+    )
+  }
+  await store(goneCheckpoint)
+  // Names of ours: a statement that stays in the table's files takes no parameters.
+  await tables.execute(`DELETE FROM checkpoint WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
+  await store(loadCheckpoint)
+  const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
+  return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
+}
+
+/** What was loaded of a topic, and the log no longer has: it is not loaded again. */
+function goneOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] = []): Progress[] {
+  const name = goneCheckpoint(topic)
+  // A repair that was cut off may have forgotten how far the topic was loaded.
+  const gone = Checkpoints.of(before.of(name).map((each) => ({ name, ...each })))
+  for (const { epoch, partition, next } of before.of(loadCheckpoint(topic))) {
+    const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
+    const first = Math.min(next, extent?.first ?? next)
+    if (first > 0) gone.advance({ name, epoch, partition, next: first })
+  }
+  return gone.of(name)
+}
+
+/** As far as the topic was loaded, and as the log reaches: a repair that was cut off has forgotten the first. */
+function targetsOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] = []): Target[] {
+  const reached = Checkpoints.of(before.of(loadCheckpoint(topic)).map((each) => ({ name: topic, ...each })))
+  for (const { epoch, partition, first, next } of extents) {
+    if (first < next) reached.advance({ name: topic, epoch, partition, next })
+  }
+  return reached.of(topic).map((each) => ({ topic, ...each }))
+}
+
+/** Takes all that answers were made of as changed, in a version above all others. */
+async function tellOfEverything(tables: Tables, all: readonly Projection[]): Promise<void> {
+  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
+  const version = Math.max(Number(row?.version ?? 0) + 1, Date.now() * 1000)
+  const lines = all.map(({ name }) => JSON.stringify([version, name, '*', 0, INSTANTS_END_MS]))
+  await tables.insert(
+    'data_change',
+    ['version', 'projection', 'key', 'from_ms', 'to_ms'],
+    new TextEncoder().encode(`${lines.join('\n')}\n`)
+  )
+}
+
+/** Drops what was set aside, when its rows are made again. */
+export async function dropLostParts(tables: Pick<Tables, 'execute'>, parts: readonly LostPart[]): Promise<void> {
+  for (const { table, part } of parts) {
+    await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
+  }
+}
+
+/** Refuses to read what a repair has not made again yet: `tableOf` gives such a table of a statement, views included. */
+export async function incompleteReads(
+  tables: Pick<Tables, 'rows'>,
+  incomplete: ReadonlySet<string>
+): Promise<(sql: string) => string | undefined> {
+  const tableOf = (sql: string, names: ReadonlySet<string>) =>
+    [...sql.matchAll(TABLE_NAMED)].map(([, , table = '']) => table).find((table) => names.has(table))
+  const views = await tables.rows(
+    `SELECT t.name AS name, replaceAll(t.as_select, concat(t.database, '.'), '') AS statement FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND t.engine = 'View'`
+  )
+  const ofViews = views.filter(({ statement }) => tableOf(String(statement), incomplete) !== undefined)
+  const names = new Set([...incomplete, ...ofViews.map(({ name }) => String(name))])
+  return (sql) => tableOf(sql, names)
+}

@@ -1,0 +1,140 @@
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, Refusal, topics } from '@gamenet/schemas'
+import { pause, reasonOf } from '../backoff.js'
+import { parkedByTopic } from '../dead-letters/dead-letters.js'
+import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
+import type { LogReader } from '../load/log.js'
+import { noLongerThan } from '../no-longer-than.js'
+import { lagOf } from '../project/run-projections.js'
+import { endsToReach, type Target } from '../project/settled.js'
+import { projections } from '../projections/projections.js'
+import { Checkpoints } from './checkpoint.js'
+import type { Tables } from './tables.js'
+
+/*
+ * How far the loaders and projections of an installation have come, from what they left in the tables: for processes
+ * that ask but do neither. A `Projector` knows more of itself (why it stands still), but nothing of its neighbours.
+ */
+
+export type ProgressNeeds = { readonly tables: Tables; readonly log: Pick<LogReader, 'extents'> }
+
+export type TopicProgress = {
+  readonly topic: string
+  readonly partitions: readonly {
+    readonly epoch: number
+    readonly partition: number
+    /** Null while the log cannot be asked. */
+    readonly head: number | null
+    readonly loaded: number
+  }[]
+}
+
+const ASK_AGAIN_MS = 200
+const EXTENTS_MS = 2000
+
+/** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
+export async function readProgress(needs: ProgressNeeds): Promise<{
+  readonly topics: readonly TopicProgress[]
+  /** Messages that could not be read and wait for a decision, of each topic that has one. */
+  readonly parked: ReadonlyMap<string, number>
+  readonly projections: readonly { readonly projection: string; readonly lag: number }[]
+  readonly halts: readonly Halt[]
+}> {
+  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  const before = await Checkpoints.read(needs.tables)
+  const extents = await answeredExtents(needs.log)
+  const checkpoints = await Checkpoints.read(needs.tables)
+  return {
+    topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
+    parked: await parkedByTopic(needs.tables),
+    projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
+    halts: await describedHalts(needs.tables, haltsOf(flat([...extents]), before))
+  }
+}
+
+/** Extents of every topic that can be asked in time; a log that is away must hold up nobody who asks how things stand. */
+export async function answeredExtents(
+  log: ProgressNeeds['log']
+): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
+  const extents = new Map<string, readonly PartitionExtent[]>()
+  const asked = topics.map(async ({ name }) => {
+    extents.set(name, await log.extents(name))
+  })
+  await noLongerThan(EXTENTS_MS, Promise.allSettled(asked))
+  return new Map(extents)
+}
+
+/** How far a topic is loaded, with the head of each partition where the log has answered. */
+export function topicProgress(
+  topic: string,
+  extents: readonly PartitionExtent[] | undefined,
+  checkpoints: Checkpoints
+): TopicProgress {
+  const name = loadCheckpoint(topic)
+  const heads = new Map<string, { epoch: number; partition: number; head: number | null }>()
+  for (const { epoch, partition } of checkpoints.of(name)) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: null })
+  }
+  for (const { epoch, partition, next } of extents ?? []) {
+    heads.set(`${epoch}/${partition}`, { epoch, partition, head: next })
+  }
+  const partitions = [...heads.values()].map((each) => ({
+    ...each,
+    loaded: checkpoints.next(name, each.epoch, each.partition)
+  }))
+  return { topic, partitions }
+}
+
+/**
+ * Waits until all that the log holds at the call (or everything below `targets`) is loaded and projected.
+ * @returns what is still behind when `signal` aborts; empty when all can be read
+ */
+export async function waitForProgress(
+  needs: ProgressNeeds,
+  signal: AbortSignal,
+  targets?: readonly Target[]
+): Promise<string[]> {
+  let wanted = targets
+  try {
+    wanted ??= await endsToReach(needs.tables, (topic) => needs.log.extents(topic), { signal })
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    return [reasonOf(error).replace(/\.$/, '')]
+  }
+  for (;;) {
+    const behind = behindOf(wanted, await Checkpoints.read(needs.tables))
+    if (behind.length === 0 || signal.aborted) return behind
+    await pause(ASK_AGAIN_MS, signal)
+  }
+}
+
+/** Partitions that stand still until an operator decides, of one topic or of all. */
+export async function readHalts(needs: ProgressNeeds, topic?: string): Promise<Halt[]> {
+  const checkpoints = await Checkpoints.read(needs.tables)
+  const extents = await extentsOf(needs)
+  const halts = haltsOf(flat(extents), checkpoints)
+  return await describedHalts(
+    needs.tables,
+    halts.filter((halt) => topic === undefined || halt.topic === topic)
+  )
+}
+
+async function extentsOf({ log }: ProgressNeeds): Promise<[string, readonly PartitionExtent[]][]> {
+  return Promise.all(topics.map(async ({ name }) => [name, await log.extents(name)]))
+}
+
+function flat(extents: readonly [string, readonly PartitionExtent[]][]): (PartitionExtent & { topic: string })[] {
+  return extents.flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
+}
+
+function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
+  const behind: string[] = []
+  for (const { topic, epoch, partition, next } of targets) {
+    const readers = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
+    for (const name of [loadCheckpoint(topic), ...readers]) {
+      const reached = checkpoints.next(name, epoch, partition)
+      if (reached < next)
+        behind.push(`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`)
+    }
+  }
+  return behind
+}

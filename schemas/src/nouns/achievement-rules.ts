@@ -1,0 +1,249 @@
+import { nameKey } from '../values/name-key.js'
+import { type RankGoal, rankGoals } from './rank-goal.js'
+
+/*
+ * facts   what the read tables know of users: a SELECT with at most one row `f` for each of `{users}` (Array(String), the
+ *         user_keys that are looked at) and lists in it, oldest first. Instants are milliseconds since 1970
+ * rule    facts, and an expression over a row of them: when it was reached, or NULL. Together one SELECT; rules about the
+ *         same facts are asked together, because reading them is what costs
+ *
+ * What a day was is reached at the last sighting of the day; a place on a board when the user first stood there, whoever moved;
+ * a rating when it was given. Of n facts of a user the n-th oldest counts.
+ */
+
+/** When an achievement is reached. */
+export type Rule = { readonly facts: string; readonly reached: string }
+
+/** The n-th instant of a list, NULL when it is shorter. */
+function nth(n: number, instants: string): string {
+  return `arrayElementOrNull(${instants}, ${n})`
+}
+
+/**
+ * Of the days on which the user was seen online: `seen`, when they ended. Of those on which the user played: `days` (their
+ * numbers), `ends`, `played` (seconds) and `counts` (games). Of each game on each day, in no order: `play_games`,
+ * `play_ends`, `play_seconds`. A game is the key of its name, which no engine makes as we do: `{game_keys}` has those of the
+ * names in `{games}`, and of any other name the key is the name. Of several rows of a day the highest position counts, and of those the one that was stored
+ * last: as FINAL has it, which takes twice as long; and lists of maps take twice as long as lists of numbers.
+ */
+const DAYS = `
+  SELECT s.user_key AS user_key,
+    arraySort(groupArrayIf(s.end, s.online > 0)) AS seen,
+    groupArrayIf(s.day, s.count > 0) AS any_days, arraySort(any_days) AS days,
+    arraySort(groupArrayIf(s.end, s.count > 0)) AS ends,
+    arraySort((x, day) -> day, groupArrayIf(s.played, s.count > 0), any_days) AS played,
+    arraySort((x, day) -> day, groupArrayIf(s.count, s.count > 0), any_days) AS counts,
+    groupArrayArray(s.games) AS play_games,
+    groupArrayArray(arrayMap(game -> s.end, s.games)) AS play_ends,
+    groupArrayArray(s.seconds) AS play_seconds
+  FROM (
+    SELECT d.user_key AS user_key, toInt32(d.day) AS day, toUnixTimestamp64Milli(d.last_at) AS end,
+      d.online_sightings AS online, mapValues(d.seconds) AS seconds,
+      arrayMap(game -> transform(game, {games: Array(String)}, {game_keys: Array(String)}, game), mapKeys(d.seconds)) AS games,
+      arraySum(mapValues(d.seconds)) AS played, arrayUniq(games) AS count
+    FROM presence_day AS d WHERE d.user_key IN {users: Array(String)}
+    ORDER BY d.user_key, d.day, d.position DESC, toUInt64(splitByChar('_', d._part)[2]) DESC
+    LIMIT 1 BY d.user_key, d.day) AS s
+  GROUP BY s.user_key`
+
+export function daysSeen(days: number): Rule {
+  return { facts: DAYS, reached: nth(days, 'f.seen') }
+}
+
+export function played(hours: number): Rule {
+  return { facts: DAYS, reached: summed('f.ends', 'f.played', hours * 3600) }
+}
+
+export function playedGame(game: string, hours: number): Rule {
+  const ofGame = (list: string) => `arrayFilter((x, game) -> game = '${nameKey(game)}', ${list}, f.play_games)`
+  const ends = ofGame('f.play_ends')
+  const seconds = `arraySort((x, at) -> at, ${ofGame('f.play_seconds')}, ${ends})`
+  return { facts: DAYS, reached: summed(`arraySort(${ends})`, seconds, hours * 3600) }
+}
+
+/** The first instant at which the sum of all amounts until then reaches a total. */
+function summed(instants: string, amounts: string, total: number): string {
+  return nth(1, `arrayFilter((at, sum) -> sum >= ${total}, ${instants}, arrayCumSum(${amounts}))`)
+}
+
+export function playedOnOneDay(hours: number): Rule {
+  return { facts: DAYS, reached: nth(1, `arrayFilter((at, played) -> played >= ${hours * 3600}, f.ends, f.played)`) }
+}
+
+export function gamesOnOneDay(games: number): Rule {
+  return { facts: DAYS, reached: nth(1, `arrayFilter((at, count) -> count >= ${games}, f.ends, f.counts)`) }
+}
+
+export function gamesPlayed(games: number): Rule {
+  const inOrder = 'arrayEnumerateUniq(arraySort((game, at) -> at, f.play_games, f.play_ends))'
+  return {
+    facts: DAYS,
+    reached: nth(games, `arrayFilter((at, number) -> number = 1, arraySort(f.play_ends), ${inOrder})`)
+  }
+}
+
+export function weekend(): Rule {
+  // A lambda that takes in another list copies it for every element: of years of days, gigabytes.
+  const isSunday = '(at, day, since) -> toDayOfWeek(toDate(day)) = 7 AND since = 1'
+  return { facts: DAYS, reached: nth(1, `arrayFilter(${isSunday}, f.ends, f.days, arrayDifference(f.days))`) }
+}
+
+export function newYear(): Rule {
+  return { facts: DAYS, reached: nth(1, 'arrayFilter((at, day) -> toDayOfYear(toDate(day)) = 1, f.ends, f.days)') }
+}
+
+export function comeback(days: number): Rule {
+  return {
+    facts: DAYS,
+    reached: nth(1, `arrayFilter((at, since) -> since > ${days}, f.ends, arrayDifference(f.days))`)
+  }
+}
+
+/** Of a list `x`, oldest first, the instants of those in which something (a title, a board) comes first. */
+function firsts(list: string, what: string, instant: string): string {
+  return `arrayMap(x -> ${instant}, arrayFilter((x, number) -> number = 1, ${list},
+    arrayEnumerateUniq(arrayMap(x -> ${what}, ${list}))))`
+}
+
+/** The user's names on boards that are known to be the user's. */
+const OWN_NAMES = 'SELECT k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}'
+
+/** `boards`: since when the user has stood on a board (goal 0) or had reached a goal on it: instant, title, goal; oldest first. */
+const BOARDS = `
+  SELECT b.user_key AS user_key, arraySort(groupArray((b.at, b.title_id, b.goal))) AS boards
+  FROM (
+    SELECT u.user_key AS user_key, r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.goal AS goal, min(r.at) AS at
+    FROM (
+      SELECT p.player_key AS player_key, toString(p.title_id) AS title_id, p.leaderboard_id AS leaderboard_id,
+        toUInt8(0) AS goal, toUnixTimestamp64Milli(p.first_at) AS at
+      FROM player_entry AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND p.first_at > toDateTime64(0, 3, 'UTC')
+      UNION ALL
+      SELECT g.1 AS player_key, toString(h.title_id) AS title_id, h.leaderboard_id AS leaderboard_id,
+        g.2 AS goal, toUnixTimestamp64Milli(g.3) AS at
+      FROM rank_reached AS h FINAL ARRAY JOIN arrayZip(h.player_keys, h.goals, h.reached_at) AS g
+      WHERE g.1 IN (${OWN_NAMES}) AND (h.title_id, h.leaderboard_id) IN (
+        SELECT p.title_id, p.leaderboard_id FROM player_entry AS p WHERE p.player_key IN (${OWN_NAMES}))) AS r
+    JOIN (SELECT k.user_key, k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}) AS u
+      ON u.player_key = r.player_key
+    GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b
+  GROUP BY b.user_key`
+
+/** The instants of those of the user's boards `b` of which something is true. */
+function boardsWhere(condition: string): string {
+  return `arrayMap(b -> b.1, arrayFilter(b -> ${condition}, f.boards))`
+}
+
+export function boards(count: number): Rule {
+  return { facts: BOARDS, reached: nth(count, boardsWhere('b.3 = 0')) }
+}
+
+export function boardOf(titleId: string): Rule {
+  return { facts: BOARDS, reached: nth(1, boardsWhere(`b.2 = '${titleId}' AND b.3 = 0`)) }
+}
+
+export function boardGames(count: number): Rule {
+  return { facts: BOARDS, reached: nth(count, firsts('arrayFilter(b -> b.3 = 0, f.boards)', 'x.2', 'x.1')) }
+}
+
+/** Having stood on a rank or better on so many boards with so many entries, of one title where it is given. */
+export function ranked(rank: number, count: number, entries: number, titleId?: string): Rule {
+  const goal = goalOf((each) => each.rank === rank && each.entries === entries && each.isShared !== true)
+  const isOfTitle = titleId === undefined ? '' : ` AND b.2 = '${titleId}'`
+  return { facts: BOARDS, reached: nth(count, boardsWhere(`b.3 = ${goal}${isOfTitle}`)) }
+}
+
+export function sharedFirst(): Rule {
+  return { facts: BOARDS, reached: nth(1, boardsWhere(`b.3 = ${goalOf((each) => each.isShared === true)}`)) }
+}
+
+function goalOf(is: (goal: RankGoal) => boolean): number {
+  const goal = rankGoals.find(is)
+  if (goal === undefined) throw new Error('A rule asks for a place on a board that is none of rankGoals: add it there.')
+  return goal.id
+}
+
+/**
+ * `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. One that ended
+ * at the instant at which it began counts for nothing: somebody else was better at that instant.
+ */
+const REIGNS = `
+  SELECT u.user_key AS user_key, arraySort(groupArray((r.from_ms, r.title_id, r.leaderboard_id, r.to_ms))) AS reigns
+  FROM (
+    SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, g.1 AS player,
+      toUnixTimestamp64Milli(g.2) AS from_ms,
+      ifNull(toUnixTimestamp64Milli(g.3), {now_ms: Int64}) AS to_ms
+    FROM record_history AS h FINAL
+    ARRAY JOIN arrayFilter(each -> each.3 IS NULL OR each.3 > each.2, arrayZip(h.players, h.from_at, h.to_at)) AS g
+    WHERE g.1 IN (SELECT n.player FROM player AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
+  JOIN (SELECT n.player AS player, n.player_key AS player_key FROM player AS n FINAL
+    WHERE n.player_key IN (${OWN_NAMES})) AS p ON p.player = r.player
+  JOIN (SELECT k.user_key, k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}) AS u
+    ON u.player_key = p.player_key
+  GROUP BY u.user_key`
+
+export function recordsHeld(count: number): Rule {
+  return { facts: REIGNS, reached: nth(count, firsts('f.reigns', '(x.2, x.3)', 'x.1')) }
+}
+
+export function recordKept(days: number): Rule {
+  const ms = days * 86_400_000
+  return {
+    facts: REIGNS,
+    reached: nth(1, `arrayMap(r -> r.1 + ${ms}, arrayFilter(r -> r.4 - r.1 >= ${ms}, f.reigns))`)
+  }
+}
+
+/** `ratings`: that the user was given, instant and stars. */
+const RECEIVED = `
+  SELECT r.user_key AS user_key, arraySort(groupArray((toUnixTimestamp64Milli(r.ts), r.stars))) AS ratings
+  FROM rating AS r FINAL WHERE r.user_key IN {users: Array(String)} GROUP BY r.user_key`
+
+function received(count: number, condition: string): Rule {
+  return {
+    facts: RECEIVED,
+    reached: nth(count, `arrayMap(r -> r.1, arrayFilter(r -> ${condition}, f.ratings))`)
+  }
+}
+
+export function ratingsReceived(count: number): Rule {
+  return received(count, 'true')
+}
+
+export function fiveStars(count: number): Rule {
+  return received(count, 'r.2 = 5')
+}
+
+export function starsReceived(stars: number): Rule {
+  return received(1, `r.2 = ${stars}`)
+}
+
+/** `given`: when the user gave the ratings that count. */
+const GIVEN = `
+  SELECT g.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(g.ts))) AS given
+  FROM rating_given AS g FINAL WHERE g.rater_key IN {users: Array(String)} GROUP BY g.rater_key`
+
+export function ratingsGiven(count: number): Rule {
+  return { facts: GIVEN, reached: nth(count, 'f.given') }
+}
+
+/** `comments`: when the user gave the ratings that have one. */
+const COMMENTS = `
+  SELECT r.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(r.ts))) AS comments
+  FROM rating AS r FINAL
+  WHERE r.comment IS NOT NULL AND (r.user_key, r.rater_key) IN (
+    SELECT g.user_key, g.rater_key FROM rating_given AS g WHERE g.rater_key IN {users: Array(String)})
+  GROUP BY r.rater_key`
+
+export function commentsGiven(count: number): Rule {
+  return { facts: COMMENTS, reached: nth(count, 'f.comments') }
+}
+
+/** What the user says of the own self, as it is now. */
+const PROFILE = `
+  SELECT p.user_key AS user_key, toUnixTimestamp64Milli(p.ts) AS at, p.bio AS bio,
+    p.console_verified AS console_verified, p.chat_profile_url AS chat_profile_url
+  FROM profile AS p FINAL WHERE p.user_key IN {users: Array(String)}`
+
+export function profileSays(condition: string): Rule {
+  return { facts: PROFILE, reached: `if(${condition}, f.at, NULL)` }
+}

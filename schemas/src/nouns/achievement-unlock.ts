@@ -1,0 +1,24 @@
+import { z } from 'zod'
+import { Instant } from '../values/instant.js'
+import { Username } from '../values/username.js'
+import { topic } from '../wire/topic.js'
+
+/** A user reached what an achievement asks for. Once for a user and achievement; the first event counts for good. */
+export const AchievementUnlocked = z.object({
+  username: Username,
+  /** The achievement's number in the catalog; never given to another. */
+  achievementId: z.int().min(1).max(65_535),
+  /** What it was worth when it was reached. */
+  points: z.int().min(0).max(1000),
+  /** When its rule was fulfilled. */
+  unlockedAt: Instant
+})
+export type AchievementUnlocked = z.infer<typeof AchievementUnlocked>
+
+export const achievementUnlockTopic = topic({
+  name: 'achievement-unlock',
+  event: AchievementUnlocked,
+  people: (event) => [event.username],
+  identity: (event) => String(event.achievementId),
+  instant: (event) => event.unlockedAt
+})

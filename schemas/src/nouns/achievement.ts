@@ -1,0 +1,176 @@
+import { z } from 'zod'
+import { ShownInstant, shownInstant } from '../values/instant.js'
+import { type Achievement, achievementById, achievementGroups } from './achievement-catalog.js'
+import { Count } from './count.js'
+
+/*
+ * unlock   an achievement that a user has reached
+ * veiled   as everybody may see an achievement: of a hidden one nothing but its number, its points and that it is hidden
+ * revealed a hidden one as the user who unlocked it may see it, on the own profile's achievements and nowhere else
+ */
+
+/** What takes the place of a hidden achievement's name. */
+const HIDDEN_NAME = 'Hidden Achievement'
+const HIDDEN_GROUP = 'hidden'
+
+const Image = z.string().meta({ description: 'Absolute address, "" when unknown.' })
+
+const shown = {
+  id: z.int().min(1),
+  key: z.string().meta({ description: '`hidden-<id>` of a hidden one.' }),
+  name: z.string().meta({ description: `\`${HIDDEN_NAME}\` of a hidden one.` }),
+  description: z.string().meta({ description: '"" of a hidden one.' }),
+  points: Count,
+  is_hidden: z.boolean(),
+  game_title_id: z.string().nullable().meta({ description: 'null where it is about the whole network.' }),
+  category: z.string().meta({ description: 'The `groupId` of its group.' }),
+  image_url: z.string().nullable().meta({ description: 'Absolute address of the picture of its game.' })
+}
+
+/** An achievement as everybody may see it. */
+export const VeiledAchievement = z.object(shown)
+export type VeiledAchievement = z.infer<typeof VeiledAchievement>
+
+/** The answer of `getAchievements`. */
+export const AchievementCatalog = z
+  .object({
+    achievements: z.array(z.object({ ...shown, unlock_count: Count.meta({ description: 'Users who have it.' }) })),
+    groups: z.array(
+      z.object({
+        groupId: z.string(),
+        displayName: z.string(),
+        titleId: z.string().nullable(),
+        imageUrl: Image,
+        totalCount: Count,
+        totalPoints: Count
+      })
+    ),
+    stats: z.object({ maxGamerscore: Count, totalAchievements: Count, playersWithAchievements: Count })
+  })
+  .meta({ description: 'Every achievement there is.' })
+export type AchievementCatalog = z.infer<typeof AchievementCatalog>
+
+const revealed = {
+  revealed_name: z.string().optional().meta({ description: 'Of a hidden one that this user has unlocked.' }),
+  revealed_description: z.string().optional().meta({ description: 'Of a hidden one that this user has unlocked.' })
+}
+
+/** The answer of `getUserAchievements`. */
+export const UserAchievements = z
+  .object({
+    score: Count,
+    achievements: z
+      .array(z.object({ ...shown, earned: z.literal(true), unlocked_at: ShownInstant, ...revealed }))
+      .meta({ description: 'What the user has unlocked, newest first.' }),
+    groups: z.array(
+      z.object({
+        groupId: z.string(),
+        displayName: z.string(),
+        titleId: z.string().nullable(),
+        imageUrl: Image,
+        unlockedCount: Count,
+        totalCount: Count,
+        earnedPoints: Count,
+        achievements: z.array(
+          z.object({ ...shown, earned: z.boolean(), unlocked_at: ShownInstant.nullable(), ...revealed })
+        )
+      })
+    )
+  })
+  .meta({ description: 'The achievements of a user.' })
+export type UserAchievements = z.infer<typeof UserAchievements>
+
+/** The answer of `getAchievementLeaderboard`. */
+export const AchievementLeaderboard = z
+  .object({
+    leaderboard: z.array(
+      z.object({
+        rank: z.int().min(1).meta({ description: 'Equal scores share a rank.' }),
+        username: z.string(),
+        totalScore: Count,
+        achievementCount: Count
+      })
+    )
+  })
+  .meta({ description: 'The highest scores.' })
+export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
+
+/** An unlock as everybody may see it, on its user's profile. */
+export const NewUnlock = z.object({
+  unlockedAt: ShownInstant,
+  achievementId: z.int().min(1),
+  achievementKey: z.string(),
+  achievementName: z
+    .string()
+    .meta({ description: `With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.` }),
+  gameName: z.string().meta({ description: '`Network` where it is about the whole network.' }),
+  points: Count
+})
+export type NewUnlock = z.infer<typeof NewUnlock>
+
+/** The answer of `getRecentUnlocks`. */
+export const RecentUnlocks = z
+  .object({ recent: z.array(z.object({ username: z.string(), ...NewUnlock.shape })) })
+  .meta({ description: 'The newest unlocks, newest first.' })
+export type RecentUnlocks = z.infer<typeof RecentUnlocks>
+
+/** A group as answers list it: hidden achievements are a group of their own, so that the others do not tell of them. */
+export type ShownGroup = {
+  readonly groupId: string
+  readonly displayName: string
+  readonly titleId: string | null
+}
+
+/** The groups as answers list them. */
+export const shownGroups: readonly ShownGroup[] = [
+  ...achievementGroups,
+  { groupId: HIDDEN_GROUP, displayName: 'Hidden', titleId: null }
+]
+
+/** An achievement as everybody may see it: no answer takes anything of a hidden one from elsewhere, but by {@link revealedOf}. */
+export function veiled(achievement: Achievement, imageOf: (titleId: string) => string = () => ''): VeiledAchievement {
+  const { id, points } = achievement
+  if (achievement.isHidden === true) {
+    const facts = { id, key: `hidden-${id}`, name: HIDDEN_NAME, description: '', points, is_hidden: true }
+    return { ...facts, game_title_id: null, category: HIDDEN_GROUP, image_url: null }
+  }
+  const { key, name, description, groupId } = achievement
+  const titleId = groupOf(groupId).titleId
+  const image = titleId === null ? '' : imageOf(titleId)
+  const facts = { id, key, name, description, points, is_hidden: false }
+  return { ...facts, game_title_id: titleId, category: groupId, image_url: image === '' ? null : image }
+}
+
+/** What only the answer about the user who has a hidden achievement says of it; nothing of others. */
+export function revealedOf({ isHidden, name, description }: Achievement): {
+  revealed_name?: string
+  revealed_description?: string
+} {
+  return isHidden === true ? { revealed_name: name, revealed_description: description } : {}
+}
+
+/** An unlock as everybody may see it; undefined where the catalog does not know the achievement. */
+export function newUnlock(unlock: {
+  readonly achievementId: number
+  readonly points: number
+  readonly unlockedMs: number
+}): NewUnlock | undefined {
+  const achievement = achievementById.get(unlock.achievementId)
+  if (achievement === undefined) return undefined
+  const { key, name, is_hidden } = veiled(achievement)
+  const gameName = groupOf(achievement.isHidden === true ? 'network' : achievement.groupId).displayName
+  return {
+    unlockedAt: shownInstant(unlock.unlockedMs),
+    achievementId: achievement.id,
+    achievementKey: key,
+    achievementName: is_hidden ? name : `${name} (${gameName})`,
+    gameName,
+    points: unlock.points
+  }
+}
+
+function groupOf(groupId: string): ShownGroup {
+  const group = achievementGroups.find((each) => each.groupId === groupId)
+  if (group === undefined) throw new Error(`An achievement is in the group ${groupId}, which is not there.`)
+  return group
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod'
+import { ShownInstant } from '../values/instant.js'
+import { Count } from './count.js'
+import { RankedMeasures } from './ranked-measure.js'
+
+/** An entry at both instants. */
+export const ComparedEntry = z.object({
+  name: z.string(),
+  ...RankedMeasures.shape,
+  isTime: z.boolean()
+})
+export type ComparedEntry = z.infer<typeof ComparedEntry>
+
+/** The answer of `compareLeaderboard`. An entry that rose and improved is in both lists. */
+export const LeaderboardComparison = z
+  .object({
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: z.string(),
+    name: z.string().meta({ description: 'As of the later instant; "" when only entries of the board were known.' }),
+    from: ShownInstant,
+    to: ShownInstant.nullable().meta({ description: 'null: now.' }),
+    counts: z
+      .object({ came: Count, left: Count, rose: Count, fell: Count, improved: Count })
+      .meta({ description: 'Entries of the whole lists.' }),
+    came: z.array(ComparedEntry),
+    left: z.array(ComparedEntry),
+    rose: z.array(ComparedEntry).meta({ description: 'Has a better rank.' }),
+    fell: z.array(ComparedEntry).meta({ description: 'Has a worse rank.' }),
+    improved: z.array(ComparedEntry).meta({ description: 'Has a better time or score.' })
+  })
+  .meta({ description: 'What changed on the board, in the order of the later board; who left, of the earlier one.' })
+export type LeaderboardComparison = z.infer<typeof LeaderboardComparison>

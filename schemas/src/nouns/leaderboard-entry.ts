@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { Instant, ShownInstant } from '../values/instant.js'
+import { TitleId } from '../values/title-id.js'
+import { topic } from '../wire/topic.js'
+import { Count } from './count.js'
+import { boardKey, LeaderboardId } from './leaderboard.js'
+import { shownMeasure } from './shown-measure.js'
+
+/** What an entry went through, for those who follow a board: it came, its rating changed, it left. */
+export const BOARD_CHANGES = ['new', 'updated', 'removed'] as const
+
+/** `moved`: only its place, or what stands beside its rating, is another; its rating stayed. */
+export const ENTRY_CHANGES = [...BOARD_CHANGES, 'moved'] as const
+export type EntryChange = (typeof ENTRY_CHANGES)[number]
+
+const Rank = z.int().min(-2_147_483_648).max(2_147_483_647)
+
+/**
+ * What became of one entry of a board at one instant, the whole state after it. An entry is known by its exact name and,
+ * where a name stands twice on a board, by its number among these.
+ */
+export const LeaderboardEntryChanged = z
+  .object({
+    titleId: TitleId,
+    leaderboardId: LeaderboardId,
+    playerName: z.string().min(1).max(500),
+    /** 2 for the second entry of exactly this name, and so on; absent means 1. */
+    occurrence: z.int().min(2).max(65_535).optional(),
+    changeType: z.enum(ENTRY_CHANGES),
+    changedAt: Instant,
+    /** The rank that the source showed. Where there is an `order` it follows from that. */
+    rank: Rank.optional(),
+    /** The score or time as the source showed it. */
+    rating: z.string().max(200).optional(),
+    /** Milliseconds; absent for a score. Decided once, when the event is made. */
+    timeMs: Count.optional(),
+    /** Place among the scraped entries of the board: lower stands higher. */
+    order: z.int().optional(),
+    /** Shown rank minus the shown rank of the entry above; of the first, its rank. */
+    step: z.int().min(-4_294_967_296).max(4_294_967_296).optional(),
+    /** What else the board shows of the entry (date, location, car, races …), by name. */
+    details: z.record(z.string().max(40), z.string().max(500)).optional()
+  })
+  .refine(
+    ({ changeType, rating, timeMs }) => changeType === 'removed' || rating !== undefined || timeMs !== undefined,
+    'an entry that is on the board has a rating or a timeMs'
+  )
+export type LeaderboardEntryChanged = z.infer<typeof LeaderboardEntryChanged>
+
+export const leaderboardEntryTopic = topic({
+  name: 'leaderboard-entry',
+  event: LeaderboardEntryChanged,
+  key: (event) => boardKey(event),
+  instant: (event) => event.changedAt,
+  // Many entries of a board change at one instant, and files have two states of one entry in one second.
+  identity: (event) => {
+    const numbered = event.occurrence === undefined ? '' : `#${event.occurrence}`
+    return `${boardKey(event)}/${event.playerName}${numbered}=${event.rating ?? event.timeMs ?? event.changeType}`
+  }
+})
+
+/** One entry of the answer of `getLeaderboard`. */
+export const LeaderboardRow = z.object({
+  rank: z.string(),
+  name: z.string(),
+  ...shownMeasure,
+  details: z
+    .record(z.string(), z.string())
+    .optional()
+    .meta({ description: 'What else the board shows of the entry, where it has more columns.' })
+})
+
+/** The answer of `getLeaderboard`. */
+export const Leaderboard = z
+  .object({
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: z.string(),
+    name: z.string().meta({ description: '"" when only entries of the board are known.' }),
+    listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
+    asOf: ShownInstant.optional().meta({ description: 'The instant that was asked for; absent: now.' }),
+    total: Count.meta({ description: 'Entries of the whole board.' }),
+    entries: z.array(LeaderboardRow)
+  })
+  .meta({ description: 'The board.' })
+export type Leaderboard = z.infer<typeof Leaderboard>

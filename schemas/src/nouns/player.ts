@@ -1,0 +1,49 @@
+import { z } from 'zod'
+import { ShownInstant } from '../values/instant.js'
+import { Count } from './count.js'
+import { LeaderboardId } from './leaderboard.js'
+import { shownMeasure } from './shown-measure.js'
+
+/** The answer of `suggestPlayers`. */
+export const SuggestedPlayers = z
+  .object({ results: z.array(z.string()), count: Count.meta({ description: 'Names in `results`.' }) })
+  .meta({ description: 'Names of players in alphabetical order of their folded form.' })
+export type SuggestedPlayers = z.infer<typeof SuggestedPlayers>
+
+/** The answer of `getPlayer`. */
+export const Player = z
+  .object({
+    playerName: z.string().meta({ description: 'As it was asked for.' }),
+    spellings: z.array(z.string()).meta({ description: 'The name as boards show it, every spelling.' }),
+    total: Count.meta({ description: 'Entries on all boards.' }),
+    boards: z.array(
+      z.object({
+        leaderboardId: LeaderboardId,
+        leaderboardName: z.string(),
+        titleId: z.string(),
+        gameName: z.string(),
+        playerName: z.string(),
+        rank: z.int(),
+        entries: Count.meta({ description: 'Entries of the whole board.' }),
+        percentile: z.number().meta({
+          description:
+            'Share of the board’s entries whose rank is no better, this one included, in percent, one decimal.'
+        }),
+        ...shownMeasure,
+        next: z
+          .object({
+            rank: z.int(),
+            playerName: z.string(),
+            ...shownMeasure,
+            gap: z.number().nullable().meta({
+              description: 'Milliseconds or points from this entry to that one; null where either is no number.'
+            })
+          })
+          .nullable()
+          .meta({ description: 'The nearest entry of a better rank; null for a leader.' }),
+        observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
+      })
+    )
+  })
+  .meta({ description: 'The boards of a player, best rank first.' })
+export type Player = z.infer<typeof Player>

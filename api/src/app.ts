@@ -19,15 +19,15 @@ import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/known-url.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
-import type { CatalogKeeper } from './queries/catalog.js'
+import type { CatalogCache } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
 import type { WriteTransactions } from './write-side.js'
 import { UNLIMITED, writeBudget } from './writes/budget.js'
-import { createRatingKeeper } from './writes/rating.js'
-import { keepUser } from './writes/user.js'
+import { createRatingWriter } from './writes/rating.js'
+import { saveUser } from './writes/user.js'
 
 /** What bounds the API. Times in milliseconds. */
 export type ApiLimits = {
@@ -79,8 +79,8 @@ export type ApiNeeds = {
   readonly dataVersions: Versions
   /** Tables that take others' places: an `Exchanges` or a started `ExchangeWatch`; none ever when absent. */
   readonly exchanges?: ExchangeCount
-  /** The titles and boards: a `CatalogKeeper`. */
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
+  /** The titles and boards: a `CatalogCache`. */
+  readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a slash at its end. */
   readonly publicUrl: string
   /** The browser SDK that is given away; none when absent. */
@@ -123,7 +123,7 @@ export async function buildApp(
   const reading = { tables, writes, catalog, versions, sessions, memory, apart }
   const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
   addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })
-  const ratings = createRatingKeeper(writes)
+  const ratings = createRatingWriter(writes)
   const budget = needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute)
   addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, budget, now })
   addHealth(app, needs.ready)
@@ -149,7 +149,7 @@ function openSessions(
   app.addHook('onClose', () => authService.close())
   return new Sessions({
     authService,
-    onVerified: (session) => keepUser({ writes, changed, nowMs: now() }, session, 'leave'),
+    onVerified: (session) => saveUser({ writes, changed, nowMs: now() }, session, 'leave'),
     metrics: sessionMetrics(registry),
     now
   })

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../src/answers/answer.js'
 import { parseInput } from '../src/http/request/parameters.js'
-import { type Boards, boardsOf } from '../src/queries/board-keeper.js'
+import { type Boards, boardsOf } from '../src/queries/board-cache.js'
 import type { Catalog } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
 import { catalogNaming } from './read-model.js'

@@ -2,7 +2,7 @@ import type { Standing } from '@gamenet/schemas'
 import { nameKey } from '@gamenet/schemas'
 import { DataVersions } from '../src/answers/data-versions.js'
 import type { ApiNeeds } from '../src/app.js'
-import { catalogKeeper } from '../src/queries/catalog.js'
+import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { openReadModel, type ReadModel, time } from './read-model.js'
 import { type Teardown, testApp } from './support/test-app.js'
@@ -18,7 +18,7 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
   const model = await openReadModel()
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ tables })
-  const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
+  const catalog = catalogCache({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
   const clock = { nowMs: NOW_MS }
   const { app } = await testApp(t, {
     endpoints,

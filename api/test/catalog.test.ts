@@ -1,7 +1,7 @@
 import { nameKey, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { catalogKeeper, catalogOf, compareNames, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
+import { catalogCache, catalogOf, compareNames, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
 
 const named = (titleId: string, name: string): TitleFact => ({
@@ -128,50 +128,50 @@ function countingTables() {
 test('the tables are asked again only for the part that changed, and once for all who wait', async (t) => {
   const { asked, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
-  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
-  const all = await Promise.all([keeper.newest(), keeper.newest(), keeper.held()])
+  const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  const all = await Promise.all([cache.newest(), cache.newest(), cache.held()])
   t.same([asked.facts, asked.counts], [1, 1])
   t.equal(new Set(all).size, 1)
   versions['title-latest'] = 2
-  t.equal((await keeper.newest()).named('00000001').name, 'Name 1')
+  t.equal((await cache.newest()).named('00000001').name, 'Name 1')
   t.same([asked.facts, asked.counts], [1, 2])
   versions.title = 3
-  t.equal((await keeper.newest()).named('00000001').name, 'Name 2')
+  t.equal((await cache.newest()).named('00000001').name, 'Name 2')
   t.same([asked.facts, asked.counts], [2, 2])
 })
 
 test('a title is known by a board or a match alone, with its id for a name; boards that bring none make no new catalog', async (t) => {
   const { asked, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
-  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
-  const first = await keeper.newest()
+  const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  const first = await cache.newest()
   t.equal(first.byGame('0000BEEF'), undefined)
   asked.otherIds.push('0000beef', '00000001')
   versions['leaderboard-entry'] = 2
-  const second = await keeper.newest()
+  const second = await cache.newest()
   t.match(second.byGame('0000BEEF'), { titleId: '0000beef', isDescribed: false, name: '0000beef' })
   t.equal(second.byGame('00000001')?.name, 'Name 1', 'a title that is described stays so')
   t.equal(second.described().length, 1)
   versions['leaderboard-entry'] = 3
   versions['match-latest'] = 4
-  t.equal(await keeper.newest(), second)
+  t.equal(await cache.newest(), second)
   t.same([asked.facts, asked.counts, asked.others], [1, 1, 3])
 })
 
 test('while the tables refuse, the catalog before resolves names but is not given as the newest', async (t) => {
   const { asked, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
-  const keeper = catalogKeeper({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
+  const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
   asked.failure = new Refusal('engine_away')
-  await t.rejects(keeper.held(), { code: 'engine_away' }, 'there is none yet')
+  await t.rejects(cache.held(), { code: 'engine_away' }, 'there is none yet')
   asked.failure = undefined
-  const first = await keeper.newest()
+  const first = await cache.newest()
   versions.title = 2
   asked.failure = new Refusal('engine_busy')
-  t.equal(await keeper.held(), first)
-  await t.rejects(keeper.newest(), { code: 'engine_busy' })
+  t.equal(await cache.held(), first)
+  await t.rejects(cache.newest(), { code: 'engine_busy' })
   asked.failure = new Error('a defect')
-  await t.rejects(keeper.held(), { message: 'a defect' }, 'a defect is not hidden')
+  await t.rejects(cache.held(), { message: 'a defect' }, 'a defect is not hidden')
   asked.failure = undefined
-  t.equal((await keeper.newest()).named('00000001').name, 'Name 2', 'and it recovers')
+  t.equal((await cache.newest()).named('00000001').name, 'Name 2', 'and it recovers')
 })

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib'
 import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'
-import { catalogKeeper, compareNames } from '../src/queries/catalog.js'
+import { catalogCache, compareNames } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { MINUTE_MS } from './plain-counts.js'
 import { openReadModel, type ReadModel, time } from './read-model.js'
@@ -26,7 +26,7 @@ async function openApi(t: Teardown) {
   const model = await openReadModel()
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ tables })
-  const catalog = catalogKeeper({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
+  const catalog = catalogCache({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
   const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => NOW_MS })
   let version = 0
   const changed = async (...projections: string[]) => {

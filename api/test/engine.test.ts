@@ -8,7 +8,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../src/answers/answer.js'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { integer } from '../src/http/request/parameters.js'
-import { catalogKeeper } from '../src/queries/catalog.js'
+import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { openReadModel } from './read-model.js'
 import { type ChangeRow, NOW_MS, TestTables, testApp } from './support/test-app.js'
@@ -142,7 +142,7 @@ test('a count that is stored is in the next answer, and an untouched window keep
   const { clickhouse, storeNetwork } = await openReadModel()
   const versions = new DataVersions({ tables: clickhouse.readers })
   await versions.refresh()
-  const catalog = catalogKeeper({
+  const catalog = catalogCache({
     tables: clickhouse.readers,
     versionOf: (dependency) => versions.versionOf(dependency)
   })

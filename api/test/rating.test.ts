@@ -1,7 +1,7 @@
 import { runs } from '@gamenet/engines/testing'
 import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
-import { createRatingKeeper } from '../src/writes/rating.js'
+import { createRatingWriter } from '../src/writes/rating.js'
 import { onEachPostgres, openPeopleApi } from './people-api.js'
 
 onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t, postgres) => {
@@ -291,9 +291,9 @@ onEachPostgres('what PostgreSQL refuses fails alone; those kept with it are kept
   await postgres.script(
     "INSERT INTO profile (user_key, username, revision, changed_at) SELECT k, k, 1, now() FROM unnest(ARRAY['a', 'b', 'c']) AS k"
   )
-  const keeper = createRatingKeeper(postgres)
+  const writer = createRatingWriter(postgres)
   const rate = (rater: string, stars: number) =>
-    keeper.keep({ userKey: 'a', rater: { userKey: rater, username: rater }, stars, comment: null, nowMs: 0 })
+    writer.write({ userKey: 'a', rater: { userKey: rater, username: rater }, stars, comment: null, nowMs: 0 })
   const [good, bad] = await Promise.allSettled([rate('b', 5), rate('c', 6)])
   t.match(good, { status: 'fulfilled', value: { isUserKnown: true, starsSum: 5, ratingCount: 1 } })
   t.match(bad, { status: 'rejected', reason: { code: '23514' } })
@@ -305,7 +305,7 @@ onEachPostgres(
   async (t, postgres) => {
     let asked = 0
     let isAway = true
-    const keeper = createRatingKeeper({
+    const writer = createRatingWriter({
       query: async (sql, values) => {
         asked += 1
         if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
@@ -313,7 +313,7 @@ onEachPostgres(
       }
     })
     const rate = (rater: string) =>
-      keeper.keep({ userKey: 'a', rater: { userKey: rater, username: rater }, stars: 1, comment: null, nowMs: 0 })
+      writer.write({ userKey: 'a', rater: { userKey: rater, username: rater }, stars: 1, comment: null, nowMs: 0 })
     const all = await Promise.allSettled(Array.from({ length: 350 }, (_, n) => rate(`rater${n}`)))
     t.equal(all.filter((each) => each.status === 'rejected' && each.reason.code === 'engine_away').length, 350)
     t.equal(asked, 1, 'nobody waits for the same thing again and again')

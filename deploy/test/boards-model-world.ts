@@ -1,4 +1,4 @@
-import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { buildApp, catalogCache, DataVersions, endpoints } from '@gamenet/api'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { openScrapedWorld, type ScrapedWorld, type WorldOptions } from './service/scraped-world.js'
@@ -31,7 +31,7 @@ export async function openBoardWorld(
     endpoints,
     tables,
     dataVersions,
-    catalog: catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
+    catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
     publicUrl: 'http://127.0.0.1',
     version: 'test',
     registry: new Registry(),

@@ -4,7 +4,7 @@ import type { ReadTables } from '../read-tables.js'
 import type { ChatPlatform } from '../remote/chat-platform.js'
 import type { Session } from '../session/sessions.js'
 import type { WriteTransactions } from '../write-side.js'
-import type { RatingKeeper } from '../writes/rating.js'
+import type { RatingWriter } from '../writes/rating.js'
 
 /*
  * action   one route by which a user changes something, as a value: what it takes, who may, what is done
@@ -15,7 +15,7 @@ export type ActionContext = {
   /** Who does it. */
   readonly session: Session
   readonly writes: WriteTransactions
-  readonly ratings: RatingKeeper
+  readonly ratings: RatingWriter
   readonly tables: ReadTables
   readonly chat: ChatPlatform
   /** Ends what takes too long, from when it is asked for. */

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { Boards } from '../queries/board-keeper.js'
+import type { Boards } from '../queries/board-cache.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 import type { Session } from '../session/sessions.js'

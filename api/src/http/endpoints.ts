@@ -4,8 +4,8 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import type { Apart } from '../answers/apart.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
 import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
-import type { CatalogKeeper } from '../queries/catalog.js'
-import { playersCheckKeeper } from '../queries/players-check.js'
+import type { CatalogCache } from '../queries/catalog.js'
+import { playersCheckCache } from '../queries/players-check.js'
 import type { ReadTables } from '../read-tables.js'
 import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Session, Sessions } from '../session/sessions.js'
@@ -24,7 +24,7 @@ export type EndpointNeeds = {
   readonly tables: ReadTables
   readonly writes: WriteSide
   readonly versions: Versions
-  readonly catalog: Pick<CatalogKeeper, 'newest' | 'held' | 'boards'>
+  readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
   readonly memory: AnswerMemory
   readonly apart: Apart
@@ -39,7 +39,7 @@ export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[
   const urls = new KnownUrls()
   const { tables, versions } = needs
   const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
-  const shared = { ...needs, playersCheckedMs: playersCheckKeeper({ tables, versionOf }) }
+  const shared = { ...needs, playersCheckedMs: playersCheckCache({ tables, versionOf }) }
   for (const endpoint of endpoints) {
     const answering = new Answering(endpoint, urls, shared)
     for (const path of [endpoint.path, otherPath(endpoint.path)]) {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { nameKey, Refusal } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
-import { type Boards, boardKeeper } from './board-keeper.js'
+import { type Boards, boardCache } from './board-cache.js'
 import { titlesOfBoardsAndMatches } from './leaderboard.js'
 import { type Query, rowsOf } from './query.js'
 import { titleFacts } from './title.js'
@@ -51,7 +51,7 @@ export type TitleFact = {
 /** When a title was counted last. */
 export type NewestCount = { readonly titleId: string; readonly countedAtMs: number }
 
-export type CatalogKeeper = {
+export type CatalogCache = {
   /** The catalog as the newest known change left it. Rejects when the tables have to be asked and cannot be. */
   newest(): Promise<Catalog>
   /** The same, but while the tables are busy or away the one before, if there is one: good enough to resolve a name. */
@@ -64,10 +64,10 @@ export type CatalogKeeper = {
 type Part<Row> = { readonly version: number; readonly rows: readonly Row[] }
 
 /** Keeps the titles in memory. The tables are asked again only for the part whose data version has moved. */
-export function catalogKeeper(needs: {
+export function catalogCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
-}): CatalogKeeper {
+}): CatalogCache {
   let facts: Part<TitleFact> = { version: -1, rows: [] }
   let counts: Part<NewestCount> = { version: -1, rows: [] }
   let others: Part<{ titleId: string }> = { version: -1, rows: [] }
@@ -117,7 +117,7 @@ export function catalogKeeper(needs: {
 
   return {
     newest,
-    boards: boardKeeper(needs),
+    boards: boardCache(needs),
     held: async () => {
       try {
         return await newest()

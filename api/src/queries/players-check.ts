@@ -18,7 +18,7 @@ export const newestPlayersCheck = query({
  * Keeps in memory when the page of players was last read whole; null where it never was. Every profile says it, and it is the
  * same in all of them: asked for each time, it would be a fifth of what a profile costs.
  */
-export function playersCheckKeeper(needs: {
+export function playersCheckCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string; key: string }): number
 }): () => Promise<number | null> {

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { instant, integer } from '../http/request/parameters.js'
 import { window } from '../http/request/window.js'
-import type { BoardId } from '../queries/board-keeper.js'
+import type { BoardId } from '../queries/board-cache.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
 import { readsOfBoard, standingsAsOf, unknownBoard } from './leaderboard-entry.js'
 

@@ -5,7 +5,7 @@ import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } fr
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
 import { editProfile as keepEdit, type ProfileEdit, readProfile } from '../writes/profile.js'
-import { isConsoleVerified, keepUser, type ProfileState } from '../writes/user.js'
+import { isConsoleVerified, type ProfileState, saveUser } from '../writes/user.js'
 import { usernameParameter } from './known-user.js'
 
 const URL_LENGTH_MAX = 2048
@@ -131,7 +131,7 @@ async function edit(fields: Fields, context: ActionContext): Promise<EditedProfi
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
     const before = await readProfile(writes, session.userKey)
     if (before === undefined) {
-      await keepUser(context, session, 'return')
+      await saveUser(context, session, 'return')
       continue
     }
     const wanted = await wantedEdit(fields, before, chat)

@@ -14,8 +14,8 @@ import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
 import { bodyField, bodyInteger, isProse } from '../http/request/body.js'
 import { integer, shown } from '../http/request/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'
-import type { RatingKept } from '../writes/rating.js'
-import { keepSighted, keepUser } from '../writes/user.js'
+import type { RatingResult } from '../writes/rating.js'
+import { saveSighted, saveUser } from '../writes/user.js'
 import { type AskedUser, askedUser, knownUser, usernameParameter } from './known-user.js'
 
 const PATH = '/api/profile/:username/reputation'
@@ -101,7 +101,7 @@ async function rate(
   const { userKey } = user
   if (userKey === rater.userKey) throw new Refusal('rating_of_self')
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const kept = await ratings.keep({ userKey, rater, stars, comment, nowMs })
+    const kept = await ratings.write({ userKey, rater, stars, comment, nowMs })
     if (kept.isRaterKnown && kept.isUserKnown) {
       context.changed(['rating', userKey])
       return { success: true, reputation: totalsOf(kept), viewer: verdictOf({ stars, comment, atMs: nowMs }) }
@@ -111,14 +111,14 @@ async function rate(
   throw new Refusal('engine_busy')
 }
 
-async function makeKnown(user: AskedUser, { isRaterKnown, isUserKnown }: RatingKept, context: ActionContext) {
+async function makeKnown(user: AskedUser, { isRaterKnown, isUserKnown }: RatingResult, context: ActionContext) {
   if (!isUserKnown) {
     const { userKey, username } = await knownUser(user, { ...context, signal: context.signal() })
-    if (!(await keepSighted(context, { userKey, username }))) {
+    if (!(await saveSighted(context, { userKey, username }))) {
       throw new Refusal('user_unknown', [shown(user.username)])
     }
   }
-  if (!isRaterKnown) await keepUser(context, context.session, 'return')
+  if (!isRaterKnown) await saveUser(context, context.session, 'return')
 }
 
 function totalsOf({ ratingCount, starsSum }: Pick<ReputationRow, 'ratingCount' | 'starsSum'>): ReputationTotals {

@@ -31,7 +31,7 @@ export type ProfileState = {
   changed_at: Date
 }
 
-export type KeepNeeds = {
+export type SaveNeeds = {
   readonly writes: WriteTransactions
   readonly nowMs: number
   changed(change: WriteChange): void
@@ -43,7 +43,7 @@ const FORGETTING_RETRY_SECONDS = 5
  * Keeps what a verified session says of its user, when it says something new. One who was forgotten is not made known
  * again by being here (`leave`), but by what they do (`return`).
  */
-export async function keepUser(needs: KeepNeeds, session: Session, ifForgotten: 'leave' | 'return'): Promise<void> {
+export async function saveUser(needs: SaveNeeds, session: Session, ifForgotten: 'leave' | 'return'): Promise<void> {
   const { writes, nowMs, changed } = needs
   const { userKey, username, gamertag } = session
   const [known] = await writes.query<Pick<ProfileState, 'username' | 'session_gamertag'>>(
@@ -64,7 +64,7 @@ export async function keepUser(needs: KeepNeeds, session: Session, ifForgotten: 
  * Makes a row for somebody whom presence alone knows, so that ratings hang on it. It says nothing that was not known, and
  * is no change.
  */
-export async function keepSighted(needs: KeepNeeds, user: { userKey: string; username: string }): Promise<boolean> {
+export async function saveSighted(needs: SaveNeeds, user: { userKey: string; username: string }): Promise<boolean> {
   return await needs.writes.transaction(async (transaction) => {
     if (!(await mayBeKnown(transaction, user.userKey, 'leave'))) return false
     await transaction.query(KEEP_SIGHTED, [user.userKey, user.username, instantOf(needs.nowMs)])

@@ -6,7 +6,7 @@ import type { Endpoint } from '../../src/answers/answer.js'
 import { DataVersions } from '../../src/answers/data-versions.js'
 import { type ApiNeeds, buildApp } from '../../src/app.js'
 import { integer, oneOf, text, titleId } from '../../src/http/request/parameters.js'
-import { boardsOf } from '../../src/queries/board-keeper.js'
+import { boardsOf } from '../../src/queries/board-cache.js'
 import { catalogOf } from '../../src/queries/catalog.js'
 import type { ReadTables } from '../../src/read-tables.js'
 

@@ -1,4 +1,4 @@
-import { buildApp, catalogKeeper, DataVersions, endpoints } from '@gamenet/api'
+import { buildApp, catalogCache, DataVersions, endpoints } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { Registry } from 'prom-client'
 import { Client } from 'undici'
@@ -16,7 +16,7 @@ export type ServedApi = {
 export async function serveTables({ readers }: ClickHouse, writes?: Postgres): Promise<ServedApi> {
   const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
   await dataVersions.refresh()
-  const catalog = catalogKeeper({
+  const catalog = catalogCache({
     tables: readers,
     versionOf: (dependency) => dataVersions.versionOf(dependency)
   })

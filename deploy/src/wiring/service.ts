@@ -3,7 +3,7 @@ import {
   actions,
   buildApp,
   type ChatSettings,
-  catalogKeeper,
+  catalogCache,
   DataVersions,
   endpoints,
   type ReadTables
@@ -363,7 +363,7 @@ async function startApi({
   else await dataVersions.start(POLL_MS)
   exchanges.start(POLL_MS)
   if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
-  const catalog = catalogKeeper({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
+  const catalog = catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   const app = await buildApp(
     {
       endpoints,

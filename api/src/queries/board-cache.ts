@@ -22,22 +22,22 @@ export type Boards = {
  * Keeps what lists say of boards in memory, some hundred bytes each: nearly every answer about boards needs a few names, and
  * a statement costs 5 ms whatever it asks. The table is asked again only when the data version of the boards has moved.
  */
-export function boardKeeper(needs: {
+export function boardCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
 }): () => Promise<Boards> {
-  let kept: { readonly version: number; readonly boards: Boards } | undefined
+  let current: { readonly version: number; readonly boards: Boards } | undefined
   let loading: { readonly version: number; readonly boards: Promise<Boards> } | undefined
 
   const load = async (version: number): Promise<Boards> => {
     const boards = boardsOf(await rowsOf(needs.tables, describedBoards, {}))
-    if (kept === undefined || kept.version < version) kept = { version, boards }
+    if (current === undefined || current.version < version) current = { version, boards }
     return boards
   }
 
   return () => {
     const version = needs.versionOf({ projection: 'leaderboard' })
-    if (kept?.version === version) return Promise.resolve(kept.boards)
+    if (current?.version === version) return Promise.resolve(current.boards)
     if (loading?.version === version) return loading.boards
     const mine = { version, boards: load(version) }
     loading = mine

@@ -41,7 +41,7 @@ const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] 
   { command: /^npx gamenet (start|ingest|projector|api)\b/, reason: 'runs until it is stopped; other tests start it' },
   {
     command: /^npx gamenet parked (show|retry|drop) \S+ \d/,
-    reason: 'is about a message that is parked at that position; the test of a service with parked messages runs it'
+    reason: 'is about a dead letter at that position; the test of a service with dead letters runs it'
   },
   { command: /\[cluster\]/, reason: 'needs a service on servers' }
 ]

@@ -389,7 +389,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
       forgettings: refuse,
       backup: refuse,
       rebuilds: rebuildOperations(undefined, { requireRoom: async () => {} }, () => []),
-      parked: { list: refuse, show: refuse, retry: refuse, drop: refuse },
+      deadLetters: { list: refuse, show: refuse, retry: refuse, drop: refuse },
       scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
     },
     registry: new Registry(),

@@ -102,7 +102,7 @@ test('what is done while the service is stopped is in its answers when it starts
       topics.every(({ head, loaded }) => head === loaded),
       'all topics are loaded'
     )
-    t.same(parked, {}, 'nothing is parked')
+    t.same(parked, {}, 'there are no dead letters')
     t.ok(
       projections.every(({ lagEvents }) => lagEvents === 0),
       'no projection lags'

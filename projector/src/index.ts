@@ -1,28 +1,28 @@
 /*
  * event table   `event_<noun>`: the events of one topic, in log order, a column a field
- * loader        log → event tables: judges each record, stores rows, parks what it cannot read
+ * loader        log → event tables: judges each record, stores rows, keeps what it cannot read as dead letters
  * projection    one step from a range of an event table to read tables, as SQL or as a fold
  * fold          the facts of a touched key through a pure function, in a thread of its own
  * read table    keyed rows that queries read; the newer version of a key replaces the older
  * checkpoint    how far the loader or a projection has come, per (epoch, partition)
  * step          one projection over one range: rows → data_change → checkpoint
  * pass          one step of every projection that is behind
- * parked        a message that could not be read, kept with its reason
+ * dead letter   a message that could not be read, kept with its reason
  * late event    one that came into its event table behind the checkpoints of projections, as a retried message does
  */
 export { type Backoff, pause } from './backoff.js'
 export {
-  dropAllParked,
-  dropParked,
-  listParked,
+  type DeadLetter,
+  type DeadLetterPosition,
+  deadLettersAt,
+  dropAllDeadLetters,
+  dropDeadLetters,
+  listDeadLetters,
   notTaken,
-  type ParkedMessage,
-  type ParkedPosition,
-  parkedAt,
   type RetryNeeds,
   type RetryReport,
-  readParked,
-  retryParked
+  readDeadLetter,
+  retryDeadLetters
 } from './dead-letters/dead-letters.js'
 export { eventTableNames } from './events/event-tables.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './load/halts.js'

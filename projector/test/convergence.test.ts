@@ -55,11 +55,12 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     compare(found, foldOf(log), new Set(log.partitions.map(({ epoch }) => epoch)).size > 1)
     await everyChangeIsTold(engine.control, found, new Map(), 0)
     if (seen !== undefined) await everyChangeIsTold(engine.control, found, seen.model, seen.version)
-    const parked = await engine.control.rows(
+    const deadLetters = await engine.control.rows(
       'SELECT p.topic, p.epoch, p.partition, p.offset FROM parked_message AS p FINAL'
     )
-    const places = parked.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
-    if (places.join() !== unreadable(log).join()) throw new Error(`parked: ${places}; unreadable: ${unreadable(log)}`)
+    const places = deadLetters.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
+    if (places.join() !== unreadable(log).join())
+      throw new Error(`dead letters: ${places}; unreadable: ${unreadable(log)}`)
     return deaths
   }
   for (const [what, scenario, numRuns] of [

@@ -69,7 +69,7 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
       },
       metrics: projectorMetrics(new Registry(), {
         standing: async () => ({ lag: new Map(), halts: [] }),
-        parked: async () => new Map()
+        deadLetters: async () => new Map()
       }),
       logger: QUIET,
       onStored: stored.open,

@@ -83,70 +83,73 @@ test('the loader', async (t) => {
     ])
   })
 
-  await t.test('parks what cannot be read, with the bytes as they were, and loads everything around it', async (t) => {
-    const { headers } = counted(0)
-    const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
-      [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
-      [{ key: 'b', headers, value: '' }, /^the message has no value/],
-      [
-        { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
-        /newer than this program/
-      ],
-      [
-        { key: 'd', headers: { ...headers, ce_type: 'gamenet.title.v1' }, value: counted(1).value },
-        /^ce_type is "gamenet\.title\.v1"/
-      ],
-      [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
-      [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
-      [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
-      [
-        {
-          key: 'h',
-          headers,
-          value: JSON.stringify({ titleId: '4d530064', observedAt: '2026-03-14 20:00', online: 1 })
-        },
-        /^observedAt: /
-      ],
-      [{ key: 'i', headers, value: 'null' }, /^the event: /],
-      [{ key: null, headers, value: null }, /^the message has no value/],
-      [
-        { key: '\ud800', headers: { ...headers, 'x\udc00': '\ud800' }, value: Uint8Array.of(0x7b, 0xff, 0x00) },
-        /^the message is not JSON/
+  await t.test(
+    'makes a dead letter of what cannot be read, with its bytes, and loads everything around it',
+    async (t) => {
+      const { headers } = counted(0)
+      const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
+        [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
+        [{ key: 'b', headers, value: '' }, /^the message has no value/],
+        [
+          { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
+          /newer than this program/
+        ],
+        [
+          { key: 'd', headers: { ...headers, ce_type: 'gamenet.title.v1' }, value: counted(1).value },
+          /^ce_type is "gamenet\.title\.v1"/
+        ],
+        [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
+        [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
+        [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
+        [
+          {
+            key: 'h',
+            headers,
+            value: JSON.stringify({ titleId: '4d530064', observedAt: '2026-03-14 20:00', online: 1 })
+          },
+          /^observedAt: /
+        ],
+        [{ key: 'i', headers, value: 'null' }, /^the event: /],
+        [{ key: null, headers, value: null }, /^the message has no value/],
+        [
+          { key: '\ud800', headers: { ...headers, 'x\udc00': '\ud800' }, value: Uint8Array.of(0x7b, 0xff, 0x00) },
+          /^the message is not JSON/
+        ]
       ]
-    ]
-    const log = new MemoryLog(() => 4)
-    for (const [n, [record]] of bad.entries())
-      log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
-    await runToHead(engine, log)
-    const parked = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
-    t.equal(parked.length, bad.length)
-    for (const [n, [{ value }, reason]] of bad.entries()) {
-      t.match(parked[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
-      t.equal(parked[n]?.value, Buffer.from(value ?? '').toString('base64'))
-    }
-    t.match(parked[0], { message_key: 'a', headers })
-    t.same(
-      (await events('event_title_count')).map(({ online }) => online),
-      bad.map((_, n) => n),
-      'the good ones'
-    )
-
-    const registry = new Registry()
-    const projector = projectorOn(engine, log, { registry })
-    projector.start()
-    await projector.settled()
-    const status = await projector.status()
-    t.match(
-      status.topics.find(({ topic }) => topic === 'title-count'),
-      {
-        lag: 0,
-        parked: bad.length,
-        partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
+      const log = new MemoryLog(() => 4)
+      for (const [n, [record]] of bad.entries())
+        log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
+      await runToHead(engine, log)
+      const deadLetters = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
+      t.equal(deadLetters.length, bad.length)
+      for (const [n, [{ value }, reason]] of bad.entries()) {
+        t.match(deadLetters[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
+        t.equal(deadLetters[n]?.value, Buffer.from(value ?? '').toString('base64'))
       }
-    )
-    t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
-    await projector.stop()
-  })
+      t.match(deadLetters[0], { message_key: 'a', headers })
+      t.same(
+        (await events('event_title_count')).map(({ online }) => online),
+        bad.map((_, n) => n),
+        'the good ones'
+      )
+
+      const registry = new Registry()
+      const projector = projectorOn(engine, log, { registry })
+      projector.start()
+      await projector.settled()
+      const status = await projector.status()
+      t.match(
+        status.topics.find(({ topic }) => topic === 'title-count'),
+        {
+          lag: 0,
+          deadLetters: bad.length,
+          partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
+        }
+      )
+      t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
+      await projector.stop()
+    }
+  )
 
   await t.test('a text that is half a surrogate pair does not stop the ones behind it', async (t) => {
     const log = new MemoryLog()
@@ -320,7 +323,7 @@ test('the loader', async (t) => {
       sealKeys,
       metrics: projectorMetrics(new Registry(), {
         standing: async () => ({ lag: new Map(), halts: [] }),
-        parked: async () => new Map()
+        deadLetters: async () => new Map()
       }),
       logger: QUIET,
       onStored: died.open,

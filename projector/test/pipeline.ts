@@ -3,7 +3,7 @@ import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
-import { parkedByTopic } from '../src/dead-letters/dead-letters.js'
+import { deadLettersByTopic } from '../src/dead-letters/dead-letters.js'
 import {
   createProjector,
   foldBeside,
@@ -14,7 +14,7 @@ import {
   type ProjectorOptions,
   type RetryReport,
   readBeside,
-  retryParked,
+  retryDeadLetters,
   type Tables
 } from '../src/index.js'
 import { sealKeys, sealOf } from './people.js'
@@ -133,11 +133,11 @@ export function newer({ headers, ...message }: LogMessage): LogMessage {
   return { ...message, headers: { ...headers, ce_type: String(headers.ce_type).replace(/1$/, '2') } }
 }
 
-/** Retries all that is parked by the schemas of the next program, and waits until it is projected. */
+/** Retries all dead letters by the schemas of the next program, and waits until it is projected. */
 export async function retryAll(tables: Tables, projector: Projector): Promise<RetryReport[]> {
   const reports: RetryReport[] = []
-  for (const name of (await parkedByTopic(tables)).keys()) {
-    const report = await retryParked(
+  for (const name of (await deadLettersByTopic(tables)).keys()) {
+    const report = await retryDeadLetters(
       {
         tables,
         topics: newerTopics,

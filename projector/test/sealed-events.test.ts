@@ -36,59 +36,67 @@ test('the loader', async (t) => {
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 
-  await t.test('opens what is sealed, passes over what was forgotten, and parks what does not open', async (t) => {
-    const log = new MemoryLog(() => 3)
-    const good = message(presenceTopic, seen('Ann'))
-    const { headers } = good
-    const [start = '', end = ''] = good.value.split('"sealed":"')
-    log.append('presence', [
-      good,
-      message(presenceTopic, seen('Gone')),
-      { key: '1', headers, value: `${start}"sealed":"A${end.slice(1) === end ? '' : end.slice(1)}` },
-      { key: '1', headers, value: `${start.replace(/\d+/, String(sealOf('Bob').id))}"sealed":"${end}` },
-      { key: '1', headers, value: JSON.stringify(seen('Ann')) },
-      { key: '1', headers, value: Buffer.from(message(presenceTopic, seen('Bob', 1)).value) },
-      message(presenceTopic, seen('Gone', 2))
-    ])
-    const unlock: AchievementUnlocked = { username: 'Gone', achievementId: 1, points: 5, unlockedAt: T0 }
-    log.append('achievement-unlock', [message(achievementUnlockTopic, unlock)])
-    log.append('rating', [
-      rated('Ann', 'Bob', 1),
-      rated('Ann', 'Gone', 2),
-      rated('Gone', 'Bob', 3),
-      rated('Bob', 'Ann', 4)
-    ])
+  await t.test(
+    'opens sealed events, passes over erased ones, and makes dead letters of those that do not open',
+    async (t) => {
+      const log = new MemoryLog(() => 3)
+      const good = message(presenceTopic, seen('Ann'))
+      const { headers } = good
+      const [start = '', end = ''] = good.value.split('"sealed":"')
+      log.append('presence', [
+        good,
+        message(presenceTopic, seen('Gone')),
+        { key: '1', headers, value: `${start}"sealed":"A${end.slice(1) === end ? '' : end.slice(1)}` },
+        { key: '1', headers, value: `${start.replace(/\d+/, String(sealOf('Bob').id))}"sealed":"${end}` },
+        { key: '1', headers, value: JSON.stringify(seen('Ann')) },
+        { key: '1', headers, value: Buffer.from(message(presenceTopic, seen('Bob', 1)).value) },
+        message(presenceTopic, seen('Gone', 2))
+      ])
+      const unlock: AchievementUnlocked = { username: 'Gone', achievementId: 1, points: 5, unlockedAt: T0 }
+      log.append('achievement-unlock', [message(achievementUnlockTopic, unlock)])
+      log.append('rating', [
+        rated('Ann', 'Bob', 1),
+        rated('Ann', 'Gone', 2),
+        rated('Gone', 'Bob', 3),
+        rated('Bob', 'Ann', 4)
+      ])
 
-    const registry = new Registry()
-    const projector = projectorOn(engine, log, { registry, sealKeys: without(['Gone']) })
-    projector.start()
-    await projector.settled()
-    const { topics } = await projector.status()
-    await projector.stop()
-    t.match(await control.rows('SELECT e.username, e.gamertag_key FROM event_presence AS e FINAL ORDER BY e.offset'), [
-      { username: 'Ann', gamertag_key: 'tag of ann' },
-      { username: 'Bob', gamertag_key: 'tag of bob' }
-    ])
-    t.match(await control.rows('SELECT e.user_key, e.rater_key FROM event_rating AS e FINAL ORDER BY e.offset'), [
-      { user_key: 'ann', rater_key: 'bob' },
-      { user_key: 'bob', rater_key: 'ann' }
-    ])
-    t.same(await control.rows('SELECT e.user_key FROM event_achievement_unlock AS e FINAL'), [])
-    const parked = await control.rows('SELECT p.offset, p.reason FROM parked_message AS p FINAL ORDER BY p.offset')
-    t.match(parked, [
-      { offset: '2', reason: /does not open/ },
-      { offset: '3', reason: /does not open/ },
-      { offset: '4', reason: /is not sealed/ }
-    ])
-    const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
-    t.match(await newestWrites(control), { person: opened }, 'a person above these is new')
-    for (const { topic, lag } of topics) t.equal(lag === null || lag === 0, true, topic)
-    const metrics = await registry.metrics()
-    t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)
-    t.match(metrics, /gamenet_passed_over_events_total\{topic="rating"\} 2/)
-    t.match(metrics, /gamenet_passed_over_events_total\{topic="achievement-unlock"\} 1/)
-    t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 3/)
-  })
+      const registry = new Registry()
+      const projector = projectorOn(engine, log, { registry, sealKeys: without(['Gone']) })
+      projector.start()
+      await projector.settled()
+      const { topics } = await projector.status()
+      await projector.stop()
+      t.match(
+        await control.rows('SELECT e.username, e.gamertag_key FROM event_presence AS e FINAL ORDER BY e.offset'),
+        [
+          { username: 'Ann', gamertag_key: 'tag of ann' },
+          { username: 'Bob', gamertag_key: 'tag of bob' }
+        ]
+      )
+      t.match(await control.rows('SELECT e.user_key, e.rater_key FROM event_rating AS e FINAL ORDER BY e.offset'), [
+        { user_key: 'ann', rater_key: 'bob' },
+        { user_key: 'bob', rater_key: 'ann' }
+      ])
+      t.same(await control.rows('SELECT e.user_key FROM event_achievement_unlock AS e FINAL'), [])
+      const deadLetters = await control.rows(
+        'SELECT p.offset, p.reason FROM parked_message AS p FINAL ORDER BY p.offset'
+      )
+      t.match(deadLetters, [
+        { offset: '2', reason: /does not open/ },
+        { offset: '3', reason: /does not open/ },
+        { offset: '4', reason: /is not sealed/ }
+      ])
+      const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
+      t.match(await newestWrites(control), { person: opened }, 'a person above these is new')
+      for (const { topic, lag } of topics) t.equal(lag === null || lag === 0, true, topic)
+      const metrics = await registry.metrics()
+      t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)
+      t.match(metrics, /gamenet_passed_over_events_total\{topic="rating"\} 2/)
+      t.match(metrics, /gamenet_passed_over_events_total\{topic="achievement-unlock"\} 1/)
+      t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 3/)
+    }
+  )
 
   await t.test('waits for keys that cannot be asked for, and loads everything else meanwhile', async (t) => {
     const log = new MemoryLog()

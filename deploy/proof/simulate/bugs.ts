@@ -92,7 +92,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     }
   },
   'swallowed-failure': {
-    says: 'A parked message that could not be stored is logged and forgotten.',
+    says: 'A dead letter that could not be stored is logged and forgotten.',
     make: () => ({ loaderTables: (tables) => swallowing(tables, 'parked_message') })
   },
   'sum-over-increments': {
@@ -183,11 +183,11 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ passes: () => OWN_PASSES })
   },
   'late-untold': {
-    says: 'What was parked and is retried goes into its event table, and no projection is told of it.',
+    says: 'A dead letter that is retried goes into its event table, and no projection is told of it.',
     make: () => ({ retryTables: (tables) => without(tables, 'late_batch') })
   },
   'retry-decided-first': {
-    says: 'A parked message is taken for retried before its event is stored.',
+    says: 'A dead letter counts as retried before its event is stored.',
     make: () => ({ retryTables: decidedFirst })
   },
   'retracted-reloaded': {

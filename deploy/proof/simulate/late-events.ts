@@ -1,10 +1,10 @@
-import { retryParked } from '@gamenet/projector'
+import { retryDeadLetters } from '@gamenet/projector'
 import { type Topic, titleCountTopic } from '@gamenet/schemas'
 import type { Place } from './place.js'
 import type { RunningProjector } from './projector.js'
 import { tablesOver } from './store.js'
 
-/** The schema version of a later program, which loaders of now park and which is read when somebody retries. */
+/** The schema version of a later program, which the loaders of this program make dead letters of, and which a retry reads. */
 const LATER_VERSION = titleCountTopic.version + 1
 
 /** The type of messages that a later program can read. */
@@ -15,14 +15,14 @@ export const laterTopics: readonly Topic[] = [
   { ...titleCountTopic, version: LATER_VERSION, lifts: { [titleCountTopic.version]: (value) => value } } as Topic
 ]
 
-/** Somebody retries everything that is parked, as `gamenet parked retry` does. */
+/** Retries every dead letter, as `gamenet parked retry` does. */
 export async function retryAll(
   place: Place,
   { rebuilds, runner }: Pick<RunningProjector, 'rebuilds' | 'runner'>
 ): Promise<void> {
   const { world, store, bug } = place
   for (const { name } of laterTopics) {
-    const { batches } = await retryParked(
+    const { batches } = await retryDeadLetters(
       {
         tables: bug.retryTables(tablesOver(world, store)),
         topics: laterTopics,

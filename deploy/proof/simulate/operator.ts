@@ -113,7 +113,7 @@ export class Operator {
   }
 
   /**
-   * With everybody at rest, all that is parked is retried, and what was to be taken back is, perhaps one import more: whoever finds an import half taken
+   * With everybody at rest, all dead letters are retried, and what was to be taken back is, perhaps one import more: whoever finds an import half taken
    * back asks again. Gives what is wrong, if it does not come to that.
    */
   async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
@@ -136,7 +136,7 @@ export class Operator {
     }
     if (left.length > 0) return `import ${left.join(', ')} cannot be taken back with all at rest: ${told.reason}`
     if ((await ask((running) => retryAll(this.#place, running))) !== true)
-      return `what is parked cannot be retried with all at rest: ${told.reason}`
+      return `dead letters cannot be retried with all at rest: ${told.reason}`
     this.#place.areLaterRead = true
     return undefined
   }

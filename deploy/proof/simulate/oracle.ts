@@ -28,7 +28,7 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
     ...tables.flatMap((name) =>
       difference(name, answerText(place.store.final(name)), answerText(expected.final(name)))
     ),
-    ...difference('parked_message', parkedIn(place.store), parkedIn(expected)),
+    ...difference('parked_message', deadLettersIn(place.store), deadLettersIn(expected)),
     ...boardsUnlikePages(place),
     ...ratingsUnlikePostgres(place),
     ...lostEvents(place),
@@ -88,7 +88,7 @@ async function plainFold({ log, postgres, store: found, areLaterRead }: Place): 
     const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
     const { events } = later === undefined ? now : built(later)
     store.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
-    store.insertLines('parked_message', PARKED, Buffer.from(now.parked.body).toString())
+    store.insertLines('parked_message', DEAD_LETTER_COLUMNS, Buffer.from(now.deadLetters.body).toString())
     store.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
@@ -117,7 +117,16 @@ function retractedIn({ partitions }: Place['log']): Set<string> {
   )
 }
 
-const PARKED = ['topic', 'epoch', 'partition', 'offset', 'reason', 'message_key', 'headers', 'value'] as const
+const DEAD_LETTER_COLUMNS = [
+  'topic',
+  'epoch',
+  'partition',
+  'offset',
+  'reason',
+  'message_key',
+  'headers',
+  'value'
+] as const
 
 function atOnce(store: Store) {
   return {
@@ -129,7 +138,7 @@ function atOnce(store: Store) {
   }
 }
 
-function parkedIn(store: Store): string {
+function deadLettersIn(store: Store): string {
   return answerText(
     store.final('parked_message').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
   )

@@ -115,7 +115,7 @@ export function runProjector(
 function metricsOf() {
   return projectorMetrics(new Registry(), {
     standing: async () => ({ lag: new Map(), halts: [] }),
-    parked: async () => new Map()
+    deadLetters: async () => new Map()
   })
 }
 

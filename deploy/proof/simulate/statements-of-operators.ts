@@ -3,13 +3,16 @@ import type { Answer } from './statements-of-rebuilds.js'
 import type { Seen, Store } from './store.js'
 
 /*
- * What is asked about messages that were parked, about late events and about imports.
+ * What is asked about dead letters, about late events and about imports.
  */
 
 const AGAIN_MS = 1_800_000
 
 export const operatorAnswers: readonly (readonly [string, Answer])[] = [
-  ['SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.state', parkedBehind],
+  [
+    'SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.state',
+    deadLettersAfter
+  ],
   ['SELECT p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.message_key', contents],
   ['SELECT b.id AS id, b.topic AS topic, b.stored_at', lateBatches],
   ['SELECT b.positions AS positions FROM late_batch', (seen, { id }) => positionsOf(seen, String(id))],
@@ -28,7 +31,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0
 }
 
-function parkedBehind(seen: Seen, { topic, epoch, partition, offset, limit }: Row): Row[] {
+function deadLettersAfter(seen: Seen, { topic, epoch, partition, offset, limit }: Row): Row[] {
   const decisions = new Map(seen.final('parked_decision').map((row) => [keyOf(row), row]))
   const stateOf = (row: Row) => {
     const { decision, decided_at } = decisions.get(keyOf(row)) ?? {}

@@ -40,7 +40,7 @@ export async function differencesFromShown(needs: Needs): Promise<string[]> {
   const { tables } = needs
   const [{ parked } = { parked: '?' }] = await tables.control.rows('SELECT count() AS parked FROM parked_message FINAL')
   return [
-    ...(String(parked) === '0' ? [] : [`${parked} messages are parked`]),
+    ...(String(parked) === '0' ? [] : [`${parked} messages are dead letters`]),
     ...(await countDifferences(needs)),
     ...(await importDifferences(needs)),
     ...(await matchDifferences(needs)),

@@ -6,11 +6,11 @@ import { FailureError, readConfig, UsageError } from '../config.js'
 import { VERSION } from '../wiring/version.js'
 import { addBackup } from './backup.js'
 import { plain } from './bytes-text.js'
+import { addDeadLetters } from './dead-letters.js'
 import { addForget } from './forget.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
-import { addParked } from './parked.js'
 import { addRebuild } from './rebuild.js'
 import { addRestore } from './restore.js'
 import { addRoles } from './roles.js'
@@ -51,7 +51,7 @@ export async function runProgram(options: {
     addForget,
     addGap,
     addRebuild,
-    addParked,
+    addDeadLetters,
     addBackup,
     addRestore,
     addVerify,

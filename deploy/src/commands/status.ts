@@ -9,7 +9,7 @@ import { addCommand, print, type Terminal, table } from './terminal.js'
 const WAIT_SECONDS = 60
 
 export function addStatus(program: Command, terminal: Terminal): void {
-  addCommand(program, 'status', 'sources, how far topics are loaded and projections have come, parked messages')
+  addCommand(program, 'status', 'sources, how far topics are loaded and projections have come, dead letters')
     .option(
       '--wait [seconds]',
       `wait until all that the log held at the call can be read (${WAIT_SECONDS} s unless given)`
@@ -63,7 +63,7 @@ function linesOf(status: Status): string[] {
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
       ([topic, messages]) =>
-        `${messages} messages of ${topic} could not be read and are parked: \`gamenet parked list --topic ${topic}\``
+        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet parked list --topic ${topic}\``
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} stands still: ${reason}`),
     ...status.lostRows.map(({ reason }) => reason),

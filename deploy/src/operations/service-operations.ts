@@ -43,9 +43,9 @@ import type { SpoolingLog } from '../wiring/spooling-log.js'
 import { abortedAfter } from '../wiring/time-limit.js'
 import { VERSION } from '../wiring/version.js'
 import { backupOperation } from './backup-operation.js'
+import { deadLetterOperations } from './dead-letter-operations.js'
 import { gapOperations, haltStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
-import { parkedOperations } from './parked-operations.js'
 import { leftOf, rebuildOperations, requireRepaired } from './rebuild-operations.js'
 import { verify } from './verify.js'
 
@@ -112,7 +112,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
     }
     return await tracked(work())
   }
-  const parked = parkedOperations(all)
+  const deadLetters = deadLetterOperations(all)
   return {
     operations: {
       status: async () => ({ ...(await statusOf(all)), startedAt }),
@@ -138,7 +138,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
         }),
       rebuilds: rebuildOperations(needs.projector, needs.engines.disk, needs.lostRows.repairing),
       ...gapOperations(needs.engines, trackedWithLog),
-      parked: { ...parked, retry: (choice, onProgress) => tracked(parked.retry(choice, onProgress)) },
+      deadLetters: { ...deadLetters, retry: (choice, onProgress) => tracked(deadLetters.retry(choice, onProgress)) },
       migrate: async () => [
         ...applied.splice(0),
         ...(await migrate(needs.engines.clickhouse.control)),
@@ -273,7 +273,7 @@ async function progressOf({
     const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
     return {
       topics: progress.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
-      parked: Object.fromEntries(progress.parked),
+      parked: Object.fromEntries(progress.deadLetters),
       projections: progress.projections.map(({ projection, lag }) => ({
         projection,
         state: 'elsewhere',
@@ -289,7 +289,7 @@ async function progressOf({
   return {
     topics: status.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
     parked: Object.fromEntries(
-      status.topics.filter(({ parked }) => parked > 0).map(({ topic, parked }) => [topic, parked])
+      status.topics.filter(({ deadLetters }) => deadLetters > 0).map(({ topic, deadLetters }) => [topic, deadLetters])
     ),
     projections: status.projections.map(({ projection, state, isOutdated, lag, reason }) => ({
       projection,

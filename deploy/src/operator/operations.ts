@@ -2,7 +2,7 @@ import { RebuildStatus, type Rebuilds } from '@gamenet/projector/rebuild'
 import { z } from 'zod'
 import { DiskStatus } from '../disk/disk.js'
 import type { BackupProgress, BackupReport } from './backups.js'
-import type { ParkedOperations } from './parked.js'
+import type { DeadLetterOperations } from './dead-letters.js'
 
 /*
  * What operators can ask of a service. The same in the process itself (`service.ts`), on the operator port
@@ -310,7 +310,7 @@ export type Operations = {
   /** Of projections; throw a `UsageError` or a `FailureError` where it cannot be done. */
   readonly rebuilds: Rebuilds
   /** Messages that could not be read. */
-  readonly parked: ParkedOperations
+  readonly deadLetters: DeadLetterOperations
   /** Who was forgotten, as hashes. */
   forgettings(): Promise<Forgetting[]>
   /** Partitions that stand still, and gaps of the log that were accepted. */

@@ -7,8 +7,8 @@ import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import { addDeadLetters } from './dead-letters-app.js'
 import { ImportRequest, type Operations, SETTLED_SECONDS_MAX } from './operations.js'
-import { addParked } from './parked-app.js'
 import { addRebuilds } from './rebuild-app.js'
 
 /** A request that comes from a browser, on whatever page's behalf. */
@@ -48,7 +48,7 @@ export function buildOperatorApp(needs: {
   )
   addOperations(app, needs.operations, needs.logger)
   addRebuilds(app, needs.operations.rebuilds)
-  addParked(app, needs.operations.parked, (reply, what, work) =>
+  addDeadLetters(app, needs.operations.deadLetters, (reply, what, work) =>
     reply.type(LINES).send(linesOf(work, (error) => needs.logger.error({ err: error }, what)))
   )
   return app

@@ -3,6 +3,7 @@ import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import { BackupProgress, BackupReport } from './backups.js'
+import { deadLetterClient } from './dead-letters-client.js'
 import {
   ForgetProgress,
   ForgetReport,
@@ -22,7 +23,6 @@ import {
   VerifyProgress,
   VerifyReport
 } from './operations.js'
-import { parkedClient } from './parked-client.js'
 import { rebuildClient } from './rebuild-client.js'
 
 const LINES = 'application/x-ndjson'
@@ -68,7 +68,7 @@ export function operatorClient(operatorUrl: string): Operations {
       ),
     gaps: () => ask(Gaps, 'GET', '/gaps'),
     acceptGap: (topic) => ask(z.array(HaltStatus), 'POST', `/gaps/${encodeURIComponent(topic)}/accept`),
-    parked: parkedClient(ask, (path, body, { progress, report }, onProgress) =>
+    deadLetters: deadLetterClient(ask, (path, body, { progress, report }, onProgress) =>
       follow(operatorUrl, path, [body], lineOf(progress, report), onProgress, 'retry')
     ),
     forgettings: () => ask(z.array(Forgetting), 'GET', '/forgettings'),

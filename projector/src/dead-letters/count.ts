@@ -3,23 +3,23 @@ import { reasonOf } from '../backoff.js'
 import type { Logger } from '../logger.js'
 import { noLongerThan } from '../no-longer-than.js'
 import type { Tables } from '../store/tables.js'
-import { parkedByTopic } from './dead-letters.js'
+import { deadLettersByTopic } from './dead-letters.js'
 
 const ASK_MS = 2000
 
 /**
- * Counts the parked messages of every topic. Where the tables are away, or busy for longer than {@link ASK_MS}, it gives what
+ * Counts the dead letters of every topic. Where the tables are away, or busy for longer than {@link ASK_MS}, it gives what
  * was counted last: neither status nor metrics may fail or hang for that.
  */
-export function parkedCounter(tables: Tables, logger: Logger): () => Promise<ReadonlyMap<string, number>> {
+export function deadLetterCounter(tables: Tables, logger: Logger): () => Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>()
   let counting: Promise<void> | undefined
   return async () => {
-    counting ??= parkedByTopic(tables)
+    counting ??= deadLettersByTopic(tables)
       .then((counted) => {
         for (const { name } of topics) counts.set(name, counted.get(name) ?? 0)
       })
-      .catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'parked messages cannot be counted'))
+      .catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'dead letters cannot be counted'))
       .finally(() => {
         counting = undefined
       })

@@ -11,30 +11,30 @@ import { retractedImports } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
 
 /*
- * parked     a message that could not be read, kept as it stood in the log, until something is decided about it
- * dropped    decided: it is of no use; it is kept, and is parked no more when the log is read again
+ * dead letter  a message that could not be read, kept as it stood in the log, until something is decided about it
+ * dropped      decided: it is of no use; it is kept, and stays dropped when the log is read again
  * retried    decided: it was judged anew and stored, or passed over, being of somebody or something that was taken away
  */
 
-export type ParkedPosition = LogPosition & { readonly topic: string }
-export type ParkedState = 'parked' | 'dropped'
+export type DeadLetterPosition = LogPosition & { readonly topic: string }
+export type DeadLetterState = 'parked' | 'dropped'
 
-export type ParkedMessage = ParkedPosition & {
-  readonly state: ParkedState
+export type DeadLetter = DeadLetterPosition & {
+  readonly state: DeadLetterState
   /** Milliseconds since 1970. */
-  readonly parkedAtMs: number
+  readonly storedAtMs: number
   readonly reason: string
   readonly bytes: number
 }
 
-export type ParkedContent = ParkedMessage & {
+export type DeadLetterContent = DeadLetter & {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array
 }
 
 /** How many messages of each topic wait for a decision; topics without one are absent. */
-export async function parkedByTopic(tables: Tables): Promise<Map<string, number>> {
+export async function deadLettersByTopic(tables: Tables): Promise<Map<string, number>> {
   const rows = await tables.rows(
     `SELECT p.topic AS topic, count() AS messages FROM parked_state AS p WHERE p.state = 'parked' GROUP BY p.topic`
   )
@@ -42,10 +42,14 @@ export async function parkedByTopic(tables: Tables): Promise<Map<string, number>
 }
 
 /** The first `limit` messages in this state, by topic and position, and how many there are. */
-export async function listParked(
+export async function listDeadLetters(
   tables: Tables,
-  { state, topic, limit }: { readonly state: ParkedState; readonly topic?: string | undefined; readonly limit: number }
-): Promise<{ readonly messages: readonly ParkedMessage[]; readonly total: number }> {
+  {
+    state,
+    topic,
+    limit
+  }: { readonly state: DeadLetterState; readonly topic?: string | undefined; readonly limit: number }
+): Promise<{ readonly messages: readonly DeadLetter[]; readonly total: number }> {
   const where = `p.state = {state: String} AND ({topic: String} = '' OR p.topic = {topic: String})`
   const parameters = { state, topic: topic ?? '' }
   const [counted] = await tables.rows(`SELECT count() AS total FROM parked_state AS p WHERE ${where}`, parameters)
@@ -57,14 +61,17 @@ export async function listParked(
 }
 
 /** One message whole; undefined when there is none at this position, or it was retried. */
-export async function readParked(tables: Tables, position: ParkedPosition): Promise<ParkedContent | undefined> {
-  const [found] = await parkedAt(tables, [position])
+export async function readDeadLetter(
+  tables: Tables,
+  position: DeadLetterPosition
+): Promise<DeadLetterContent | undefined> {
+  const [found] = await deadLettersAt(tables, [position])
   const [content] = await readContents(tables, position.topic, [position])
   return found === undefined || content === undefined ? undefined : { ...found, ...content }
 }
 
-/** Those of the positions at which a message is parked, or was dropped; of one topic, at most {@link LATE_EVENTS_MAX}. */
-export async function parkedAt(tables: Tables, positions: readonly ParkedPosition[]): Promise<ParkedMessage[]> {
+/** The dead letters at these positions, dropped ones included; of one topic, at most {@link LATE_EVENTS_MAX}. */
+export async function deadLettersAt(tables: Tables, positions: readonly DeadLetterPosition[]): Promise<DeadLetter[]> {
   const [first] = positions
   if (first === undefined) return []
   const rows = await tables.rows(
@@ -75,18 +82,18 @@ export async function parkedAt(tables: Tables, positions: readonly ParkedPositio
   return rows.map(messageOf)
 }
 
-/** Drops messages that are parked. */
-export async function dropParked(tables: Tables, positions: readonly ParkedPosition[]): Promise<void> {
+/** Drops dead letters. */
+export async function dropDeadLetters(tables: Tables, positions: readonly DeadLetterPosition[]): Promise<void> {
   await decide(tables, 'dropped', positions)
 }
 
 /**
- * Drops all messages of a topic that are parked now.
+ * Drops all dead letters that a topic has now.
  * @returns how many there were
  */
-export async function dropAllParked(tables: Tables, topic: string): Promise<number> {
+export async function dropAllDeadLetters(tables: Tables, topic: string): Promise<number> {
   const condition = `p.topic = {topic: String} AND p.state = 'parked' AND p.parked_at <= {before: DateTime64(3, 'UTC')}`
-  // What is parked after the question is not dropped by the statement behind it.
+  // A dead letter that arrives after the question is not dropped by the statement behind it.
   const [row] = await tables.rows(
     `SELECT toString(max(p.parked_at)) AS newest, count() AS messages
      FROM parked_state AS p WHERE p.topic = {topic: String} AND p.state = 'parked'`,
@@ -116,12 +123,12 @@ export type RetryNeeds = {
 export type RetryReport = {
   /** Messages whose event is stored. */
   readonly retried: number
-  /** About people who were forgotten, so that nobody can open them, or of imports that were taken back. They are parked no more. */
+  /** About people who were forgotten, so that nobody can open them, or of imports that were taken back. They are dead letters no more. */
   readonly passedOver: number
   /** Messages that could still not be read, and stay as they were. */
   readonly refused: number
   /** The first of them, with the reason of now. */
-  readonly refusals: readonly (ParkedPosition & { readonly reason: string })[]
+  readonly refusals: readonly (DeadLetterPosition & { readonly reason: string })[]
   /** The late batches in which projections take what was stored. */
   readonly batches: readonly string[]
 }
@@ -148,17 +155,17 @@ const REFUSALS_SHOWN = 20
 const PART_CHARACTERS_MAX = 8 * 1024 * 1024
 
 /**
- * Judges messages of one topic anew, as the loader does: these ones, or all that are parked. Order per part: rows into the
+ * Judges messages of one topic anew, as the loader does: these ones, or all its dead letters. Order per part: rows into the
  * event table → the late batch by which projections take them → the decision. A crash in between repeats the part, which
  * reads as once: rows are keyed by position, and a projection may take any event twice.
  */
-export async function retryParked(
+export async function retryDeadLetters(
   needs: RetryNeeds,
   topic: string,
-  chosen: readonly ParkedPosition[] | 'all'
+  chosen: readonly DeadLetterPosition[] | 'all'
 ): Promise<RetryReport> {
   const [table] = eventTablesOf(needs.topics.filter(({ name }) => name === topic))
-  if (table === undefined) throw new Error(`There is no topic ${JSON.stringify(topic)}, so nothing of it is parked.`)
+  if (table === undefined) throw new Error(`There is no topic ${JSON.stringify(topic)}, so it has no dead letters.`)
   let report: RetryReport = { retried: 0, passedOver: 0, refused: 0, refusals: [], batches: [] }
   for await (const part of partsOf(needs, topic, chosen)) {
     needs.signal.throwIfAborted()
@@ -172,12 +179,12 @@ export async function retryParked(
 async function* partsOf(
   { tables }: RetryNeeds,
   topic: string,
-  chosen: readonly ParkedPosition[] | 'all'
-): AsyncGenerator<readonly ParkedPosition[]> {
-  let last: ParkedPosition | undefined
+  chosen: readonly DeadLetterPosition[] | 'all'
+): AsyncGenerator<readonly DeadLetterPosition[]> {
+  let last: DeadLetterPosition | undefined
   for (;;) {
-    const next = chosen === 'all' ? await parkedBehind(tables, topic, last) : await parkedAt(tables, chosen)
-    let part: ParkedPosition[] = []
+    const next = chosen === 'all' ? await deadLettersAfter(tables, topic, last) : await deadLettersAt(tables, chosen)
+    let part: DeadLetterPosition[] = []
     let characters = 0
     for (const message of next) {
       if (part.length > 0 && characters + message.bytes * 2 > PART_CHARACTERS_MAX) {
@@ -194,11 +201,11 @@ async function* partsOf(
   }
 }
 
-async function parkedBehind(
+async function deadLettersAfter(
   tables: Tables,
   topic: string,
-  last: ParkedPosition | undefined
-): Promise<readonly ParkedMessage[]> {
+  last: DeadLetterPosition | undefined
+): Promise<readonly DeadLetter[]> {
   const behind =
     last === undefined
       ? ''
@@ -218,7 +225,7 @@ async function parkedBehind(
 async function retryPart(
   { tables, withSealKeys, inStep }: RetryNeeds,
   table: EventTable,
-  part: readonly ParkedPosition[]
+  part: readonly DeadLetterPosition[]
 ): Promise<RetryReport> {
   const { name: topic, people } = table.topic
   const contents = await readContents(tables, topic, part)
@@ -247,13 +254,13 @@ async function retryPart(
   }
 }
 
-type Content = ParkedPosition & Pick<ParkedContent, 'key' | 'headers' | 'value'>
+type Content = DeadLetterPosition & Pick<DeadLetterContent, 'key' | 'headers' | 'value'>
 
 type Judged = {
   readonly rows: readonly Uint8Array[]
-  readonly stored: readonly ParkedPosition[]
-  readonly passedOver: readonly ParkedPosition[]
-  readonly refusals: readonly (ParkedPosition & { readonly reason: string })[]
+  readonly stored: readonly DeadLetterPosition[]
+  readonly passedOver: readonly DeadLetterPosition[]
+  readonly refusals: readonly (DeadLetterPosition & { readonly reason: string })[]
 }
 
 function judge(
@@ -263,9 +270,9 @@ function judge(
   keys?: SealKeys
 ): Judged {
   const rows: Uint8Array[] = []
-  const stored: ParkedPosition[] = []
-  const passedOver: ParkedPosition[] = []
-  const refusals: (ParkedPosition & { reason: string })[] = []
+  const stored: DeadLetterPosition[] = []
+  const passedOver: DeadLetterPosition[] = []
+  const refusals: (DeadLetterPosition & { reason: string })[] = []
   for (const { epoch, partition, ...record } of contents) {
     const position = { topic: table.topic.name, epoch, partition, offset: record.offset }
     if (retracted.has(record.headers.ce_importid ?? '')) {
@@ -274,11 +281,11 @@ function judge(
     }
     const builder = new RowBuilder(table)
     builder.add(epoch, partition, record satisfies LogRecord, (person) => keys?.get(person))
-    const { events, parked } = builder.take()
+    const { events, deadLetters } = builder.take()
     if (events.rows > 0) {
       rows.push(events.body)
       stored.push(position)
-    } else if (parked.rows > 0) refusals.push({ ...position, reason: RowBuilder.reasonIn(parked) })
+    } else if (deadLetters.rows > 0) refusals.push({ ...position, reason: RowBuilder.reasonIn(deadLetters) })
     else passedOver.push(position)
   }
   return { rows, stored, passedOver, refusals }
@@ -294,7 +301,7 @@ function joined(a: RetryReport, b: RetryReport): RetryReport {
   }
 }
 
-async function decide(tables: Tables, decision: 'dropped' | 'retried', positions: readonly ParkedPosition[]) {
+async function decide(tables: Tables, decision: 'dropped' | 'retried', positions: readonly DeadLetterPosition[]) {
   const lines = positions.map(({ topic, epoch, partition, offset }) => {
     return `${JSON.stringify([topic, epoch, partition, offset, decision])}\n`
   })
@@ -305,7 +312,7 @@ async function decide(tables: Tables, decision: 'dropped' | 'retried', positions
 async function readContents(
   tables: Tables,
   topic: string,
-  positions: readonly ParkedPosition[]
+  positions: readonly DeadLetterPosition[]
 ): Promise<readonly Content[]> {
   const rows = await tables.rows(
     `SELECT p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.message_key AS message_key,
@@ -341,14 +348,14 @@ function columnsOf(positions: readonly LogPosition[]) {
   }
 }
 
-function messageOf(row: Record<string, unknown>): ParkedMessage {
+function messageOf(row: Record<string, unknown>): DeadLetter {
   return {
     topic: String(row.topic),
     epoch: Number(row.epoch),
     partition: Number(row.partition),
     offset: Number(row.offset),
     state: row.state === 'dropped' ? 'dropped' : 'parked',
-    parkedAtMs: Number(row.parked_at_ms),
+    storedAtMs: Number(row.parked_at_ms),
     reason: String(row.reason),
     bytes: Number(row.bytes)
   }

@@ -11,7 +11,7 @@ import { deleteRetracted, retractedImports } from '../store/retracted-imports.js
 import type { Tables } from '../store/tables.js'
 import { haltSentence } from './halts.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
-import { PARKED_COLUMNS } from './row-builder.js'
+import { DEAD_LETTER_COLUMNS } from './row-builder.js'
 import { KeptSealKeys, type SealKeys } from './seal-keys.js'
 
 /** A reading side that was started. */
@@ -76,9 +76,9 @@ const BUSY_ROWS = 8192
 const BUSY_MS = 400
 
 /**
- * The storing side of the loader. Order per batch: rows → parked messages → checkpoint → credit (and the log's commit).
+ * The storing side of the loader. Order per batch: rows → dead letters → checkpoint → credit (and the log's commit).
  * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
- * keyed by position, parked messages too. A store that fails is tried again for ever, slower and slower; meanwhile no
+ * keyed by position, dead letters too. A store that fails is tried again for ever, slower and slower; meanwhile no
  * credit goes back, so reading waits. Where a seal key was thrown away while its rows waited, nothing more of that reading is
  * stored, and another begins at the checkpoint.
  */
@@ -326,7 +326,7 @@ class Storing {
   }
 
   async #storeOnce(
-    { topic, events, parked, passedOver, imports, people, progress }: RowBatch,
+    { topic, events, deadLetters, passedOver, imports, people, progress }: RowBatch,
     check: () => Promise<void>
   ): Promise<Exclude<Outcome, 'stopped'>> {
     const { tables, metrics } = this.#options
@@ -341,14 +341,15 @@ class Storing {
       done()
       if (imports.length > 0) await this.#takeOut(target.topic, imports)
     }
-    if (parked.rows > 0) await tables.insert('parked_message', PARKED_COLUMNS, parked.body)
+    if (deadLetters.rows > 0) await tables.insert('parked_message', DEAD_LETTER_COLUMNS, deadLetters.body)
     const name = loadCheckpoint(topic)
     // Rows that went into a table which another process has exchanged meanwhile are read once more.
     await check()
     await storeCheckpoints(tables, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)
     metrics.passedOverEvents.inc({ topic }, passedOver)
-    if (parked.rows > 0) this.#options.logger.warn({ topic, messages: parked.rows }, 'messages were parked')
+    if (deadLetters.rows > 0)
+      this.#options.logger.warn({ topic, messages: deadLetters.rows }, 'messages became dead letters')
     return 'stored'
   }
 

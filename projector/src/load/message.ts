@@ -16,11 +16,11 @@ export type LoaderPort = {
 /** Lines of JSONCompactEachRow for one table. */
 export type RowLines = { readonly rows: number; readonly body: Uint8Array<ArrayBuffer> }
 
-/** Rows of one topic and how far they reach. Not stored yet, not even parked. */
+/** Rows of one topic and how far they reach. Not stored yet, dead letters included. */
 export type RowBatch = {
   readonly topic: string
   readonly events: RowLines
-  readonly parked: RowLines
+  readonly deadLetters: RowLines
   /** Events about people who were forgotten: nobody can open them. */
   readonly passedOver: number
   /** Imports that some of the events are of. */

@@ -207,7 +207,7 @@ class Outbox {
   #send(builder: RowBuilder): void {
     const batch = builder.take()
     this.#inFlight += 1
-    this.#post({ kind: 'batch', batch }, [batch.events.body.buffer, batch.parked.body.buffer])
+    this.#post({ kind: 'batch', batch }, [batch.events.body.buffer, batch.deadLetters.body.buffer])
     this.#wake()
   }
 

@@ -8,10 +8,10 @@ import type { RowBatch, RowLines } from './message.js'
 /** Rows an insert at most: 65,536 makes the engine write 1 part in about 0.2 s, and 10 MB wait here. */
 export const BATCH_ROWS_MAX = 65_536
 
-/** Bytes an insert at most, roughly: a batch of parked monsters must not fill the memory. */
+/** Bytes an insert at most, roughly: a batch of huge dead letters must not fill the memory. */
 const BATCH_CHARACTERS_MAX = 32 * 1024 * 1024
 
-export const PARKED_COLUMNS = [
+export const DEAD_LETTER_COLUMNS = [
   'topic',
   'epoch',
   'partition',
@@ -26,7 +26,7 @@ export const PARKED_COLUMNS = [
 export class RowBuilder {
   readonly #table: EventTable
   readonly #events = new LineWriter()
-  readonly #parked = new LineWriter()
+  readonly #deadLetters = new LineWriter()
   readonly #sourceJson = memoized(jsonOf)
   readonly #importIdJson = memoized(jsonOf)
   readonly #instantJson = memoized((instant) => `"${instantText(instant)}"`)
@@ -41,9 +41,9 @@ export class RowBuilder {
     this.#table = table
   }
 
-  /** Why the one message was parked that `parked` holds. */
+  /** The reason of the one dead letter in these lines. */
   static reasonIn({ body }: RowLines): string {
-    return String((JSON.parse(Buffer.from(body).toString()) as unknown[])[PARKED_COLUMNS.indexOf('reason')])
+    return String((JSON.parse(Buffer.from(body).toString()) as unknown[])[DEAD_LETTER_COLUMNS.indexOf('reason')])
   }
 
   /** True when records are opened with the seal keys of their people. */
@@ -57,7 +57,7 @@ export class RowBuilder {
   }
 
   get rows(): number {
-    return this.#events.rows + this.#parked.rows
+    return this.#events.rows + this.#deadLetters.rows
   }
 
   get isFull(): boolean {
@@ -69,7 +69,7 @@ export class RowBuilder {
     return this.#since
   }
 
-  /** Takes one record in: as a row of its event table, or parked with the reason, or passed over when it was forgotten. */
+  /** Takes one record in: as a row of its event table, or as a dead letter with the reason; an erased one is passed over. */
   add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): void {
     if (this.isEmpty) this.#since = performance.now()
     const line = this.#eventLine(epoch, partition, record, sealKeyOf)
@@ -82,7 +82,7 @@ export class RowBuilder {
     const batch = {
       topic: this.#table.topic.name,
       events: this.#events.take(),
-      parked: this.#parked.take(),
+      deadLetters: this.#deadLetters.take(),
       passedOver: this.#passedOver,
       imports: [...this.#imports],
       people: [...this.#people],
@@ -104,7 +104,7 @@ export class RowBuilder {
         this.#passedOver += 1
         return ''
       }
-      if (!decoded.ok) return this.#park(epoch, partition, record, decoded.reason)
+      if (!decoded.ok) return this.#addDeadLetter(epoch, partition, record, decoded.reason)
       const { event } = decoded
       // Each piece by itself, since most rows share source, import and instant with the row before.
       let line = `[${epoch},${partition},${record.offset},${this.#sourceJson(decoded.source)},`
@@ -116,7 +116,7 @@ export class RowBuilder {
       return line
     } catch (error) {
       // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.
-      return this.#park(epoch, partition, record, reasonOf(error))
+      return this.#addDeadLetter(epoch, partition, record, reasonOf(error))
     }
   }
 
@@ -125,13 +125,13 @@ export class RowBuilder {
     return key
   }
 
-  #park(epoch: number, partition: number, record: LogRecord, reason: string): string {
+  #addDeadLetter(epoch: number, partition: number, record: LogRecord, reason: string): string {
     const bytes = typeof record.value === 'string' ? Buffer.from(record.value) : (record.value ?? new Uint8Array())
     const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
     const { name } = this.#table.topic
     const values = [name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value]
     const line = `[${values.map(jsonOf).join(',')}]`
-    this.#parked.add(line)
+    this.#deadLetters.add(line)
     return line
   }
 }

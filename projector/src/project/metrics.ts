@@ -12,7 +12,7 @@ export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly hal
 type Asked = {
   readonly standing: () => Promise<Standing>
   /** Messages that wait for a decision, by topic. */
-  readonly parked: () => Promise<ReadonlyMap<string, number>>
+  readonly deadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
 /** Registers the projector's metrics. */
@@ -66,13 +66,13 @@ export function projectorMetrics(registry: Registry, asked: Asked) {
       labelNames: ['topic'],
       registers
     }),
-    parkedMessages: new Gauge({
+    deadLetters: new Gauge({
       name: 'gamenet_parked_messages',
       help: 'Messages that could not be read and wait for a decision',
       labelNames: ['topic'],
       registers,
       async collect() {
-        for (const [topic, messages] of await asked.parked()) this.set({ topic }, messages)
+        for (const [topic, messages] of await asked.deadLetters()) this.set({ topic }, messages)
       }
     }),
     insertSeconds: new Histogram({

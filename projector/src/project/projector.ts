@@ -1,7 +1,7 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Backoff } from '../backoff.js'
-import { parkedCounter } from '../dead-letters/count.js'
+import { deadLetterCounter } from '../dead-letters/count.js'
 import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
 import type { SealKeys } from '../load/seal-keys.js'
@@ -73,7 +73,7 @@ export type TopicStatus = {
   }[]
   /** Events of the log that are not loaded; null while it cannot be asked. */
   readonly lag: number | null
-  readonly parked: number
+  readonly deadLetters: number
 }
 
 export type ProjectionStatus = ProjectionState & {
@@ -103,7 +103,7 @@ export type Projector = {
   /** Holds one projection, others go on. Not remembered over a restart. */
   pause(projection: string): void
   resume(projection: string): void
-  /** Events were stored behind the checkpoints, by {@link retryParked} or another: they are projected at once. */
+  /** Events were stored behind the checkpoints, by {@link retryDeadLetters} or another: they are projected at once. */
   wakeForLate(): void
   /**
    * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
@@ -135,10 +135,10 @@ export function createProjector(options: ProjectorOptions): Projector {
   const { tables, logger, isShared = false, passes = OWN_PASSES, projections: own = projections } = options
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
-  const countParked = parkedCounter(tables.projections, logger)
+  const countDeadLetters = deadLetterCounter(tables.projections, logger)
   const metrics = projectorMetrics(options.registry, {
     standing: () => standingOf(loader, () => runner.checkpoints),
-    parked: countParked
+    deadLetters: countDeadLetters
   })
   registerRebuildGauge(options.registry, tables.projections, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
@@ -203,7 +203,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countParked }),
+    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countDeadLetters }),
     settled: (asked = {}) =>
       settled({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
@@ -238,17 +238,17 @@ type Seen = {
   readonly runner: ProjectionRunner
   readonly serving: ServingDefinitions
   /** Messages that could not be read, by topic. */
-  readonly countParked: () => Promise<ReadonlyMap<string, number>>
+  readonly countDeadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { tables, loader, runner, serving, countParked } = seen
+  const { tables, loader, runner, serving, countDeadLetters } = seen
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
-  const [extents, parked] = await Promise.all([answeredExtents(loader), countParked()])
+  const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
   const halts = await describedHalts(tables, haltsOf(flat(extents), before))
   return {
-    topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, parked.get(name) ?? 0)),
+    topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0)),
     projections: projections.map((each) => ({
       projection: each.name,
       ...runner.state(each.name),
@@ -277,7 +277,7 @@ function loaderOf(
     sealKeys: options.sealKeys,
     metrics: projectorMetrics(new Registry(), {
       standing: async () => ({ lag: new Map(), halts: [] }),
-      parked: async () => new Map()
+      deadLetters: async () => new Map()
     }),
     logger: options.logger,
     onStored: () => {},
@@ -326,8 +326,8 @@ function topicStatus(
   topic: string,
   extents: readonly PartitionExtent[] | undefined,
   checkpoints: Checkpoints,
-  parked: number
+  deadLetters: number
 ): TopicStatus {
   const lag = extents === undefined ? null : lagIn(topic, extents, checkpoints)
-  return { ...topicProgress(topic, extents, checkpoints), lag, parked }
+  return { ...topicProgress(topic, extents, checkpoints), lag, deadLetters }
 }

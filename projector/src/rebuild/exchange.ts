@@ -78,7 +78,7 @@ export async function exchange(
 }
 
 /**
- * Runs work beside which no step of any rebuild runs, nor a retry of parked messages, where event tables change places. Before, the
+ * Runs work beside which no step of any rebuild runs, nor a retry of dead letters, where event tables change places. Before, the
  * one that is to serve gets what came into the other beside the log, and loses what left it.
  */
 async function withoutSteps<Result>(

@@ -54,7 +54,7 @@ export class Retracting implements Retractions {
       const begun = await this.#begun(importId)
       if (begun !== undefined) return begun
       try {
-        // Beside no step: a retry of parked messages may not have known yet that it was taken back.
+        // Beside no step: a retry of dead letters may not have known yet that it was taken back.
         return await beginAlone(this.#context, takingBack(first, importId), () =>
           deleteRetracted(tables, first.from, [importId])
         )

@@ -1,7 +1,7 @@
 import type { Passes } from '../project/passes.js'
 
 /**
- * The steps of rebuilds that write rows, and retries of parked messages, of all processes: so that whoever deletes rows or exchanges
+ * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that whoever deletes rows or exchanges
  * event tables can wait for what had read them before.
  */
 export class Steps {

@@ -58,7 +58,7 @@ export type Repair = {
 
 /** What bookkeeping tables lose for good; the others lose nothing that is not done again. */
 const LASTING: Readonly<Record<string, string>> = {
-  parked_decision: 'decisions about parked messages may be missing: such messages are parked again',
+  parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
   rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
   projection_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
@@ -67,8 +67,8 @@ const LASTING: Readonly<Record<string, string>> = {
 
 /** How the rows of these tables are made again. */
 export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string>): Repair {
-  const isParkedLost = damaged.has('parked_message')
-  const topics = eventTables.filter(({ table }) => isParkedLost || damaged.has(table)).map(({ topic }) => topic)
+  const areDeadLettersLost = damaged.has('parked_message')
+  const topics = eventTables.filter(({ table }) => areDeadLettersLost || damaged.has(table)).map(({ topic }) => topic)
   const isEventTable = new Set(eventTables.map(({ table }) => table))
   const isTouched = (projection: Projection) =>
     // Events that came late are in no range that will be taken again by itself.

@@ -1,6 +1,6 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, Refusal, topics } from '@gamenet/schemas'
 import { pause, reasonOf } from '../backoff.js'
-import { parkedByTopic } from '../dead-letters/dead-letters.js'
+import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
 import type { LogReader } from '../load/log.js'
 import { noLongerThan } from '../no-longer-than.js'
@@ -35,7 +35,7 @@ const EXTENTS_MS = 2000
 export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly topics: readonly TopicProgress[]
   /** Messages that could not be read and wait for a decision, of each topic that has one. */
-  readonly parked: ReadonlyMap<string, number>
+  readonly deadLetters: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
   readonly halts: readonly Halt[]
 }> {
@@ -45,7 +45,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   const checkpoints = await Checkpoints.read(needs.tables)
   return {
     topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
-    parked: await parkedByTopic(needs.tables),
+    deadLetters: await deadLettersByTopic(needs.tables),
     projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
     halts: await describedHalts(needs.tables, haltsOf(flat([...extents]), before))
   }

@@ -78,11 +78,11 @@ export type Decoded<Event> =
 export type SealKeyOf = (person: number) => Uint8Array | undefined
 
 /**
- * Reads one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is a reason to park.
+ * Reads one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is the reason of a dead letter.
  * An event of which a person's key is no more was forgotten, and is none.
  */
 export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
-  // Of one that is parked an empty value is kept for none.
+  // A dead letter keeps an empty value for none.
   if (record.value === null || record.value.length === 0) return refused('the message has no value')
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)

@@ -7,7 +7,7 @@ export type Lift = (value: unknown) => unknown
 export type Topic<Event = unknown> = {
   /** Kebab-case noun; the log's topic, the event table `event_<noun>` and the `ce_type` derive from it. */
   readonly name: string
-  /** The schema version that is written now. Older ones are lifted, newer ones are parked. */
+  /** The schema version that is written now. Older ones are lifted, newer ones become dead letters. */
   readonly version: number
   readonly event: z.ZodType<Event>
   /** Ordering key: events of one key keep their order. Of a topic about people, the first of these. */

@@ -7,7 +7,7 @@ export type SharedEngine = 'kafka' | 'postgres'
 
 /**
  * The broker of a test run, which no test may kill or stop: each takes topics of a random prefix. All services that load join one
- * consumer group, so only one file may start them on it (`parked-service.test.ts`).
+ * consumer group, so only one file may start them on it (`dead-letters-service.test.ts`).
  */
 export type SharedKafka = Pick<KafkaBroker, 'address' | 'secured' | 'proxied' | 'deleteRecords'>
 

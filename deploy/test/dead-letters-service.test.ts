@@ -17,7 +17,7 @@ import { runOlderProgram } from './service/older-program.js'
 
 const missing = await kafkaBrokerMissing()
 if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
-if (missing !== undefined) console.error(`NOT TESTED: parked messages of a real Kafka; ${missing}.`)
+if (missing !== undefined) console.error(`NOT TESTED: dead letters of a real Kafka; ${missing}.`)
 
 const T0 = Date.UTC(2025, 0, 1, 12)
 const QUIET: Environment = {
@@ -69,7 +69,7 @@ async function answersOf({ apiUrl }: Running): Promise<unknown[]> {
   return answers
 }
 
-/** What a service answers that never parked anything; its write side is copied, for one that is made afresh takes seconds. */
+/** Answers of a service that never had a dead letter; its write side is copied, for one that is made afresh takes seconds. */
 async function answersOfPlain(t: Test, folder: string, writes: string): Promise<unknown[]> {
   const reference = await startGamenet({ ...QUIET, DATA_DIR: folder })
   t.teardown(() => reference.kill())
@@ -80,7 +80,7 @@ async function answersOfPlain(t: Test, folder: string, writes: string): Promise<
   return answers
 }
 
-/** What an older program parked is retried by this one, and then answered as by a service that never parked it. */
+/** Dead letters of an older program are retried by this one; its answers then equal those of a service that never had them. */
 async function provesRetry(
   t: Test,
   own: Environment,
@@ -107,7 +107,7 @@ async function provesRetry(
     if (code === 0) {
       t.match(await gamenet(asked, ['parked', 'retry', '--topic', topic, '--all']), {
         code: 0,
-        stdout: 'Nothing of these is parked.\n'
+        stdout: 'None of these is a dead letter.\n'
       })
     }
     if (code === 1) t.match(retried.stdout, /version 9 of title-count is newer than this program, which reads up to 1/)
@@ -146,7 +146,7 @@ test('an operator looks at what an older program could not read, retries it, and
     )
     t.notMatch(shown.stdout + list, '\u001b')
     for (const [args, code, sentence] of [
-      [['show', 'title-count', '1/0/999'], 1, /Nothing is parked at title-count 1\/0\/999/],
+      [['show', 'title-count', '1/0/999'], 1, /There is no dead letter at title-count 1\/0\/999/],
       [['show', 'title-count', '7'], 2, /A position is epoch\/partition\/offset.*"7"/],
       [['drop', 'titles', '1/0/0'], 2, /There is no topic "titles"; there are /],
       [['retry', '--all'], 2, /Say which/],
@@ -160,7 +160,7 @@ test('an operator looks at what an older program could not read, retries it, and
       t.match(await gamenet(asked, ['parked', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
     }
     t.match(await gamenetJson(asked, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
-    t.match(await gamenet(asked, ['parked', 'list']), { stdout: 'Nothing is parked.\n' })
+    t.match(await gamenet(asked, ['parked', 'list']), { stdout: 'There are no dead letters.\n' })
   })
   const dropped = await gamenetJson(environment, ['parked', 'list', '--dropped'])
   t.match(dropped, { total: 2 }, 'on a service that is stopped, too')

@@ -1,20 +1,26 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { sealKeys } from '@gamenet/ingest'
 import {
-  dropAllParked,
-  dropParked,
-  listParked,
+  deadLettersAt,
+  dropAllDeadLetters,
+  dropDeadLetters,
+  listDeadLetters,
   notTaken,
   type Projector,
-  parkedAt,
-  readParked,
-  retryParked,
-  type ParkedMessage as StoredMessage
+  readDeadLetter,
+  retryDeadLetters,
+  type DeadLetter as StoredMessage
 } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
 import { shownInstant, topics } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
-import type { ParkedChoice, ParkedMessage, ParkedOperations, ParkedPosition, RetryReport } from '../operator/parked.js'
+import type {
+  DeadLetter,
+  DeadLetterChoice,
+  DeadLetterOperations,
+  DeadLetterPosition,
+  RetryReport
+} from '../operator/dead-letters.js'
 import type { Engines } from '../wiring/engines.js'
 
 type Needs = {
@@ -29,32 +35,36 @@ const TAKEN_MS = 30_000
 const ASK_AGAIN_MS = 100
 
 /** What operators do with messages that could not be read, whichever process they ask. */
-export function parkedOperations(needs: Needs): ParkedOperations {
+export function deadLetterOperations(needs: Needs): DeadLetterOperations {
   const tables = needs.engines.clickhouse.control
   return {
     list: async ({ topic, limit, isDropped }) => {
       if (topic !== undefined) requireTopic(topic)
-      const { messages, total } = await listParked(tables, { state: isDropped ? 'dropped' : 'parked', topic, limit })
+      const { messages, total } = await listDeadLetters(tables, {
+        state: isDropped ? 'dropped' : 'parked',
+        topic,
+        limit
+      })
       return { messages: messages.map(messageOf), total }
     },
     show: async (position) => {
       requireTopic(position.topic)
-      const found = await readParked(tables, position)
+      const found = await readDeadLetter(tables, position)
       if (found === undefined) throw nothingAt(position)
       const { key, headers, value } = found
       return { ...messageOf(found), key, headers, value: Buffer.from(value).toString('base64') }
     },
     drop: async (choice) => {
       requireTopic(choice.topic)
-      if (choice.positions === 'all') return { dropped: await dropAllParked(tables, choice.topic) }
-      const parked = (await chosen(needs, choice)).filter(({ state }) => state === 'parked')
-      await dropParked(tables, parked)
-      return { dropped: parked.length }
+      if (choice.positions === 'all') return { dropped: await dropAllDeadLetters(tables, choice.topic) }
+      const deadLetters = (await chosen(needs, choice)).filter(({ state }) => state === 'parked')
+      await dropDeadLetters(tables, deadLetters)
+      return { dropped: deadLetters.length }
     },
     retry: async (choice, onProgress) => {
       requireTopic(choice.topic)
       const positions = choice.positions === 'all' ? 'all' : await chosen(needs, choice)
-      const report = await retryParked(
+      const report = await retryDeadLetters(
         {
           tables,
           topics,
@@ -67,7 +77,9 @@ export function parkedOperations(needs: Needs): ParkedOperations {
         positions
       ).catch((error: unknown) => {
         if (!(error instanceof StepHeld)) throw error
-        throw new FailureError(`${error.message} What is not retried yet stays parked; retry it then.`)
+        throw new FailureError(
+          `${error.message} The messages that were not retried are still dead letters; retry them later.`
+        )
       })
       const { batches, refusals, ...counts } = report
       return { ...counts, refusals: [...refusals], behind: await untilTaken(needs, choice.topic, batches) }
@@ -75,10 +87,10 @@ export function parkedOperations(needs: Needs): ParkedOperations {
   }
 }
 
-/** What is parked, or was dropped, at the positions of a choice: at each of them something is. */
-async function chosen({ engines }: Needs, { topic, positions }: ParkedChoice): Promise<StoredMessage[]> {
+/** The dead letters, dropped ones included, at the positions of a choice; throws where a position has none. */
+async function chosen({ engines }: Needs, { topic, positions }: DeadLetterChoice): Promise<StoredMessage[]> {
   const asked = positions === 'all' ? [] : positions.map((each) => ({ topic, ...each }))
-  const found = await parkedAt(engines.clickhouse.control, asked)
+  const found = await deadLettersAt(engines.clickhouse.control, asked)
   const places = new Set(found.map(textOf))
   const missing = asked.find((each) => !places.has(textOf(each)))
   if (missing !== undefined) throw nothingAt(missing)
@@ -124,25 +136,16 @@ function requireTopic(name: string): void {
   throw new UsageError(`There is no topic ${JSON.stringify(name)}; there are ${names}.`)
 }
 
-function nothingAt(position: ParkedPosition): FailureError {
+function nothingAt(position: DeadLetterPosition): FailureError {
   return new FailureError(
-    `Nothing is parked at ${textOf(position)}, or it was retried; \`gamenet parked list\` shows what is.`
+    `There is no dead letter at ${textOf(position)}, or it was retried; \`gamenet parked list\` lists those there are.`
   )
 }
 
-function textOf({ topic, epoch, partition, offset }: ParkedPosition): string {
+function textOf({ topic, epoch, partition, offset }: DeadLetterPosition): string {
   return `${topic} ${epoch}/${partition}/${offset}`
 }
 
-function messageOf({
-  topic,
-  epoch,
-  partition,
-  offset,
-  state,
-  parkedAtMs,
-  bytes,
-  reason
-}: StoredMessage): ParkedMessage {
-  return { topic, epoch, partition, offset, state, parkedAt: shownInstant(parkedAtMs), bytes, reason }
+function messageOf({ topic, epoch, partition, offset, state, storedAtMs, bytes, reason }: StoredMessage): DeadLetter {
+  return { topic, epoch, partition, offset, state, parkedAt: shownInstant(storedAtMs), bytes, reason }
 }

@@ -16,16 +16,16 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import {
-  dropAllParked,
-  dropParked,
-  listParked,
+  deadLettersAt,
+  dropAllDeadLetters,
+  dropDeadLetters,
+  listDeadLetters,
   notTaken,
   type Passes,
-  parkedAt,
   type RetryNeeds,
+  readDeadLetter,
   readLateRange,
-  readParked,
-  retryParked,
+  retryDeadLetters,
   storeTaken,
   type Tables,
   untakenBy
@@ -86,7 +86,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
   return fc.record({
     /** Rounds of the program that cannot read what the next one publishes already. */
     before: fc.array(round, { minLength: 1, maxLength: 2 }),
-    /** A round of the next program, in which everything that is parked is retried beside. */
+    /** A round of the next program, in which every dead letter is retried beside. */
     upgraded: round,
     /** One of so many messages is of the next program: which, follows from what it says. */
     newerOf: fc.integer({ min: 1, max: 3 }),
@@ -95,7 +95,7 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
 }
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
-test('messages that were parked and are retried', async (t) => {
+test('dead letters that are retried', async (t) => {
   const engine = await openTables()
   const { control } = engine
 
@@ -125,16 +125,16 @@ test('messages that were parked and are retried', async (t) => {
     const found = await readModel(control)
     compare(found, foldOf(plain), true)
     await everyChangeIsTold(control, found, model, version)
-    const { messages } = await listParked(control, { state: 'parked', limit: 1000 })
+    const { messages } = await listDeadLetters(control, { state: 'parked', limit: 1000 })
     const places = messages.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
-    if (places.join() !== unreadable(plain).join()) throw new Error(`still parked: ${places}`)
+    if (places.join() !== unreadable(plain).join()) throw new Error(`still dead letters: ${places}`)
     return deaths
   }
   const retry = async (...life: Parameters<typeof retryAll>) => {
     await retryAll(...life)
   }
 
-  await t.test('end as if they had never been parked, whatever dies on the way', async (t) => {
+  await t.test('end as if they had never been dead letters, whatever dies on the way', async (t) => {
     let deaths = 0
     for (const [scenario, numRuns] of [
       [scenarioOf(AnyEvent, [0, 1], 90), RUNS.all],
@@ -165,43 +165,43 @@ test('messages that were parked and are retried', async (t) => {
     projector.start()
     await projector.settled()
     const place = { topic: 'title-count', epoch: 0, partition: 0, offset: 1 }
-    const all = await listParked(control, { state: 'parked', limit: 2 })
+    const all = await listDeadLetters(control, { state: 'parked', limit: 2 })
     t.equal(all.total, 3)
     t.match(all.messages, [
       { topic: 'network-count', offset: 0, bytes: 2, state: 'parked', reason: /ce_type is missing/ },
       { ...place, bytes: 3, reason: /ce_type is missing/ }
     ])
-    t.ok(Math.abs(Date.now() - (all.messages[0]?.parkedAtMs ?? 0)) < 3_600_000)
-    t.match(await listParked(control, { state: 'parked', topic: 'title-count', limit: 100 }), {
+    t.ok(Math.abs(Date.now() - (all.messages[0]?.storedAtMs ?? 0)) < 3_600_000)
+    t.match(await listDeadLetters(control, { state: 'parked', topic: 'title-count', limit: 100 }), {
       total: 2,
       messages: [
         place,
         { offset: 2, reason: /^schema version 2 of title-count is newer than this program, which reads up to 1/ }
       ]
     })
-    t.match(await readParked(control, place), { ...place, key: 'k', headers: { a: 'b' }, bytes: 3 })
-    t.same((await readParked(control, place))?.value, bytes)
-    t.equal(await readParked(control, { ...place, offset: 3 }), undefined)
+    t.match(await readDeadLetter(control, place), { ...place, key: 'k', headers: { a: 'b' }, bytes: 3 })
+    t.same((await readDeadLetter(control, place))?.value, bytes)
+    t.equal(await readDeadLetter(control, { ...place, offset: 3 }), undefined)
 
-    await dropParked(control, [place])
-    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 2)
-    t.match(await listParked(control, { state: 'dropped', limit: 9 }), { total: 1, messages: [place] })
-    t.equal(await dropAllParked(control, 'network-count'), 1)
-    const parkedIn = async (name: string) =>
-      (await projector.status()).topics.find(({ topic }) => topic === name)?.parked
-    t.same([await parkedIn('title-count'), await parkedIn('network-count')], [1, 0])
+    await dropDeadLetters(control, [place])
+    t.equal((await listDeadLetters(control, { state: 'parked', limit: 9 })).total, 2)
+    t.match(await listDeadLetters(control, { state: 'dropped', limit: 9 }), { total: 1, messages: [place] })
+    t.equal(await dropAllDeadLetters(control, 'network-count'), 1)
+    const deadLettersIn = async (name: string) =>
+      (await projector.status()).topics.find(({ topic }) => topic === name)?.deadLetters
+    t.same([await deadLettersIn('title-count'), await deadLettersIn('network-count')], [1, 0])
     t.match(await registry.metrics(), /gamenet_parked_messages\{topic="network-count"\} 0/)
 
     await projector.stop()
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     t.equal(
-      (await listParked(control, { state: 'parked', limit: 9 })).total,
+      (await listDeadLetters(control, { state: 'parked', limit: 9 })).total,
       1,
       'read again, what was dropped is dropped'
     )
 
-    const refused = await retryParked(retryNeeds(control), 'title-count', 'all')
+    const refused = await retryDeadLetters(retryNeeds(control), 'title-count', 'all')
     t.match(refused, {
       retried: 0,
       refused: 1,
@@ -209,19 +209,23 @@ test('messages that were parked and are retried', async (t) => {
       refusals: [{ offset: 2, reason: /newer than this program/ }]
     })
     t.match(
-      await retryParked(retryNeeds(control), 'title-count', [place]),
+      await retryDeadLetters(retryNeeds(control), 'title-count', [place]),
       { refused: 1 },
       'a dropped one that is named'
     )
-    t.equal((await listParked(control, { state: 'dropped', limit: 9 })).total, 2)
+    t.equal((await listDeadLetters(control, { state: 'dropped', limit: 9 })).total, 2)
     const upgraded = retryNeeds(control, { topics: newerTopics })
-    t.match(await retryParked(upgraded, 'title-count', 'all'), { retried: 1, refused: 0 })
-    t.same(await parkedAt(control, [{ ...place, offset: 2 }]), [])
-    t.equal((await retryParked(upgraded, 'title-count', 'all')).retried, 0)
-    await t.rejects(retryParked(upgraded, 'titles', 'all'), { message: /There is no topic "titles"/ })
+    t.match(await retryDeadLetters(upgraded, 'title-count', 'all'), { retried: 1, refused: 0 })
+    t.same(await deadLettersAt(control, [{ ...place, offset: 2 }]), [])
+    t.equal((await retryDeadLetters(upgraded, 'title-count', 'all')).retried, 0)
+    await t.rejects(retryDeadLetters(upgraded, 'titles', 'all'), { message: /There is no topic "titles"/ })
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
-    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 1, 'an older program parks it again')
+    t.equal(
+      (await listDeadLetters(control, { state: 'parked', limit: 9 })).total,
+      1,
+      'it is a dead letter of an older program again'
+    )
   })
 
   await t.test('are opened with the keys of their people, or passed over when these were forgotten', async (t) => {
@@ -235,7 +239,7 @@ test('messages that were parked and are retried', async (t) => {
     const projector = projectorOn(engine, log, { sealKeys: wrongKeys })
     projector.start()
     await projector.settled()
-    t.match((await listParked(control, { state: 'parked', limit: 9 })).messages, [
+    t.match((await listDeadLetters(control, { state: 'parked', limit: 9 })).messages, [
       { reason: /does not open with the keys/ },
       { reason: /does not open with the keys/ }
     ])
@@ -250,8 +254,8 @@ test('messages that were parked and are retried', async (t) => {
         await use(await sealKeys(people.filter((each) => each !== sealOf('Bob').id)))
       }
     })
-    t.match(await retryParked(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
-    t.equal((await listParked(control, { state: 'parked', limit: 9 })).total, 0)
+    t.match(await retryDeadLetters(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
+    t.equal((await listDeadLetters(control, { state: 'parked', limit: 9 })).total, 0)
     t.same(await control.rows('SELECT e.username FROM event_presence AS e FINAL'), [{ username: 'Ann' }])
     await projector.stop()
   })
@@ -320,7 +324,7 @@ test('messages that were parked and are retried', async (t) => {
         let retrying: Promise<unknown> = Promise.resolve()
         const retry = () => {
           const inStep: RetryNeeds['inStep'] = (step) => projector.inStep(step)
-          retrying = retryParked(retryNeeds(control, { topics: newerTopics, inStep }), 'title-count', 'all')
+          retrying = retryDeadLetters(retryNeeds(control, { topics: newerTopics, inStep }), 'title-count', 'all')
           return retrying
         }
         const exchanged = async (how: 'swap' | 'rollback') => {
@@ -423,7 +427,7 @@ test('messages that were parked and are retried', async (t) => {
       })
     undoing.start()
     await undoing.settled()
-    const retried = retryParked(retryNeeds(held, { topics: newerTopics, inStep }), 'title-count', 'all')
+    const retried = retryDeadLetters(retryNeeds(held, { topics: newerTopics, inStep }), 'title-count', 'all')
     await reading.opened
     const retraction = { importId, topic: 'title-count', observedAt: T0 }
     log.append('import-retraction', [message(importRetractionTopic, retraction)])
@@ -450,7 +454,7 @@ test('messages that were parked and are retried', async (t) => {
       const projector = projectorOn(engine, log)
       const retryAt = async (offset: number) => {
         const needs = retryNeeds(control, { topics: newerTopics })
-        const { batches } = await retryParked(needs, 'title-count', [
+        const { batches } = await retryDeadLetters(needs, 'title-count', [
           { topic: 'title-count', epoch: 0, partition: 0, offset }
         ])
         t.equal(batches.length, 1)

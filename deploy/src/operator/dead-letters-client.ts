@@ -1,5 +1,12 @@
 import type { z } from 'zod'
-import { DropReport, ParkedContent, ParkedList, type ParkedOperations, RetryProgress, RetryReport } from './parked.js'
+import {
+  DeadLetterContent,
+  DeadLetterList,
+  type DeadLetterOperations,
+  DropReport,
+  RetryProgress,
+  RetryReport
+} from './dead-letters.js'
 
 type Ask = <Answer>(
   schema: z.ZodType<Answer>,
@@ -14,17 +21,17 @@ type Follow = <Progress, Report>(
   onProgress: (progress: Progress) => void
 ) => Promise<Report>
 
-/** The parked messages of a service that runs elsewhere. */
-export function parkedClient(ask: Ask, follow: Follow): ParkedOperations {
+/** The dead letters of a service that runs elsewhere. */
+export function deadLetterClient(ask: Ask, follow: Follow): DeadLetterOperations {
   const bytesOf = (value: unknown) => Buffer.from(JSON.stringify(value))
   return {
     list: ({ topic, limit, isDropped }) => {
       const query = new URLSearchParams({ limit: String(limit), dropped: String(isDropped) })
       if (topic !== undefined) query.set('topic', topic)
-      return ask(ParkedList, 'GET', `/parked?${query}`)
+      return ask(DeadLetterList, 'GET', `/parked?${query}`)
     },
     show: ({ topic, epoch, partition, offset }) =>
-      ask(ParkedContent, 'GET', `/parked/${encodeURIComponent(topic)}/${epoch}/${partition}/${offset}`),
+      ask(DeadLetterContent, 'GET', `/parked/${encodeURIComponent(topic)}/${epoch}/${partition}/${offset}`),
     drop: (choice) => ask(DropReport, 'POST', '/parked/drop', bytesOf(choice)),
     retry: (choice, onProgress) =>
       follow('/parked/retry', bytesOf(choice), { progress: RetryProgress, report: RetryReport }, onProgress)

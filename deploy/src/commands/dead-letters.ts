@@ -1,16 +1,16 @@
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
 import {
-  PARKED_CHOSEN_MAX,
-  PARKED_LIST_MAX,
-  type ParkedChoice,
-  type ParkedContent,
-  type ParkedList,
-  type ParkedPosition,
+  DEAD_LETTER_CHOICE_MAX,
+  DEAD_LETTER_LIST_MAX,
+  type DeadLetterChoice,
+  type DeadLetterContent,
+  type DeadLetterList,
+  type DeadLetterPosition,
   type Position,
   type RetryProgress,
   type RetryReport
-} from '../operator/parked.js'
+} from '../operator/dead-letters.js'
 import { dumpOf, plain } from './bytes-text.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
@@ -20,16 +20,16 @@ const LIST_LIMIT = 100
 type Options = { json?: boolean; topic?: string; all?: boolean }
 type ListOptions = { json?: boolean; topic?: string; limit: string; dropped?: boolean }
 
-export function addParked(program: Command, terminal: Terminal): void {
-  const parked = program
+export function addDeadLetters(program: Command, terminal: Terminal): void {
+  const command = program
     .command('parked')
     .description('messages that could not be read: look at them, judge them anew, or give them up')
-  addLooking(parked, terminal)
-  addDeciding(parked, terminal)
+  addLooking(command, terminal)
+  addDeciding(command, terminal)
 }
 
-function addLooking(parked: Command, terminal: Terminal): void {
-  addCommand(parked, 'list', 'which there are, where, since when, how large, and why they could not be read')
+function addLooking(parent: Command, terminal: Terminal): void {
+  addCommand(parent, 'list', 'which there are, where, since when, how large, and why they could not be read')
     .option('--topic <topic>', 'of one topic')
     .option('--limit <messages>', 'so many at most', String(LIST_LIMIT))
     .option('--dropped', 'those that were dropped instead')
@@ -39,58 +39,58 @@ function addLooking(parked: Command, terminal: Terminal): void {
         isDropped: dropped,
         ...(topic === undefined ? {} : { topic })
       }
-      const list = await withData(terminal, (operations) => operations.parked.list(asked))
+      const list = await withData(terminal, (operations) => operations.deadLetters.list(asked))
       print(terminal, json, list, linesOfList(list, dropped))
     })
-  addCommand(parked, 'show', 'one message: its reason, headers, key and bytes')
+  addCommand(parent, 'show', 'one message: its reason, headers, key and bytes')
     .argument('<topic>', 'as `gamenet parked list` gives it')
     .argument('<position>', 'epoch/partition/offset')
     .action(async (topic: string, position: string, { json }: Options) => {
       const at = { topic, ...positionOf(position) }
-      const content = await withData(terminal, (operations) => operations.parked.show(at))
+      const content = await withData(terminal, (operations) => operations.deadLetters.show(at))
       print(terminal, json, content, linesOfContent(content))
     })
 }
 
-function addDeciding(parked: Command, terminal: Terminal): void {
+function addDeciding(parent: Command, terminal: Terminal): void {
   choosing(
-    parked,
+    parent,
     'retry',
     'judge them by the schemas of this program; exit code 1 when some still cannot be read'
   ).action(async (topic: string | undefined, positions: readonly string[], options: Options) => {
     const choice = choiceOf(topic, positions, options)
     const report = await withData(terminal, (operations) =>
-      operations.parked.retry(choice, progressOf(terminal, options))
+      operations.deadLetters.retry(choice, progressOf(terminal, options))
     )
     print(terminal, options.json, report, linesOfRetry(report))
     if (report.refused > 0 || report.behind.length > 0) terminal.exitCode = 1
   })
-  choosing(parked, 'drop', 'give them up; reading the log again does not park them again').action(
+  choosing(parent, 'drop', 'give them up; they stay dropped when the log is read again').action(
     async (topic: string | undefined, positions: readonly string[], options: Options) => {
       const choice = choiceOf(topic, positions, options)
-      const report = await withData(terminal, (operations) => operations.parked.drop(choice))
+      const report = await withData(terminal, (operations) => operations.deadLetters.drop(choice))
       print(terminal, options.json, report, [`${report.dropped} dropped.`])
     }
   )
 }
 
-function choosing(parked: Command, name: string, description: string): Command {
-  return addCommand(parked, name, description)
+function choosing(parent: Command, name: string, description: string): Command {
+  return addCommand(parent, name, description)
     .argument('[topic]', 'as `gamenet parked list` gives it')
     .argument('[positions...]', 'epoch/partition/offset each')
     .option('--topic <topic>', 'with --all: of this topic')
-    .option('--all', 'every message of the topic that is parked')
+    .option('--all', 'every dead letter of the topic')
 }
 
-function choiceOf(topic: string | undefined, positions: readonly string[], options: Options): ParkedChoice {
+function choiceOf(topic: string | undefined, positions: readonly string[], options: Options): DeadLetterChoice {
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
   if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
     throw new UsageError('Say which: a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
   }
-  if (positions.length > PARKED_CHOSEN_MAX) {
+  if (positions.length > DEAD_LETTER_CHOICE_MAX) {
     throw new UsageError(
-      `${positions.length} positions are too many; ${PARKED_CHOSEN_MAX} can be named at once, or all by --topic ${topic} --all.`
+      `${positions.length} positions are too many; ${DEAD_LETTER_CHOICE_MAX} can be named at once, or all by --topic ${topic} --all.`
     )
   }
   return { topic, positions: positions.map(positionOf) }
@@ -105,8 +105,8 @@ function positionOf(text: string): Position {
 }
 
 function limitOf(text: string): number {
-  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= PARKED_LIST_MAX) return Number(text)
-  throw new UsageError(`--limit takes a whole number from 1 to ${PARKED_LIST_MAX}; got ${JSON.stringify(text)}.`)
+  if (/^[1-9]\d{0,4}$/.test(text) && Number(text) <= DEAD_LETTER_LIST_MAX) return Number(text)
+  throw new UsageError(`--limit takes a whole number from 1 to ${DEAD_LETTER_LIST_MAX}; got ${JSON.stringify(text)}.`)
 }
 
 /** A line that is written over on a terminal, nothing elsewhere. */
@@ -117,8 +117,8 @@ function progressOf({ errors }: Terminal, { json }: Options): (progress: RetryPr
   }
 }
 
-function linesOfList({ messages, total }: ParkedList, isDropped: boolean): string[] {
-  if (total === 0) return [isDropped ? 'Nothing was dropped.' : 'Nothing is parked.']
+function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): string[] {
+  if (total === 0) return [isDropped ? 'Nothing was dropped.' : 'There are no dead letters.']
   const rows = messages.map((message) => [
     message.topic,
     placeOf(message),
@@ -133,7 +133,7 @@ function linesOfList({ messages, total }: ParkedList, isDropped: boolean): strin
   ]
 }
 
-function linesOfContent(content: ParkedContent): string[] {
+function linesOfContent(content: DeadLetterContent): string[] {
   const headers = Object.entries(content.headers).map(([name, value]) => [`  ${plain(name)}`, plain(value)])
   return [
     `${content.topic} ${placeOf(content)}, ${content.state} since ${content.parkedAt}`,
@@ -146,7 +146,7 @@ function linesOfContent(content: ParkedContent): string[] {
 }
 
 function linesOfRetry({ retried, passedOver, refused, refusals, behind }: RetryReport): string[] {
-  if (retried + passedOver + refused + behind.length === 0) return ['Nothing of these is parked.']
+  if (retried + passedOver + refused + behind.length === 0) return ['None of these is a dead letter.']
   const more = refused - refusals.length
   return [
     `${retried} can be read now and are in their places, ${refused} cannot and stay.`,
@@ -165,6 +165,6 @@ function linesOfRetry({ retried, passedOver, refused, refusals, behind }: RetryR
   ]
 }
 
-function placeOf({ epoch, partition, offset }: Omit<ParkedPosition, 'topic'>): string {
+function placeOf({ epoch, partition, offset }: Omit<DeadLetterPosition, 'topic'>): string {
   return `${epoch}/${partition}/${offset}`
 }

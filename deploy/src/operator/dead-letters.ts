@@ -5,9 +5,9 @@ import { z } from 'zod'
  */
 
 /** Messages that a list shows at most. */
-export const PARKED_LIST_MAX = 10_000
+export const DEAD_LETTER_LIST_MAX = 10_000
 /** Messages that are named one by one at most. */
-export const PARKED_CHOSEN_MAX = 1000
+export const DEAD_LETTER_CHOICE_MAX = 1000
 
 const Position = z.object({
   epoch: z.int().min(0).max(65_535),
@@ -16,53 +16,53 @@ const Position = z.object({
 })
 export type Position = z.infer<typeof Position>
 
-export const ParkedPosition = Position.extend({ topic: z.string() })
-export type ParkedPosition = z.infer<typeof ParkedPosition>
+export const DeadLetterPosition = Position.extend({ topic: z.string() })
+export type DeadLetterPosition = z.infer<typeof DeadLetterPosition>
 
-export const ParkedAsked = z.object({
+export const DeadLetterQuery = z.object({
   topic: z.string().exactOptional(),
-  limit: z.int().min(1).max(PARKED_LIST_MAX),
+  limit: z.int().min(1).max(DEAD_LETTER_LIST_MAX),
   /** Dropped ones instead of those that wait for a decision. */
   isDropped: z.boolean()
 })
-export type ParkedAsked = z.infer<typeof ParkedAsked>
+export type DeadLetterQuery = z.infer<typeof DeadLetterQuery>
 
-export const ParkedMessage = ParkedPosition.extend({
+export const DeadLetter = DeadLetterPosition.extend({
   state: z.enum(['parked', 'dropped']),
   parkedAt: z.string(),
   bytes: z.int(),
   reason: z.string()
 })
-export type ParkedMessage = z.infer<typeof ParkedMessage>
+export type DeadLetter = z.infer<typeof DeadLetter>
 
-export const ParkedList = z.object({
-  messages: z.array(ParkedMessage),
+export const DeadLetterList = z.object({
+  messages: z.array(DeadLetter),
   /** How many there are, shown or not. */
   total: z.int()
 })
-export type ParkedList = z.infer<typeof ParkedList>
+export type DeadLetterList = z.infer<typeof DeadLetterList>
 
-export const ParkedContent = ParkedMessage.extend({
+export const DeadLetterContent = DeadLetter.extend({
   key: z.string(),
   headers: z.record(z.string(), z.string()),
   /** Base64. */
   value: z.string()
 })
-export type ParkedContent = z.infer<typeof ParkedContent>
+export type DeadLetterContent = z.infer<typeof DeadLetterContent>
 
-export const ParkedChoice = z.object({
+export const DeadLetterChoice = z.object({
   topic: z.string(),
-  /** `all`: every message of the topic that is parked at the call. */
-  positions: z.union([z.literal('all'), z.array(Position).min(1).max(PARKED_CHOSEN_MAX)])
+  /** `all`: every dead letter of the topic at the call. */
+  positions: z.union([z.literal('all'), z.array(Position).min(1).max(DEAD_LETTER_CHOICE_MAX)])
 })
-export type ParkedChoice = z.infer<typeof ParkedChoice>
+export type DeadLetterChoice = z.infer<typeof DeadLetterChoice>
 
 export const RetryProgress = z.object({ retried: z.int(), passedOver: z.int(), refused: z.int() })
 export type RetryProgress = z.infer<typeof RetryProgress>
 
 export const RetryReport = RetryProgress.extend({
   /** The first of those that could still not be read, with the reason of now. */
-  refusals: z.array(ParkedPosition.extend({ reason: z.string() })),
+  refusals: z.array(DeadLetterPosition.extend({ reason: z.string() })),
   /** Projections that had not taken what was retried when the time was up; they do so by themselves. */
   behind: z.array(z.string())
 })
@@ -71,11 +71,11 @@ export type RetryReport = z.infer<typeof RetryReport>
 export const DropReport = z.object({ dropped: z.int() })
 export type DropReport = z.infer<typeof DropReport>
 
-/** Throw a `UsageError` for what there cannot be, a `FailureError` for what is not parked. */
-export type ParkedOperations = {
-  list(asked: ParkedAsked): Promise<ParkedList>
-  show(position: ParkedPosition): Promise<ParkedContent>
+/** Throw a `UsageError` for a topic that does not exist, a `FailureError` for a position without a dead letter. */
+export type DeadLetterOperations = {
+  list(asked: DeadLetterQuery): Promise<DeadLetterList>
+  show(position: DeadLetterPosition): Promise<DeadLetterContent>
   /** Judges them anew; resolves when what can be read now is in the answers, or half a minute later. */
-  retry(choice: ParkedChoice, onProgress: (progress: RetryProgress) => void): Promise<RetryReport>
-  drop(choice: ParkedChoice): Promise<DropReport>
+  retry(choice: DeadLetterChoice, onProgress: (progress: RetryProgress) => void): Promise<RetryReport>
+  drop(choice: DeadLetterChoice): Promise<DropReport>
 }

@@ -1,5 +1,5 @@
 export type { Action, ActionContext } from './answers/action.js'
-export type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from './answers/answer.js'
+export type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from './answers/answer.js'
 export { Apart, type ExchangeCount } from './answers/apart.js'
 export { DataVersions } from './answers/data-versions.js'
 export { type Clock, EXCHANGE_QUIET_MS, ExchangeWatch, newestExchange } from './answers/exchange-watch.js'

@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { runs } from '@gamenet/engines/testing'
-import { FoundEntries, FoundRosters, FoundTimes, nameKey } from '@gamenet/schemas'
+import { EntryMatches, nameKey, RosterMatches, TimeMatches } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { openBoardApi, storeTitles } from './board-api.js'
@@ -89,13 +89,13 @@ test('a search by names finds every spelling on every board, best rank first', a
           .sort((a, b) => a.rank - b.rank || compareKeys(a, b))
           .map(shownOf)
       const answer = await get(`/api/datasearch/players?${queryOf({ names: names.join(','), titleId })}`)
-      const { results, count } = FoundEntries.parse(answer.json())
+      const { results, count } = EntryMatches.parse(answer.json())
       deepStrictEqual(withoutIds(results), plain(names, titleId))
       deepStrictEqual(count, results.length)
       deepStrictEqual(new Set(results.map(({ id }) => id)).size, count, 'ids are unique')
       const [name = ''] = names
       const one = await get(`/api/datasearch/player/${encodeURIComponent(name.toUpperCase())}`)
-      deepStrictEqual(withoutIds(FoundEntries.parse(one.json()).results), plain([name], undefined))
+      deepStrictEqual(withoutIds(EntryMatches.parse(one.json()).results), plain([name], undefined))
     }),
     runs(6)
   )
@@ -124,7 +124,7 @@ test('a search by time finds the entries that have it now, nearest first, and no
           .slice(0, limit ?? 100)
           .map((entry) => ({ ...shownOf(entry), difference_ms: Math.abs(entry.timeMs - ms) }))
         const answer = await get(`/api/datasearch/time?${queryOf({ time, tolerance, titleId, limit })}`)
-        const { results, ...told } = FoundTimes.parse(answer.json())
+        const { results, ...told } = TimeMatches.parse(answer.json())
         deepStrictEqual(withoutIds(results), plain)
         const searchTime = `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}.${String(ms % 1000).padStart(3, '0')}`
         deepStrictEqual(told, { searchTime, searchTimeMs: ms, tolerance: tolerance ?? 0, count: plain.length })
@@ -181,7 +181,7 @@ test('a roster finds the boards on which all stand at their ranks, give or take 
           url: '/api/datasearch/roster',
           payload: { players, tolerance, titleId, more: 1 }
         })
-        const { results, count } = FoundRosters.parse(answer.json())
+        const { results, count } = RosterMatches.parse(answer.json())
         deepStrictEqual(
           results.map((board) => ({ ...board, players: withoutIds(board.players) })),
           plain.map(({ titleId: id, leaderboardId, players: whole }) => ({

@@ -29,8 +29,8 @@ export {
 } from './nouns/achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './nouns/achievement-unlock.js'
 export { COUNT_MAX, Count } from './nouns/count.js'
-export { FoundTimes } from './nouns/entry-time.js'
-export { FoundEntry } from './nouns/found-entry.js'
+export { EntryMatch } from './nouns/entry-match.js'
+export { TimeMatches } from './nouns/entry-time.js'
 export { ImportRetracted, importRetractionTopic } from './nouns/import-retraction.js'
 export { ImportAdvanced, importRunTopic } from './nouns/import-run.js'
 export {
@@ -74,7 +74,7 @@ export {
 export { DailyPlayTime, PlayTime } from './nouns/play-time.js'
 export { Player, SuggestedPlayers } from './nouns/player.js'
 export { PlayerComparison } from './nouns/player-comparison.js'
-export { FoundEntries, FoundRosters } from './nouns/player-entry.js'
+export { EntryMatches, RosterMatches } from './nouns/player-entry.js'
 export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './nouns/presence.js'
 export {
   BIO_LENGTH_MAX,

@@ -1,20 +1,20 @@
 /** An answer's text and the name by which the service knows it. */
-export type KeptAnswer = { readonly etag: string; readonly text: string }
+export type CachedAnswer = { readonly etag: string; readonly text: string }
 
 /** All kept texts together. A day of samples is about 90,000 characters, so this holds some 90 answers. */
 const CHARACTERS_MAX = 8_000_000
 
 /** The newest answers by address, as texts: each caller gets a value of its own to change. */
 export class AnswerMemory {
-  readonly #kept = new Map<string, KeptAnswer>()
+  readonly #kept = new Map<string, CachedAnswer>()
   #characters = 0
 
-  get(url: string): KeptAnswer | undefined {
+  get(url: string): CachedAnswer | undefined {
     return this.#kept.get(url)
   }
 
   /** Keeps an answer in place of its predecessor; the ones kept longest ago make room. */
-  keep(url: string, answer: KeptAnswer): void {
+  keep(url: string, answer: CachedAnswer): void {
     this.#drop(url)
     this.#kept.set(url, answer)
     this.#characters += sizeOf(url, answer)
@@ -32,6 +32,6 @@ export class AnswerMemory {
   }
 }
 
-function sizeOf(url: string, { etag, text }: KeptAnswer): number {
+function sizeOf(url: string, { etag, text }: CachedAnswer): number {
   return url.length + etag.length + text.length
 }

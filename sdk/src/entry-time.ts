@@ -1,4 +1,4 @@
-import type { FoundTimes } from '@gamenet/schemas'
+import type { TimeMatches } from '@gamenet/schemas'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about times on boards. */
@@ -13,6 +13,6 @@ export function entryTimeMethods(get: Get) {
         readonly limit?: number | undefined
       },
       call?: CallOptions
-    ) => get<FoundTimes>('/api/datasearch/time', parameters, call)
+    ) => get<TimeMatches>('/api/datasearch/time', parameters, call)
   }
 }

@@ -1,4 +1,4 @@
-import type { FoundEntries, FoundRosters } from '@gamenet/schemas'
+import type { EntryMatches, RosterMatches } from '@gamenet/schemas'
 import type { CallOptions, Get, Post } from './request.js'
 
 /** Methods about players and their places on boards. Names are whole names, compared without case. */
@@ -6,13 +6,13 @@ export function playerEntryMethods(get: Get, post: Post) {
   return {
     /** A player's entries on all boards. */
     searchPlayer: (parameters: { readonly playerName: string }, call?: CallOptions) =>
-      get<FoundEntries>('/api/datasearch/player/:playerName', parameters, call),
+      get<EntryMatches>('/api/datasearch/player/:playerName', parameters, call),
 
     /** Entries of up to 20 players; `names` are separated by commas. */
     searchPlayers: (
       parameters: { readonly names: string; readonly titleId?: string | undefined },
       call?: CallOptions
-    ) => get<FoundEntries>('/api/datasearch/players', parameters, call),
+    ) => get<EntryMatches>('/api/datasearch/players', parameters, call),
 
     /** Boards on which up to 20 players all stand at the ranks given, give or take `tolerance` (0) ranks. */
     searchRoster: (
@@ -22,6 +22,6 @@ export function playerEntryMethods(get: Get, post: Post) {
         readonly titleId?: string | undefined
       },
       call?: CallOptions
-    ) => post<FoundRosters>('/api/datasearch/roster', question, call)
+    ) => post<RosterMatches>('/api/datasearch/roster', question, call)
   }
 }

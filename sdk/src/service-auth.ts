@@ -104,7 +104,7 @@ export class ServiceAuth {
     logout: new Set(),
     error: new Set()
   }
-  readonly #kept = new Map<Noun, Kept>()
+  readonly #kept = new Map<Noun, CachedSession>()
   #stopAutoVerify: () => void = () => undefined
 
   constructor({ apiUrl, storageKey, timeoutMs = TIMEOUT_MS }: ServiceAuthOptions = {}) {
@@ -367,7 +367,7 @@ const LIST_OF = { friends: 'friends', games: 'games', profile: 'gamesPlayed' } a
 type Answer = Record<string, unknown>
 
 /** An answer of one session as text, so that nobody can change what others are given. */
-type Kept = { readonly sessionKey: string; readonly untilMs: number; readonly text: Promise<string> }
+type CachedSession = { readonly sessionKey: string; readonly untilMs: number; readonly text: Promise<string> }
 
 type Request = {
   readonly method?: 'POST'

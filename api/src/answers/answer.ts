@@ -47,7 +47,7 @@ export type AnswerContext = {
 }
 
 /** A made answer: a value (stringified once) or ready bytes of JSON, and headers that only the making could know. */
-export type Made = {
+export type EndpointResult = {
   readonly body: unknown
   readonly headers?: Readonly<Record<string, string>>
   /** True when the same question may have another answer before its data version moves: sent without ETag, not kept. */
@@ -80,12 +80,12 @@ export type Endpoint<Input = unknown, Resolved = unknown> = {
   /** Headers that follow from `resolved` alone (`X-Resolution-Seconds`): a 304 carries them too, without a query. */
   headers?(resolved: Resolved): Readonly<Record<string, string>>
   /** Runs when no memory has the answer. */
-  answer(resolved: Resolved, context: AnswerContext): Promise<Made>
+  answer(resolved: Resolved, context: AnswerContext): Promise<EndpointResult>
   /**
    * The answer for one who shows a good session: made for them alone, each time, and kept nowhere. Absent: sessions are
    * not looked at. A session never makes the difference between an answer and a refusal here.
    */
-  answerTo?(resolved: Resolved, viewer: Session, context: AnswerContext): Promise<Made>
+  answerTo?(resolved: Resolved, viewer: Session, context: AnswerContext): Promise<EndpointResult>
   /** The 200 body; say `.meta({ description })`. */
   readonly response: z.ZodType
   readonly example: unknown

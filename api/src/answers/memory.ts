@@ -24,7 +24,7 @@ export type Answer = {
   readonly madeAtMs: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** See `Made`: for those who wait for it now, and nobody else. */
+  /** See `EndpointResult`: sent to the callers that wait for it, and never cached. */
   readonly isProvisional: boolean
   /** What is ready to be sent, by coding. */
   readonly frames: Partial<Record<Coding, Frame>>

@@ -1,6 +1,6 @@
 import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { FoundRow, TitleFilter } from './player-entry.js'
+import { EntryRow, TitleFilter } from './player-entry.js'
 import { query } from './query.js'
 
 const Near = z.object({ time: z.int(), tolerance: z.int().nonnegative(), limit: z.int().positive() })
@@ -16,7 +16,7 @@ const TimedKey = z.object({
 export type TimedKey = z.infer<typeof TimedKey>
 
 /** An entry that has a time. */
-const TimedRow = FoundRow.extend({ timeMs: Count })
+const TimedRow = EntryRow.extend({ timeMs: Count })
 
 /**
  * Entries whose time now lies within `tolerance` ms of `time`, nearest first, then faster, then by title, board and name.

@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /** More entries than this are not given in one answer. */
-export const FOUND_MAX = 10_000
+export const ENTRIES_MAX = 10_000
 
 /** A title as a filter; "" for every title. */
 export const TitleFilter = z.union([z.literal(''), TitleId])
 
 /** An entry as searches find it. */
-export const FoundRow = z.object({
+export const EntryRow = z.object({
   titleId: TitleId,
   leaderboardId: LeaderboardId,
   playerName: z.string(),
@@ -19,7 +19,7 @@ export const FoundRow = z.object({
   rating: z.string(),
   timeMs: Count.nullable()
 })
-export type FoundRow = z.infer<typeof FoundRow>
+export type EntryRow = z.infer<typeof EntryRow>
 
 const COLUMNS = `
   p.title_id AS titleId,
@@ -39,13 +39,13 @@ const OF_PLAYERS = `
 /** The entries of players on all boards, by the folded forms of their names, best rank first. */
 export const entriesOfPlayers = query({
   params: z.object({ keys: z.array(z.string()), titleId: TitleFilter }),
-  row: FoundRow.extend({ changedAtMs: z.int().nonnegative() }),
+  row: EntryRow.extend({ changedAtMs: z.int().nonnegative() }),
   sql: `
     SELECT ${COLUMNS}, toFloat64(toUnixTimestamp64Milli(p.ts)) AS changedAtMs
     FROM player_entry AS p FINAL
     WHERE ${OF_PLAYERS}
     ORDER BY p.rank, p.title_id, p.leaderboard_id, p.player, p.occurrence
-    LIMIT ${FOUND_MAX}`
+    LIMIT ${ENTRIES_MAX}`
 })
 
 /**
@@ -59,7 +59,7 @@ export const rosterEntries = query({
     tolerance: z.int().nonnegative(),
     titleId: TitleFilter
   }),
-  row: FoundRow.extend({ answers: z.array(z.int().nonnegative()) }),
+  row: EntryRow.extend({ answers: z.array(z.int().nonnegative()) }),
   sql: `
     WITH arrayFilter(
       i -> {keys: Array(String)}[i + 1] = p.player_key AND abs(p.rank - {ranks: Array(Int64)}[i + 1]) <= {tolerance: Int64},
@@ -74,7 +74,7 @@ export const rosterEntries = query({
     ) AS f
     WHERE length(f.all_filled) = length({keys: Array(String)})
     ORDER BY f.titleId, f.leaderboardId, f.playerName, f.occurrence
-    LIMIT ${FOUND_MAX}`
+    LIMIT ${ENTRIES_MAX}`
 })
 
 /**

@@ -18,9 +18,9 @@ export type ReputationRow = z.infer<typeof ReputationRow>
  */
 export async function reputationOf(
   writes: Pick<WriteSide, 'query'>,
-  asked: { readonly userKey: string; readonly limit: number; readonly viewerKey: string | null }
+  request: { readonly userKey: string; readonly limit: number; readonly viewerKey: string | null }
 ): Promise<ReputationRow> {
-  const [row] = await writes.query(REPUTATION, [asked.userKey, asked.limit, asked.viewerKey])
+  const [row] = await writes.query(REPUTATION, [request.userKey, request.limit, request.viewerKey])
   return ReputationRow.parse(row)
 }
 

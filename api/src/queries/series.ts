@@ -46,9 +46,9 @@ export function tooManyPoints(window: Window, widthSeconds: number): Refusal {
   const fitting = [RESOLUTION_SECONDS_MIN, ...SERIES_WIDTHS].find(
     (width) => width > widthSeconds && bucketsTouched(window, width) <= POINTS_MAX
   )
-  const asked = widthSeconds === 0 ? 'raw' : String(widthSeconds)
+  const request = widthSeconds === 0 ? 'raw' : String(widthSeconds)
   return new Refusal('answer_too_large', [
-    `resolution=${asked} gives more than ${POINTS_MAX} points in this window; resolution=${fitting ?? RESOLUTION_SECONDS_MAX} fits`
+    `resolution=${request} gives more than ${POINTS_MAX} points in this window; resolution=${fitting ?? RESOLUTION_SECONDS_MAX} fits`
   ])
 }
 

@@ -15,7 +15,7 @@ import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
 import { achieverCount, unlockCounts } from '../queries/achievement.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
-import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 
 export const ACHIEVEMENT_TAGS = ['Achievements']
 
@@ -64,7 +64,7 @@ export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
 }
 
 /** Row 2: what a user has achieved. */
-export const userAchievements: Endpoint<{ username: string }, AskedUser> = {
+export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
   operationId: 'getUserAchievements',
   path: '/api/profile/:username/achievements',
   tags: ACHIEVEMENT_TAGS,
@@ -72,9 +72,9 @@ export const userAchievements: Endpoint<{ username: string }, AskedUser> = {
   description:
     'What the user has unlocked, newest first, and all groups with what is still locked. A hidden achievement that this user has unlocked says here, and nowhere else, what it is: `revealed_name`, `revealed_description`.',
   input: z.object({ username: usernameParameter }),
-  resolve: ({ username }) => askedUser(username),
+  resolve: ({ username }) => userRequest(username),
   reads: ({ userKey }) => [...readsUser(userKey), { projection: 'achievement-unlock', key: userKey }, ...READS_IMAGES],
-  answer: async (asked, context) => ({ body: await answerUser(asked, context) }),
+  answer: async (request, context) => ({ body: await answerUser(request, context) }),
   response: UserAchievements,
   example: {
     score: 5,
@@ -115,11 +115,11 @@ async function answerCatalog(context: AnswerContext): Promise<AchievementCatalog
   }
 }
 
-async function answerUser(asked: AskedUser, context: AnswerContext): Promise<UserAchievements> {
+async function answerUser(request: UserRequest, context: AnswerContext): Promise<UserAchievements> {
   const { tables, signal } = context
   const [, unlocks, imageOf] = await Promise.all([
-    knownUser(asked, context),
-    rowsOf(tables, unlocksOfUser, { userKey: asked.userKey }, { signal }),
+    knownUser(request, context),
+    rowsOf(tables, unlocksOfUser, { userKey: request.userKey }, { signal }),
     imagesOf(context)
   ])
   const earned = unlocks.flatMap(({ achievementId, points, unlockedMs }) => {

@@ -26,7 +26,7 @@ type Lane = Extent & {
   seen: number
 }
 
-type Asked = { readonly filter: ChangeFilter; readonly limit: number; readonly places: readonly LanePlace[] }
+type FeedRequest = { readonly filter: ChangeFilter; readonly limit: number; readonly places: readonly LanePlace[] }
 type FeedPage = {
   readonly rows: readonly ChangeRow[]
   readonly next: readonly LanePlace[]
@@ -39,7 +39,7 @@ type FeedPage = {
  * by the instants of their changes, each kept in its own order; those of an epoch go before those of the next. A page
  * is full unless the end is reached. Refuses places that lie beyond all that was ever loaded.
  */
-export async function readFeed({ filter, limit, places }: Asked, context: AnswerContext): Promise<FeedPage> {
+export async function readFeed({ filter, limit, places }: FeedRequest, context: AnswerContext): Promise<FeedPage> {
   const extents = await rowsOf(context.tables, feedExtents, {}, { signal: context.signal })
   const lanes = lanesOf(extents, places)
   const taken: ChangeRow[] = []

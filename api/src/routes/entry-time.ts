@@ -1,10 +1,10 @@
-import { boardKey, FoundTimes, timeText } from '@gamenet/schemas'
+import { boardKey, TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { integer, time, titleId } from '../http/request/parameters.js'
 import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
-import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } from './found-entry.js'
+import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 
 /**
  * How far is looked at first, ms. At 32 entries to the millisecond, which 20 million make, that holds the largest page a
@@ -12,7 +12,7 @@ import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } fr
  */
 const NARROW_MS = 1000
 
-type Asked = {
+type TimeSearch = {
   readonly time: number
   readonly tolerance: number
   readonly titleId: string
@@ -23,7 +23,7 @@ type TimedRow = z.infer<(typeof timedEntries)['row']>
 /** Row 27: entries with a time. */
 export const searchByTime: Endpoint<
   { time: number; tolerance: number; titleId?: string | undefined; limit: number },
-  Asked
+  TimeSearch
 > = {
   operationId: 'searchByTime',
   path: '/api/datasearch/time',
@@ -37,36 +37,36 @@ export const searchByTime: Endpoint<
     titleId: titleId().optional().describe('Only boards of this title.'),
     limit: integer({ min: 1, max: 500 }).default(100).describe('At most so many entries.')
   }),
-  resolve: async ({ titleId, ...asked }, context) => ({ ...asked, titleId: await searchedTitle(titleId, context) }),
+  resolve: async ({ titleId, ...request }, context) => ({ ...request, titleId: await titleFilter(titleId, context) }),
   reads: ({ titleId }) => [{ projection: 'entry-time' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],
-  answer: async (asked, context) => {
-    const rows = await nearest(asked, context)
-    const found = await foundEntries(rows, context)
-    const results = found.map((entry) => ({ ...entry, difference_ms: Math.abs(entry.time_ms - asked.time) }))
-    const { time: searchTimeMs, tolerance } = asked
+  answer: async (request, context) => {
+    const rows = await nearest(request, context)
+    const found = await entryMatches(rows, context)
+    const results = found.map((entry) => ({ ...entry, difference_ms: Math.abs(entry.time_ms - request.time) }))
+    const { time: searchTimeMs, tolerance } = request
     return { body: { searchTime: timeText(searchTimeMs), searchTimeMs, tolerance, results, count: results.length } }
   },
-  response: FoundTimes,
+  response: TimeMatches,
   example: {
     searchTime: '1:02.345',
     searchTimeMs: 62_345,
     tolerance: 100,
-    results: [{ ...foundExample, rating: '01:02.340', time_ms: 62_340, time_formatted: '1:02.340', difference_ms: 5 }],
+    results: [{ ...entryExample, rating: '01:02.340', time_ms: 62_340, time_formatted: '1:02.340', difference_ms: 5 }],
     count: 1
   },
   refuses: { 404: 'No title of this id is known.' }
 }
 
 /** The entries in the order in which they are shown. */
-async function nearest(asked: Asked, context: AnswerContext): Promise<TimedRow[]> {
+async function nearest(request: TimeSearch, context: AnswerContext): Promise<TimedRow[]> {
   const { tables, signal } = context
-  const { titleId, tolerance, limit } = asked
+  const { titleId, tolerance, limit } = request
   const narrow = Math.min(tolerance, NARROW_MS)
-  const near = await rowsOf(tables, timesNear, { ...asked, tolerance: narrow }, { signal })
+  const near = await rowsOf(tables, timesNear, { ...request, tolerance: narrow }, { signal })
   if (near.length === limit || narrow === tolerance) return await shownOf(near, context)
   // Too few within the narrow stretch: the title's boards are small then.
-  if (titleId !== '') return await rowsOf(tables, titleTimesNear, asked, { signal })
-  return await shownOf(await rowsOf(tables, timesNear, asked, { signal }), context)
+  if (titleId !== '') return await rowsOf(tables, titleTimesNear, request, { signal })
+  return await shownOf(await rowsOf(tables, timesNear, request, { signal }), context)
 }
 
 /**

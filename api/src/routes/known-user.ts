@@ -9,10 +9,10 @@ import { rowsOf } from '../queries/query.js'
 export const usernameParameter = username().describe('The name of a user, percent-encoded, compared without case.')
 
 /** A user as an answer is made for: by key, and as was asked for, which only a refusal shows. */
-export type AskedUser = { readonly userKey: string; readonly username: string }
+export type UserRequest = { readonly userKey: string; readonly username: string }
 
 /** Which user a path names. */
-export function askedUser(name: string): AskedUser {
+export function userRequest(name: string): UserRequest {
   return { userKey: nameKey(name), username: name }
 }
 
@@ -45,17 +45,17 @@ export function readsUser(userKey: string): Dependency[] {
 
 /** A user whom a profile or presence knows. Refuses any other. */
 export async function knownUser(
-  asked: AskedUser,
+  request: UserRequest,
   { tables, writes, signal }: Pick<AnswerContext, 'tables' | 'writes' | 'signal'>
 ): Promise<KnownUser> {
-  const { userKey } = asked
+  const { userKey } = request
   const [profile, facts] = await Promise.all([
     profileOf(writes, userKey),
     rowsOf(tables, presenceFacts, { userKey }, { signal })
   ])
   const presence: PresenceFacts = Object.fromEntries(facts.map(({ field, ...sighted }) => [field, sighted]))
   const username = profile?.username ?? presence.username?.value
-  if (username === undefined) throw new Refusal('user_unknown', [shown(asked.username)])
+  if (username === undefined) throw new Refusal('user_unknown', [shown(request.username)])
   const player = boardName(username, profile, presence)
   return { userKey, username, profile, presence, hasPresence: facts.length > 0, player }
 }

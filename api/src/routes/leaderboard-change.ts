@@ -8,7 +8,7 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint, Made, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/answer.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/request/feed-cursor.js'
 import { instant, integer, oneOf, text } from '../http/request/parameters.js'
@@ -34,7 +34,7 @@ type ChangesInput = {
   since?: number | undefined
   until?: number | undefined
 }
-type AskedChanges = {
+type ChangesRequest = {
   readonly filter: ChangeFilter
   /** As it was given; its key is in the filter. */
   readonly player: string | null
@@ -44,7 +44,7 @@ type AskedChanges = {
 }
 
 /** Row 21: changes of entries, newest first or from a cursor on. */
-export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
+export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   operationId: 'getLeaderboardChanges',
   path: PATH,
   tags: ['Leaderboards'],
@@ -72,10 +72,10 @@ export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
       { projection: 'title', ...ofTitle }
     ]
   },
-  answer: (asked, context) =>
-    'offset' in asked.from
-      ? answerNewest(asked, asked.from.offset, context)
-      : answerAfter(asked, asked.from.places, context),
+  answer: (request, context) =>
+    'offset' in request.from
+      ? answerNewest(request, request.from.offset, context)
+      : answerAfter(request, request.from.places, context),
   response: LeaderboardChanges,
   example: [
     {
@@ -103,7 +103,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, AskedChanges> = {
   }
 }
 
-async function resolve(input: ChangesInput, context: ResolveContext): Promise<AskedChanges> {
+async function resolve(input: ChangesInput, context: ResolveContext): Promise<ChangesRequest> {
   const { limit, offset, after, game, leaderboardId, player, changeType, since, until } = input
   if (leaderboardId !== undefined && game === undefined) {
     throw new Refusal('request_invalid', ['leaderboardId needs game, for ids of boards repeat over games; give both'])
@@ -123,17 +123,17 @@ async function resolve(input: ChangesInput, context: ResolveContext): Promise<As
     sinceMs: since ?? null,
     untilMs: until ?? null
   }
-  const asked = { filter, player: player ?? null, limit }
-  if (after === undefined) return { ...asked, from: { offset: offset ?? 0 } }
-  return { ...asked, from: { places: after === START ? [] : readCursor(filter, after) } }
+  const request = { filter, player: player ?? null, limit }
+  if (after === undefined) return { ...request, from: { offset: offset ?? 0 } }
+  return { ...request, from: { places: after === START ? [] : readCursor(filter, after) } }
 }
 
 /**
  * The newest changes end where the key ends, so they are looked for from there: first the instant behind which enough
  * rows lie, then those rows with replaced ones left out. Where too many were replaced it looks further back.
  */
-async function answerNewest(asked: AskedChanges, offset: number, context: AnswerContext): Promise<Made> {
-  const { filter, limit, player } = asked
+async function answerNewest(request: ChangesRequest, offset: number, context: AnswerContext): Promise<EndpointResult> {
+  const { filter, limit, player } = request
   const { tables, signal } = context
   let rows: ChangeRow[] = []
   let fromMs: number | undefined
@@ -148,8 +148,12 @@ async function answerNewest(asked: AskedChanges, offset: number, context: Answer
   return { body, headers: linkTo(filter, player, limit, { offset: next }) }
 }
 
-async function answerAfter(asked: AskedChanges, places: readonly LanePlace[], context: AnswerContext): Promise<Made> {
-  const { filter, limit, player } = asked
+async function answerAfter(
+  request: ChangesRequest,
+  places: readonly LanePlace[],
+  context: AnswerContext
+): Promise<EndpointResult> {
+  const { filter, limit, player } = request
   const { rows, next, isBehind } = await readFeed({ filter, limit, places }, context)
   const headers = linkTo(filter, player, limit, { after: cursorText(filter, next) })
   return { body: await changesOf(rows, context), headers, isProvisional: isBehind }

@@ -17,10 +17,10 @@ const COMPARED_LIMIT = 1000
 const COMPARED_MAX = 10_000
 
 type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
-type AskedComparison = BoardId & { fromMs: number; toMs: number | null; limit: number }
+type ComparisonRequest = BoardId & { fromMs: number; toMs: number | null; limit: number }
 
 /** A board at two instants: who came, left, rose, fell, improved. */
-export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> = {
+export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest> = {
   operationId: 'compareLeaderboard',
   path: '/api/game/:game/leaderboards/:leaderboardId/compare',
   tags: ['Leaderboards'],
@@ -40,7 +40,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, AskedComparison> =
     window({ from, to }, { days: 1 }, context.nowMs)
     return { titleId: await knownGame(game, context), leaderboardId, fromMs: from, toMs: to ?? null, limit }
   },
-  reads: (asked) => readsOfBoard(asked, asked.toMs ?? INSTANTS_END_MS),
+  reads: (request) => readsOfBoard(request, request.toMs ?? INSTANTS_END_MS),
   answer: async ({ titleId, leaderboardId, fromMs, toMs, limit }, context) => {
     const board = { titleId, leaderboardId }
     const [before, after] = [

@@ -20,11 +20,11 @@ type BoardInput = {
   offset: number
   asOf?: number | undefined
 }
-type AskedPage = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
+type BoardRequest = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
 type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
 
 /** Row 20: a board, now or as of any instant. */
-export const leaderboard: Endpoint<BoardInput, AskedPage> = {
+export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   operationId: 'getLeaderboard',
   path: '/api/game/:game/leaderboards/:leaderboardId',
   tags: TAGS,
@@ -43,11 +43,11 @@ export const leaderboard: Endpoint<BoardInput, AskedPage> = {
     const titleId = await knownGame(game, context)
     return { titleId, leaderboardId, limit: limit ?? null, offset, asOfMs: asOf ?? null }
   },
-  reads: (asked) => readsOfBoard(asked, asked.asOfMs),
-  answer: async (asked, context) => {
-    const { titleId, leaderboardId, limit, offset, asOfMs } = asked
+  reads: (request) => readsOfBoard(request, request.asOfMs),
+  answer: async (request, context) => {
+    const { titleId, leaderboardId, limit, offset, asOfMs } = request
     const board = { titleId, leaderboardId }
-    const page = asOfMs === null ? currentPage(asked, context) : pageAsOf(asked, asOfMs, context)
+    const page = asOfMs === null ? currentPage(request, context) : pageAsOf(request, asOfMs, context)
     const [{ gameName, name, listed }, { total, entries }] = await Promise.all([
       knownBoard(board, asOfMs, context, async () => (await page).total > 0),
       page
@@ -95,10 +95,10 @@ export function readsOfBoard({ titleId, leaderboardId }: BoardId, asOfMs: number
   ]
 }
 
-async function currentPage(asked: AskedPage, { tables, signal }: AnswerContext): Promise<Page> {
-  const { titleId, leaderboardId, offset } = asked
+async function currentPage(request: BoardRequest, { tables, signal }: AnswerContext): Promise<Page> {
+  const { titleId, leaderboardId, offset } = request
   const board = { titleId, leaderboardId }
-  const limit = asked.limit ?? ENTRIES_MAX
+  const limit = request.limit ?? ENTRIES_MAX
   const entries = await rowsOf(tables, currentEntries, { ...board, limit, offset }, { signal })
   // A page that holds the end of the board tells how long it is; most boards fit on one.
   const hasEnd = entries.length < limit && (entries.length > 0 || offset === 0)
@@ -107,8 +107,8 @@ async function currentPage(asked: AskedPage, { tables, signal }: AnswerContext):
   return { total: counted?.total ?? 0, entries }
 }
 
-async function pageAsOf(asked: AskedPage, asOfMs: number, context: AnswerContext): Promise<Page> {
-  const { titleId, leaderboardId, limit, offset } = asked
+async function pageAsOf(request: BoardRequest, asOfMs: number, context: AnswerContext): Promise<Page> {
+  const { titleId, leaderboardId, limit, offset } = request
   const standings = await standingsAsOf({ titleId, leaderboardId }, asOfMs, context)
   const entries = standings.slice(offset, offset + (limit ?? ENTRIES_MAX)).map(({ entry, rank }) => ({
     rank: String(rank),

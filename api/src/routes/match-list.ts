@@ -28,8 +28,8 @@ type HistoryInput = WindowInput & TitleInput
 type OfTitle = { titleId: string; gameName: string }
 /** Matches of lists from then on can be open, milliseconds since 1970. */
 type Open = { openSinceMs: number }
-type AskedHistory = Window & TitleInput & Open
-type AskedStats = Window & OfTitle & Open
+type HistoryRequest = Window & TitleInput & Open
+type StatsRequest = Window & OfTitle & Open
 
 const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
 const hoursParameter = integer({ min: 1, max: 720 })
@@ -87,7 +87,7 @@ export const lobbies: Endpoint<TitleInput, OfTitle> = {
   deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches` }
 }
 
-const historyOfMatches: Omit<Endpoint<HistoryInput, AskedHistory>, 'operationId' | 'path' | 'summary' | 'input'> = {
+const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationId' | 'path' | 'summary' | 'input'> = {
   tags: TAGS,
   description:
     'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it stands in the newest list of the title, and that is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
@@ -98,8 +98,8 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, AskedHistory>, 'operationId'
   },
   reads: ({ titleId }) => readsOfMatches(titleId),
   answer: async ({ titleId, fromMs, toMs, openSinceMs }, { tables, signal }) => {
-    const asked = { titleId, from: fromMs, to: toMs, openSince: openSinceMs }
-    const rows = await rowsOf(tables, matchesInWindow, asked, { signal })
+    const params = { titleId, from: fromMs, to: toMs, openSince: openSinceMs }
+    const rows = await rowsOf(tables, matchesInWindow, params, { signal })
     if (rows.length > MATCHES_MAX) throw tooManyMatches({ fromMs, toMs })
     const body = rows.map(({ firstSeenMs, lastSeenMs, hostName, peakPlayers, maxPlayers, isOpen }) => ({
       hostName,
@@ -131,7 +131,7 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, AskedHistory>, 'operationId'
 }
 
 /** Row 24: the matches of a title over time. */
-export const matchHistory: Endpoint<HistoryInput, AskedHistory> = {
+export const matchHistory: Endpoint<HistoryInput, HistoryRequest> = {
   ...historyOfMatches,
   operationId: 'getMatchHistory',
   path: '/api/title/:titleId/matches/history',
@@ -144,7 +144,7 @@ export const matchHistory: Endpoint<HistoryInput, AskedHistory> = {
 }
 
 /** Row 24 under its old path. */
-export const lastMatches: Endpoint<TitleInput & { hours: number }, AskedHistory> = {
+export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryRequest> = {
   ...historyOfMatches,
   operationId: 'getLastMatches',
   path: '/api/title/:titleId/matches/last/:hours',
@@ -156,7 +156,7 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, AskedHistory>
   }
 }
 
-const statsOfMatches: Omit<Endpoint<TitleInput, AskedStats>, 'operationId' | 'path' | 'summary'> = {
+const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
     'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and what the last 30 days were like. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is the mean from first to last sight of those of 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
@@ -170,7 +170,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, AskedStats>, 'operationId' | 'pa
     { projection: 'match-list', key: titleId, fromMs, toMs },
     { projection: 'match-list-hour', key: titleId, fromMs, toMs }
   ],
-  answer: async (asked, context) => ({ body: await statsBody(asked, context) }),
+  answer: async (request, context) => ({ body: await statsBody(request, context) }),
   response: MatchStats,
   example: {
     titleId: '4d5307e6',
@@ -191,7 +191,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, AskedStats>, 'operationId' | 'pa
 }
 
 /** Row 25: what the matches of a title are like. */
-export const matchStats: Endpoint<TitleInput, AskedStats> = {
+export const matchStats: Endpoint<TitleInput, StatsRequest> = {
   ...statsOfMatches,
   operationId: 'getMatchStats',
   path: '/api/title/:titleId/matches/stats',
@@ -199,7 +199,7 @@ export const matchStats: Endpoint<TitleInput, AskedStats> = {
 }
 
 /** Row 25 under its old path. */
-export const lobbyStats: Endpoint<TitleInput, AskedStats> = {
+export const lobbyStats: Endpoint<TitleInput, StatsRequest> = {
   ...statsOfMatches,
   operationId: 'getLobbyStats',
   path: '/api/title/:titleId/lobby-stats',
@@ -232,7 +232,7 @@ function tooManyMatches({ fromMs, toMs }: Window): Refusal {
 }
 
 async function statsBody(
-  { titleId, gameName, fromMs, toMs, openSinceMs }: AskedStats,
+  { titleId, gameName, fromMs, toMs, openSinceMs }: StatsRequest,
   { tables, signal }: AnswerContext
 ): Promise<unknown> {
   const bounds = { titleId, from: fromMs, to: toMs }

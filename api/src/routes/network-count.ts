@@ -24,16 +24,16 @@ import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { titleActivity } from '../queries/title-count.js'
 import {
-  type AskedSeries,
-  askedSeries,
   readsOf,
   resolutionHeader,
+  type SeriesRequest,
   seriesBody,
   seriesDescription,
   seriesHeaders,
   seriesParameters,
   seriesReads,
   seriesRefusal,
+  seriesRequest,
   windowParameters
 } from './series.js'
 
@@ -182,7 +182,7 @@ function networkSeries(
     Endpoint,
     'operationId' | 'path' | 'summary' | 'response' | 'example'
   >
-): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, AskedSeries> {
+): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, SeriesRequest> {
   const { metric, ...described } = given
   return {
     ...described,
@@ -192,7 +192,7 @@ function networkSeries(
       days: integer({ min: 1, max: 30 }).optional().describe('Length of the window that ends now; 1 when not given.'),
       ...seriesParameters
     }),
-    resolve: (input, { nowMs }) => askedSeries(input, { days: 1 }, nowMs),
+    resolve: (input, { nowMs }) => seriesRequest(input, { days: 1 }, nowMs),
     reads: (series) => seriesReads('network-count', series),
     headers: resolutionHeader,
     answer: async (series, { tables, signal }) => ({
@@ -217,7 +217,7 @@ function lastDays(days: number, nowMs: number): Window {
 
 function wholeDays(input: WindowInput, nowMs: number): Window {
   const { from, to, days = 30 } = input
-  const asked = window(input, { days }, nowMs)
+  const period = window(input, { days }, nowMs)
   for (const [name, ms] of Object.entries({ from, to })) {
     if (ms !== undefined && ms % DAY_MS !== 0) {
       throw new Refusal('window_invalid', [
@@ -226,5 +226,5 @@ function wholeDays(input: WindowInput, nowMs: number): Window {
     }
   }
   if (from === undefined) return lastDays(days, nowMs)
-  return { fromMs: from, toMs: asked.endsNow ? lastDays(1, nowMs).toMs : asked.toMs }
+  return { fromMs: from, toMs: period.endsNow ? lastDays(1, nowMs).toMs : period.toMs }
 }

@@ -5,7 +5,7 @@ import { integer } from '../http/request/parameters.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { playDays } from '../queries/play-time.js'
 import { rowsOf } from '../queries/query.js'
-import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 import { titledGame } from './user-game.js'
 
@@ -13,10 +13,10 @@ const DAY_MS = 86_400_000
 
 type PlayTimeInput = { username: string; days: number }
 /** `names`: those that titles have, for the answer finds titles by the names that presence gives. */
-type AskedDays = AskedUser & { readonly fromMs: number; readonly toMs: number }
+type DaysRequest = UserRequest & { readonly fromMs: number; readonly toMs: number }
 
 /** How long a user played, by day and game. */
-export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
+export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
   operationId: 'getPlayTime',
   path: '/api/profile/:username/play-time',
   tags: PROFILE_TAGS,
@@ -29,14 +29,14 @@ export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
   }),
   resolve: ({ username, days }, { nowMs }) => {
     const toMs = Math.floor(nowMs / DAY_MS) * DAY_MS + DAY_MS
-    return { ...askedUser(username), fromMs: toMs - days * DAY_MS, toMs }
+    return { ...userRequest(username), fromMs: toMs - days * DAY_MS, toMs }
   },
   reads: ({ userKey, fromMs, toMs }) => [
     ...readsUser(userKey),
     { projection: 'presence-day', key: userKey, fromMs, toMs },
     { projection: 'title' }
   ],
-  answer: async (asked, context) => ({ body: await answerDays(asked, context) }),
+  answer: async (request, context) => ({ body: await answerDays(request, context) }),
   response: DailyPlayTime,
   example: {
     username: 'LuckyBadger',
@@ -56,11 +56,11 @@ export const playTime: Endpoint<PlayTimeInput, AskedDays> = {
 
 type DayRow = z.infer<(typeof playDays)['row']>
 
-async function answerDays(asked: AskedDays, context: AnswerContext): Promise<DailyPlayTime> {
+async function answerDays(request: DaysRequest, context: AnswerContext): Promise<DailyPlayTime> {
   const { tables, signal } = context
-  const params = { userKey: asked.userKey, fromDay: dateOf(asked.fromMs), toDay: dateOf(asked.toMs) }
+  const params = { userKey: request.userKey, fromDay: dateOf(request.fromMs), toDay: dateOf(request.toMs) }
   const [{ username }, rows, titles] = await Promise.all([
-    knownUser(asked, context),
+    knownUser(request, context),
     rowsOf(tables, playDays, params, { signal }),
     context.catalog()
   ])

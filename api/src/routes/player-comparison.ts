@@ -1,20 +1,20 @@
 import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, twoNames } from '../http/request/parameters.js'
 import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'
 import { rowsOf } from '../queries/query.js'
-import { readsNames } from './found-entry.js'
+import { readsNames } from './entry-match.js'
 
 const BOARDS_MAX = 1000
 const OFFSET_MAX = 10_000
 const PATH = '/api/players/compare'
 
-type AskedComparison = { readonly names: readonly [string, string]; readonly limit: number; readonly offset: number }
+type ComparisonRequest = { readonly names: readonly [string, string]; readonly limit: number; readonly offset: number }
 
 /** How two players stand to one another. */
-export const playerComparison: Endpoint<AskedComparison, AskedComparison> = {
+export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = {
   operationId: 'comparePlayers',
   path: PATH,
   tags: ['Players'],
@@ -69,9 +69,9 @@ export const playerComparison: Endpoint<AskedComparison, AskedComparison> = {
   responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
 }
 
-async function answerComparison(asked: AskedComparison, context: AnswerContext): Promise<Made> {
+async function answerComparison(request: ComparisonRequest, context: AnswerContext): Promise<EndpointResult> {
   const { tables, signal } = context
-  const { names, limit, offset } = asked
+  const { names, limit, offset } = request
   const [first, second] = names
   const keys = { first: nameKey(first), second: nameKey(second) }
   const [rows, [totals], boards, titles] = await Promise.all([

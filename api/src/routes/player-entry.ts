@@ -1,11 +1,11 @@
-import { boardKey, FoundEntries, FoundRosters, nameKey } from '@gamenet/schemas'
+import { boardKey, EntryMatches, nameKey, RosterMatches } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/request/body.js'
 import { nameKeys, text, titleId } from '../http/request/parameters.js'
-import { entriesOfPlayers, type FoundRow, rosterEntries } from '../queries/player-entry.js'
+import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
-import { foundEntries, foundExample, readsNames, SEARCH_TAGS, searchedTitle } from './found-entry.js'
+import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 
 const NAMES_MAX = 20
 const NAME_CHARACTERS_MAX = 500
@@ -14,24 +14,24 @@ const TOLERANCE_MAX = 60_000
 const ROSTERS_MAX = 500
 
 /** `titleId` is "" for every title. */
-type AskedPlayers = { readonly keys: readonly string[]; readonly titleId: string }
+type PlayersRequest = { readonly keys: readonly string[]; readonly titleId: string }
 
 const unknownTitle = { 404: 'No title of this id is known.' }
 
-const byNames: Pick<Endpoint<unknown, AskedPlayers>, 'tags' | 'reads' | 'answer' | 'response' | 'example'> = {
+const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answer' | 'response' | 'example'> = {
   tags: SEARCH_TAGS,
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: async ({ keys, titleId }, context) => {
     const { tables, signal } = context
     const rows = await rowsOf(tables, entriesOfPlayers, { keys: [...keys], titleId }, { signal })
-    return { body: { results: await foundEntries(rows, context), count: rows.length } }
+    return { body: { results: await entryMatches(rows, context), count: rows.length } }
   },
-  response: FoundEntries,
-  example: { results: [foundExample], count: 1 }
+  response: EntryMatches,
+  example: { results: [entryExample], count: 1 }
 }
 
 /** S1: a player's entries on all boards. */
-export const searchPlayer: Endpoint<{ playerName: string }, AskedPlayers> = {
+export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   ...byNames,
   operationId: 'searchPlayer',
   path: '/api/datasearch/player/:playerName',
@@ -43,7 +43,7 @@ export const searchPlayer: Endpoint<{ playerName: string }, AskedPlayers> = {
 }
 
 /** S2: the entries of several players. */
-export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undefined }, AskedPlayers> = {
+export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undefined }, PlayersRequest> = {
   ...byNames,
   operationId: 'searchPlayers',
   path: '/api/datasearch/players',
@@ -54,7 +54,7 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
     names: nameKeys({ max: NAMES_MAX }).describe('1 to 20 whole names, separated by commas.'),
     titleId: titleId().optional().describe('Only boards of this title.')
   }),
-  resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await searchedTitle(titleId, context) }),
+  resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await titleFilter(titleId, context) }),
   refuses: unknownTitle
 }
 
@@ -63,10 +63,10 @@ type RosterInput = {
   tolerance: number
   titleId?: string | undefined
 }
-type AskedRoster = AskedPlayers & { readonly ranks: readonly number[]; readonly tolerance: number }
+type RosterRequest = PlayersRequest & { readonly ranks: readonly number[]; readonly tolerance: number }
 
 /** S3: the boards on which players stand at given ranks. */
-export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
+export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   operationId: 'searchRoster',
   path: '/api/datasearch/roster',
   method: 'POST',
@@ -97,11 +97,11 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
     keys: players.map(({ playerName }) => nameKey(playerName)),
     ranks: players.map(({ rank }) => rank),
     tolerance,
-    titleId: await searchedTitle(titleId, context)
+    titleId: await titleFilter(titleId, context)
   }),
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: answerRoster,
-  response: FoundRosters,
+  response: RosterMatches,
   example: {
     results: [
       {
@@ -109,7 +109,7 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
         leaderboard_name: 'Best laps',
         title_id: '4d5307e6',
         game_name: 'Halo 3',
-        players: [foundExample, { ...foundExample, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
+        players: [entryExample, { ...entryExample, id: 'Tt2Lq3Zk0a1bXw9_', player_name: 'bob', rank: 2 }]
       }
     ],
     count: 1
@@ -122,12 +122,12 @@ export const searchRoster: Endpoint<RosterInput, AskedRoster> = {
 
 type RosterRow = z.infer<(typeof rosterEntries)['row']>
 
-async function answerRoster(asked: AskedRoster, context: AnswerContext): Promise<{ body: FoundRosters }> {
-  const { keys, ranks, tolerance, titleId } = asked
+async function answerRoster(request: RosterRequest, context: AnswerContext): Promise<{ body: RosterMatches }> {
+  const { keys, ranks, tolerance, titleId } = request
   const params = { keys: [...keys], ranks: [...ranks], tolerance, titleId }
   const rows = await rowsOf(context.tables, rosterEntries, params, { signal: context.signal })
   const rosters = rostersOf(rows, ranks)
-  const entries = await foundEntries(
+  const entries = await entryMatches(
     rosters.flatMap(({ players }) => players),
     context
   )
@@ -142,7 +142,7 @@ async function answerRoster(asked: AskedRoster, context: AnswerContext): Promise
 }
 
 /** Of each board the nearest entry for each rank asked for; boards in the order of their distance. */
-function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { players: FoundRow[]; distance: number }[] {
+function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { players: EntryRow[]; distance: number }[] {
   const boards = new Map<string, RosterRow[]>()
   for (const row of rows) {
     const key = boardKey(row)

@@ -8,14 +8,14 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, text } from '../http/request/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
 import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
-import { readsNames, SEARCH_TAGS } from './found-entry.js'
+import { readsNames, SEARCH_TAGS } from './entry-match.js'
 import { changesOf } from './leaderboard-change.js'
 import { measureShown } from './shown-measure.js'
 
@@ -28,12 +28,12 @@ const ROWS_READ = 256
 const playerParameter = text().describe('The whole name, percent-encoded, compared without case.')
 const offsetParameter = integer({ min: 0, max: OFFSET_MAX }).default(0)
 
-type AskedPage = { readonly playerName: string; readonly limit: number; readonly offset: number }
+type PageRequest = { readonly playerName: string; readonly limit: number; readonly offset: number }
 type EntryRow = z.infer<(typeof entriesOfPlayers)['row']>
 type Standing = z.infer<(typeof standings)['row']>
 
 /** Where a player stands on every board. */
-export const player: Endpoint<AskedPage, AskedPage> = {
+export const player: Endpoint<PageRequest, PageRequest> = {
   operationId: 'getPlayer',
   path: '/api/player/:playerName',
   tags: TAGS,
@@ -84,7 +84,7 @@ export const player: Endpoint<AskedPage, AskedPage> = {
 }
 
 /** What became of a player's entries. */
-export const playerHistory: Endpoint<AskedPage, AskedPage> = {
+export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   operationId: 'getPlayerHistory',
   path: '/api/player/:playerName/history',
   tags: TAGS,
@@ -98,13 +98,13 @@ export const playerHistory: Endpoint<AskedPage, AskedPage> = {
   }),
   resolve: (input) => input,
   reads: () => [{ projection: 'leaderboard-entry' }, ...readsNames('')],
-  answer: async (asked, context) => {
-    const { playerName, limit, offset } = asked
+  answer: async (request, context) => {
+    const { playerName, limit, offset } = request
     const filter = { ...EVERYTHING, playerKey: nameKey(playerName) }
     const page = { ...filter, fromMs: 0, limit: limit + 1, rowOffset: offset }
     const rows = await rowsOf(context.tables, newestChanges(filter), page, { signal: context.signal })
     const body = await changesOf(rows.slice(0, limit), context)
-    return { body, headers: linkTo(`${pathOf(playerName)}/history`, asked, offset + rows.length) }
+    return { body, headers: linkTo(`${pathOf(playerName)}/history`, request, offset + rows.length) }
   },
   response: LeaderboardChanges,
   example: [
@@ -161,9 +161,9 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
   example: { results: ['ann', 'Anna'], count: 2 }
 }
 
-async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<Made> {
+async function answerPlayer(request: PageRequest, context: AnswerContext): Promise<EndpointResult> {
   const { tables, signal } = context
-  const { playerName, limit, offset } = asked
+  const { playerName, limit, offset } = request
   const all = await rowsOf(tables, entriesOfPlayers, { keys: [nameKey(playerName)], titleId: '' }, { signal })
   const page = all.slice(offset, offset + limit)
   const [standingOf, names, titles] = await Promise.all([
@@ -184,7 +184,7 @@ async function answerPlayer(asked: AskedPage, context: AnswerContext): Promise<M
   }))
   const spellings = [...new Set(all.map((row) => row.playerName))].sort()
   const body: Player = { playerName, spellings, total: all.length, boards }
-  return { body, headers: linkTo(pathOf(playerName), asked, all.length) }
+  return { body, headers: linkTo(pathOf(playerName), request, all.length) }
 }
 
 /** How the ranks of entries stand to the rest of their boards. */
@@ -232,7 +232,7 @@ function pathOf(playerName: string): string {
 }
 
 /** The next page of `count` rows, where there is one that may be asked for. */
-function linkTo(path: string, { limit, offset }: AskedPage, count: number): Readonly<Record<string, string>> {
+function linkTo(path: string, { limit, offset }: PageRequest, count: number): Readonly<Record<string, string>> {
   const next = offset + limit
   return next < count && next <= OFFSET_MAX ? nextLink(path, { limit, offset: next }) : {}
 }

@@ -7,7 +7,14 @@ import type { ProfileRow } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'
 import { boardStats } from '../queries/user-score.js'
 import { isConsoleVerified } from '../writes/user.js'
-import { type AskedUser, askedUser, knownUser, type PresenceFacts, readsUser, usernameParameter } from './known-user.js'
+import {
+  knownUser,
+  type PresenceFacts,
+  readsUser,
+  type UserRequest,
+  usernameParameter,
+  userRequest
+} from './known-user.js'
 
 export const PROFILE_TAGS = ['Profiles']
 
@@ -17,10 +24,10 @@ const NEW_UNLOCKS_MS = 7 * 86_400_000
 const PERIODS_ONLINE = 3
 
 /** `nowMs`: the minute that has begun. Who is online, and which unlocks are new, follows from it. */
-type AskedProfile = AskedUser & { readonly nowMs: number }
+type ProfileRequest = UserRequest & { readonly nowMs: number }
 
 /** Row 1: what is known of a user. */
-export const profile: Endpoint<{ username: string }, AskedProfile> = {
+export const profile: Endpoint<{ username: string }, ProfileRequest> = {
   operationId: 'getProfile',
   path: '/api/profile/:username',
   tags: PROFILE_TAGS,
@@ -29,7 +36,7 @@ export const profile: Endpoint<{ username: string }, AskedProfile> = {
     'What the user says of themselves, where and how long they played, what they unlocked and how they stand on leaderboards. Somebody is a user whom presence saw, or who has signed in; a name on a leaderboard alone is none.',
   input: z.object({ username: usernameParameter }),
   resolve: ({ username }, { nowMs }) => ({
-    ...askedUser(username),
+    ...userRequest(username),
     nowMs: Math.floor(nowMs / MINUTE_MS) * MINUTE_MS
   }),
   reads: ({ userKey }) => [
@@ -39,7 +46,7 @@ export const profile: Endpoint<{ username: string }, AskedProfile> = {
     { projection: 'achievement-unlock', key: userKey },
     { projection: 'player-entry' }
   ],
-  answer: async (asked, context) => ({ body: await answerProfile(asked, context) }),
+  answer: async (request, context) => ({ body: await answerProfile(request, context) }),
   response: ProfileSummary,
   example: {
     username: 'LuckyBadger',
@@ -82,11 +89,11 @@ export const profile: Endpoint<{ username: string }, AskedProfile> = {
 }
 
 /** All statements are asked at once, but the one about boards, which needs the name that the others give. */
-async function answerProfile(asked: AskedProfile, context: AnswerContext): Promise<ProfileSummary> {
+async function answerProfile(request: ProfileRequest, context: AnswerContext): Promise<ProfileSummary> {
   const { tables, signal } = context
-  const { userKey, nowMs } = asked
+  const { userKey, nowMs } = request
   const [{ user, stats }, [totals], unlocks, checkedMs] = await Promise.all([
-    knownUser(asked, context).then(async (user) => {
+    knownUser(request, context).then(async (user) => {
       const [stats] = await rowsOf(tables, boardStats, { playerKey: user.player.key }, { signal })
       return { user, stats }
     }),

@@ -10,13 +10,13 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext } from '../answers/action.js'
-import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
 import { bodyField, bodyInteger, isProse } from '../http/request/body.js'
 import { integer, shown } from '../http/request/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'
 import type { RatingResult } from '../writes/rating.js'
 import { saveSighted, saveUser } from '../writes/user.js'
-import { type AskedUser, askedUser, knownUser, usernameParameter } from './known-user.js'
+import { knownUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 
 const PATH = '/api/profile/:username/reputation'
 /** A rating is begun again when a user was made known, or forgotten, meanwhile. */
@@ -25,10 +25,10 @@ const TRIES_MAX = 3
 const totalsExample = { average: 4.91, ratingCount: 1, effectiveVotes: 11, priorOnly: false }
 const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-14T20:00:00.000Z' }
 
-type AskedReputation = AskedUser & { readonly feedbackLimit: number }
+type ReputationRequest = UserRequest & { readonly feedbackLimit: number }
 
 /** Row 6: what others think of a user; with a session, what its user gave, too. */
-export const reputation: Endpoint<{ username: string; feedbackLimit: number }, AskedReputation> = {
+export const reputation: Endpoint<{ username: string; feedbackLimit: number }, ReputationRequest> = {
   operationId: 'getReputation',
   path: PATH,
   tags: ['Profiles'],
@@ -39,13 +39,13 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, A
     username: usernameParameter,
     feedbackLimit: integer({ min: 1, max: 30 }).default(12).describe('At most so many ratings, the newest.')
   }),
-  resolve: ({ username, feedbackLimit }) => ({ ...askedUser(username), feedbackLimit }),
+  resolve: ({ username, feedbackLimit }) => ({ ...userRequest(username), feedbackLimit }),
   reads: ({ userKey }) => [
     { projection: 'rating', key: userKey },
     { projection: 'profile', key: userKey }
   ],
-  answer: (asked, context) => answerReputation(asked, null, context),
-  answerTo: (asked, viewer, context) => answerReputation(asked, viewer.userKey, context),
+  answer: (request, context) => answerReputation(request, null, context),
+  answerTo: (request, viewer, context) => answerReputation(request, viewer.userKey, context),
   response: Reputation,
   example: { ...totalsExample, feedback: [{ raterUsername: 'CalmOtter', ...verdictExample }], viewer: null },
   refuses: { 404: 'No user of this name is known.' }
@@ -72,28 +72,28 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
       .describe('Trimmed; a blank one is none.')
   }),
   bodyExample: { stars: 4, comment: 'Good sport.' },
-  act: ({ username }, { stars, comment }, context) => rate(askedUser(username), { stars, comment }, context),
+  act: ({ username }, { stars, comment }, context) => rate(userRequest(username), { stars, comment }, context),
   response: RatingGiven,
   example: { success: true, reputation: totalsExample, viewer: verdictExample },
   refuses: { 404: 'No user of this name is known.' }
 }
 
 async function answerReputation(
-  asked: AskedReputation,
+  request: ReputationRequest,
   viewerKey: string | null,
   context: AnswerContext
-): Promise<Made> {
-  const { userKey, feedbackLimit: limit } = asked
+): Promise<EndpointResult> {
+  const { userKey, feedbackLimit: limit } = request
   const row = await reputationOf(context.writes, { userKey, limit, viewerKey })
   // Whom presence alone knows has no ratings yet.
-  if (!row.isKnown) await knownUser(asked, context)
+  if (!row.isKnown) await knownUser(request, context)
   const feedback = row.feedback.map(({ rater, ...given }) => ({ raterUsername: rater, ...verdictOf(given) }))
   const viewer = row.viewer === null ? null : verdictOf(row.viewer)
   return { body: { ...totalsOf(row), feedback, viewer } satisfies Reputation }
 }
 
 async function rate(
-  user: AskedUser,
+  user: UserRequest,
   { stars, comment = null }: { stars: number; comment?: string | null | undefined },
   context: ActionContext
 ): Promise<RatingGiven> {
@@ -111,7 +111,7 @@ async function rate(
   throw new Refusal('engine_busy')
 }
 
-async function makeKnown(user: AskedUser, { isRaterKnown, isUserKnown }: RatingResult, context: ActionContext) {
+async function makeKnown(user: UserRequest, { isRaterKnown, isUserKnown }: RatingResult, context: ActionContext) {
   if (!isUserKnown) {
     const { userKey, username } = await knownUser(user, { ...context, signal: context.signal() })
     if (!(await saveSighted(context, { userKey, username }))) {

@@ -13,10 +13,10 @@ const TAGS = ['Leaderboards']
 const RECORDS_MAX = 10_000
 
 type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
-type AskedRecords = BoardId & { limit: number | null; offset: number }
+type RecordsRequest = BoardId & { limit: number | null; offset: number }
 
 /** Who held a board's record from when to when. */
-export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
+export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   operationId: 'getLeaderboardRecords',
   path: '/api/game/:game/leaderboards/:leaderboardId/records',
   tags: TAGS,
@@ -91,10 +91,10 @@ export const leaderboardRecords: Endpoint<RecordsInput, AskedRecords> = {
 }
 
 type RecentInput = { limit: number; offset: number; game?: string | undefined }
-type AskedRecent = { limit: number; offset: number; titleId: string | null }
+type RecentRequest = { limit: number; offset: number; titleId: string | null }
 
 /** Records newly set, on any board. */
-export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
+export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   operationId: 'getRecentRecords',
   path: '/api/records/recent',
   tags: TAGS,
@@ -118,8 +118,8 @@ export const recentlySetRecords: Endpoint<RecentInput, AskedRecent> = {
   ],
   answer: async ({ limit, offset, titleId }, context) => {
     const { tables, signal, catalog } = context
-    const asked = { titleId: titleId ?? '', limit, offset }
-    const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, asked, { signal }), catalog()])
+    const params = { titleId: titleId ?? '', limit, offset }
+    const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, params, { signal }), catalog()])
     const boards = await context.boards()
     const body = rows.map((row) => ({
       titleId: row.titleId,

@@ -13,7 +13,7 @@ import {
 } from '../queries/series.js'
 
 /** A series that is asked for: an absolute window and the width of its buckets, 0 for samples. */
-export type AskedSeries = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
+export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
 
 /** How a series is read; each question is about one thing (a metric, a title) that its giver knows. */
 export type SeriesQuestions = {
@@ -53,22 +53,22 @@ export const seriesRefusal =
   'A parameter is malformed or out of range, parameters contradict each other, or the answer would have more than 1,000,000 points.'
 
 /** The series that an input asks for. */
-export function askedSeries(
+export function seriesRequest(
   input: WindowInput & { readonly resolution?: 'raw' | number | undefined },
   otherwise: { days: number } | { hours: number },
   nowMs: number
-): AskedSeries {
+): SeriesRequest {
   const { fromMs, toMs, spanMs } = window(input, otherwise, nowMs)
   return { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
 }
 
 /** The header that says what width was used. */
-export function resolutionHeader({ widthSeconds }: AskedSeries): Record<string, string> {
+export function resolutionHeader({ widthSeconds }: SeriesRequest): Record<string, string> {
   return { [RESOLUTION_HEADER]: String(widthSeconds) }
 }
 
 /** What a series reads of the projections `<noun>` and `<noun>-hour`. */
-export function seriesReads(noun: string, series: AskedSeries, key?: string): Dependency[] {
+export function seriesReads(noun: string, series: SeriesRequest, key?: string): Dependency[] {
   return readsOf(noun, cutOf(series), key)
 }
 
@@ -76,7 +76,7 @@ export function seriesReads(noun: string, series: AskedSeries, key?: string): De
  * The JSON bytes of a series. Samples cost one question; only when they come back empty a second one tells whether
  * there are none or too many. Buckets are counted first where there could be too many of them.
  */
-export async function seriesBody(series: AskedSeries, questions: SeriesQuestions): Promise<Uint8Array> {
+export async function seriesBody(series: SeriesRequest, questions: SeriesQuestions): Promise<Uint8Array> {
   const bounds = { from: series.fromMs, to: series.toMs }
   const refuseAbove = async (widthMs: number): Promise<void> => {
     const points = await questions.countPoints({ ...bounds, widthMs })
@@ -107,7 +107,7 @@ export function readsOf(noun: string, cut: HourCut | DayCut, key?: string): Depe
     .map(([projection, fromMs, toMs]) => ({ projection, fromMs, toMs, ...(key === undefined ? {} : { key }) }))
 }
 
-function cutOf(series: AskedSeries): HourCut {
+function cutOf(series: SeriesRequest): HourCut {
   const isOfHours = series.widthSeconds > 0 && series.widthSeconds % 3600 === 0
   return isOfHours ? cutAtHours(series) : uncut(series)
 }

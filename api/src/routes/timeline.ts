@@ -1,14 +1,14 @@
 import { INSTANTS_END_MS, newUnlock, shownInstant, Timeline, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, Made } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/request/feed-cursor.js'
 import { integer, text } from '../http/request/parameters.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
 import { type ChangePlace, changeRows, recordsOfPlayer } from '../queries/timeline.js'
-import { readsNames } from './found-entry.js'
-import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { readsNames } from './entry-match.js'
+import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
 const START = 'start'
@@ -36,10 +36,10 @@ type Event = Timeline[number]
 type Placed = { readonly place: Place; readonly event: Event }
 
 type TimelineInput = { username: string; limit: number; after?: string | undefined }
-type AskedTimeline = AskedUser & { readonly limit: number; readonly after: Place | null }
+type TimelineRequest = UserRequest & { readonly limit: number; readonly after: Place | null }
 
 /** What a user has reached. */
-export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
+export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   operationId: 'getTimeline',
   path: '/api/profile/:username/timeline',
   tags: PROFILE_TAGS,
@@ -52,7 +52,7 @@ export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
     after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.')
   }),
   resolve: ({ username, limit, after }) => {
-    const user = askedUser(username)
+    const user = userRequest(username)
     const place = after === undefined || after === START ? null : readBoundText(filterOf(user), after, Place)
     return { ...user, limit, after: place }
   },
@@ -99,11 +99,11 @@ export const timeline: Endpoint<TimelineInput, AskedTimeline> = {
   }
 }
 
-async function answerTimeline(asked: AskedTimeline, context: AnswerContext): Promise<Made> {
-  const { userKey, limit, after } = asked
+async function answerTimeline(request: TimelineRequest, context: AnswerContext): Promise<EndpointResult> {
+  const { userKey, limit, after } = request
   const { tables, signal } = context
   const [{ records, ranks }, unlocks] = await Promise.all([
-    knownUser(asked, context).then(({ player }) => boardEvents(player.key, asked, context)),
+    knownUser(request, context).then(({ player }) => boardEvents(player.key, request, context)),
     rowsOf(tables, unlocksOfUser, { userKey }, { signal })
   ])
   const placed = [...unlocks.flatMap(placedUnlock), ...records, ...ranks]
@@ -113,14 +113,14 @@ async function answerTimeline(asked: AskedTimeline, context: AnswerContext): Pro
   const body = page.map(({ event }) => event)
   const last = page.at(-1)
   if (last === undefined || placed.length <= limit) return { body }
-  const path = `/api/profile/${encodeURIComponent(asked.username)}/timeline`
-  return { body, headers: nextLink(path, { limit, after: boundText(filterOf(asked), last.place) }) }
+  const path = `/api/profile/${encodeURIComponent(request.username)}/timeline`
+  return { body, headers: nextLink(path, { limit, after: boundText(filterOf(request), last.place) }) }
 }
 
 /** The records of a player, and as many ranks behind the place asked for as a page can need, with one more. */
-async function boardEvents(playerKey: string, asked: AskedTimeline, context: AnswerContext) {
+async function boardEvents(playerKey: string, request: TimelineRequest, context: AnswerContext) {
   const { tables, signal } = context
-  const { limit, after } = asked
+  const { limit, after } = request
   const [records, boards, titles] = await Promise.all([
     rowsOf(tables, recordsOfPlayer, { playerKey }, { signal }),
     context.boards(),
@@ -230,6 +230,6 @@ function measure({ rating, timeMs }: { readonly rating: string; readonly timeMs:
 }
 
 /** A cursor holds for one user. */
-function filterOf({ userKey }: AskedUser): object {
+function filterOf({ userKey }: UserRequest): object {
   return { timelineOf: userKey }
 }

@@ -10,16 +10,16 @@ import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
 import { knownTitle } from './known-game.js'
 import {
-  type AskedSeries,
-  askedSeries,
   readsOf,
   resolutionHeader,
+  type SeriesRequest,
   seriesBody,
   seriesDescription,
   seriesHeaders,
   seriesParameters,
   seriesReads,
   seriesRefusal,
+  seriesRequest,
   windowParameters
 } from './series.js'
 
@@ -86,7 +86,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
 /** Row 16: players of one title over time. */
 export const titleOnlineHistory: Endpoint<
   WindowInput & { titleId: string; resolution?: 'raw' | number | undefined },
-  AskedSeries & { titleId: string }
+  SeriesRequest & { titleId: string }
 > = {
   operationId: 'getTitleOnlineHistory',
   path: '/api/title/:titleId/online-users/history',
@@ -99,7 +99,7 @@ export const titleOnlineHistory: Endpoint<
     ...seriesParameters
   }),
   resolve: async ({ titleId, ...input }, context) => {
-    const series = askedSeries(input, { hours: 48 }, context.nowMs)
+    const series = seriesRequest(input, { hours: 48 }, context.nowMs)
     await knownTitle(titleId, context)
     return { titleId, ...series }
   },

@@ -4,13 +4,13 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { rowsOf } from '../queries/query.js'
 import { boardTitles, lastSightings, playedSeconds } from '../queries/user-game.js'
-import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
 /** Beside whom: the names that titles have, for the answer finds titles by the names that presence gives. */
 
 /** Row 3: what a user plays. */
-export const userGames: Endpoint<{ username: string }, AskedUser> = {
+export const userGames: Endpoint<{ username: string }, UserRequest> = {
   operationId: 'getUserGames',
   path: '/api/profile/:username/games-played',
   tags: PROFILE_TAGS,
@@ -18,7 +18,7 @@ export const userGames: Endpoint<{ username: string }, AskedUser> = {
   description:
     'Games that the user was seen in, with the time played, and games on whose leaderboards the user stands. Last played first.',
   input: z.object({ username: usernameParameter }),
-  resolve: ({ username }) => askedUser(username),
+  resolve: ({ username }) => userRequest(username),
   reads: ({ userKey }) => [
     ...readsUser(userKey),
     { projection: 'presence', key: userKey },
@@ -26,7 +26,7 @@ export const userGames: Endpoint<{ username: string }, AskedUser> = {
     { projection: 'player-entry' },
     { projection: 'title' }
   ],
-  answer: async (asked, context) => ({ body: await answerGames(asked, context) }),
+  answer: async (request, context) => ({ body: await answerGames(request, context) }),
   response: UserGames,
   example: {
     games: [
@@ -44,11 +44,11 @@ export const userGames: Endpoint<{ username: string }, AskedUser> = {
   refuses: { 404: 'No user of this name is known.' }
 }
 
-async function answerGames(asked: AskedUser, context: AnswerContext): Promise<UserGames> {
+async function answerGames(request: UserRequest, context: AnswerContext): Promise<UserGames> {
   const { tables, signal } = context
-  const { userKey } = asked
+  const { userKey } = request
   const [{ hasPresence, boards }, played, sighted, titles] = await Promise.all([
-    knownUser(asked, context).then(async ({ hasPresence, player }) => ({
+    knownUser(request, context).then(async ({ hasPresence, player }) => ({
       hasPresence,
       boards: await rowsOf(tables, boardTitles, { playerKey: player.key }, { signal })
     })),

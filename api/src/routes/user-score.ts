@@ -4,15 +4,15 @@ import type { AnswerContext, Endpoint } from '../answers/answer.js'
 import { integer } from '../http/request/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { bestScores } from '../queries/user-score.js'
-import { readsNames } from './found-entry.js'
-import { type AskedUser, askedUser, knownUser, readsUser, usernameParameter } from './known-user.js'
+import { readsNames } from './entry-match.js'
+import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
 type ScoresInput = { username: string; limit: number }
-type AskedScores = AskedUser & { readonly limit: number }
+type ScoresRequest = UserRequest & { readonly limit: number }
 
 /** Row 4: where a user stands on leaderboards. */
-export const userScores: Endpoint<ScoresInput, AskedScores> = {
+export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
   operationId: 'getUserScores',
   path: '/api/profile/:username/leaderboard-scores',
   tags: PROFILE_TAGS,
@@ -23,9 +23,9 @@ export const userScores: Endpoint<ScoresInput, AskedScores> = {
     username: usernameParameter,
     limit: integer({ min: 1, max: 50 }).default(10).describe('At most so many entries.')
   }),
-  resolve: ({ username, limit }) => ({ ...askedUser(username), limit }),
+  resolve: ({ username, limit }) => ({ ...userRequest(username), limit }),
   reads: ({ userKey }) => [...readsUser(userKey), { projection: 'player-entry' }, ...readsNames('')],
-  answer: async (asked, context) => ({ body: await answerScores(asked, context) }),
+  answer: async (request, context) => ({ body: await answerScores(request, context) }),
   response: UserScores,
   example: {
     playerName: 'Lucky Badger',
@@ -49,11 +49,11 @@ export const userScores: Endpoint<ScoresInput, AskedScores> = {
   refuses: { 404: 'No user of this name is known.' }
 }
 
-async function answerScores(asked: AskedScores, context: AnswerContext): Promise<UserScores> {
+async function answerScores(request: ScoresRequest, context: AnswerContext): Promise<UserScores> {
   const { tables, signal } = context
-  const { player } = await knownUser(asked, context)
+  const { player } = await knownUser(request, context)
   const [rows, boards, titles] = await Promise.all([
-    rowsOf(tables, bestScores, { playerKey: player.key, limit: asked.limit }, { signal }),
+    rowsOf(tables, bestScores, { playerKey: player.key, limit: request.limit }, { signal }),
     context.boards(),
     context.catalog()
   ])

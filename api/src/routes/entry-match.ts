@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
-import { type FoundEntry, timeText } from '@gamenet/schemas'
+import { type EntryMatch, timeText } from '@gamenet/schemas'
 import type { AnswerContext, Dependency, ResolveContext } from '../answers/answer.js'
-import type { FoundRow } from '../queries/player-entry.js'
+import type { EntryRow } from '../queries/player-entry.js'
 import { knownTitle } from './known-game.js'
 
 export const SEARCH_TAGS = ['Search']
 
 /** An entry that a search found, for the description of searches. */
-export const foundExample: FoundEntry = {
+export const entryExample: EntryMatch = {
   id: 'q3Zk0a1bXw9_Tt2L',
   leaderboard_id: 1,
   leaderboard_name: 'Best laps',
@@ -22,7 +22,7 @@ export const foundExample: FoundEntry = {
 }
 
 /** The id of the title whose boards are searched, "" for all titles. Refuses one that nothing is known of. */
-export async function searchedTitle(titleId: string | undefined, context: ResolveContext): Promise<string> {
+export async function titleFilter(titleId: string | undefined, context: ResolveContext): Promise<string> {
   return titleId === undefined ? '' : (await knownTitle(titleId, context)).titleId
 }
 
@@ -36,7 +36,7 @@ export function readsNames(titleId: string): Dependency[] {
 }
 
 /** The entries that were found, with the names of their boards and titles. */
-export async function foundEntries(rows: readonly FoundRow[], context: AnswerContext): Promise<FoundEntry[]> {
+export async function entryMatches(rows: readonly EntryRow[], context: AnswerContext): Promise<EntryMatch[]> {
   const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
     id: idOf(row),
@@ -54,7 +54,7 @@ export async function foundEntries(rows: readonly FoundRow[], context: AnswerCon
 }
 
 /** What an entry is known by, in 16 characters: names of 500 characters would be half of the answer. */
-function idOf({ titleId, leaderboardId, playerName, occurrence }: FoundRow): string {
+function idOf({ titleId, leaderboardId, playerName, occurrence }: EntryRow): string {
   return createHash('sha256')
     .update(JSON.stringify([titleId, leaderboardId, playerName, occurrence]))
     .digest('base64url')

@@ -3,7 +3,7 @@ import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
 
 /** One entry that a search found. */
-export const FoundEntry = z.object({
+export const EntryMatch = z.object({
   id: z.string().meta({ description: 'Opaque; the same entry of the same board has the same id.' }),
   leaderboard_id: LeaderboardId,
   leaderboard_name: z.string(),
@@ -16,4 +16,4 @@ export const FoundEntry = z.object({
   time_formatted: z.string(),
   is_time: z.boolean()
 })
-export type FoundEntry = z.infer<typeof FoundEntry>
+export type EntryMatch = z.infer<typeof EntryMatch>

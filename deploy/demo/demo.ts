@@ -1,6 +1,6 @@
 import { type People, publish } from '@gamenet/ingest'
 import type { Logger } from 'pino'
-import { Parts } from '../src/wiring/disposers.js'
+import { Disposers } from '../src/wiring/disposers.js'
 import type { OpenLog } from '../src/wiring/log.js'
 import { actAsPeople } from './auth/activity.js'
 import type { DemoPerson } from './auth/people.js'
@@ -44,7 +44,7 @@ export async function startDemo(
   logger: Logger,
   { withAuth, withChat }: { readonly withAuth: boolean; readonly withChat: boolean }
 ): Promise<Demo> {
-  const parts = new Parts()
+  const parts = new Disposers()
   try {
     const network = parts.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
     const auth = withAuth ? parts.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined

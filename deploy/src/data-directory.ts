@@ -44,7 +44,7 @@ export type DataDirectory = {
  * Takes a data directory for this process, making it where it does not exist.
  * Throws a {@link FailureError} when it is in use, cannot be written, or is of a newer program.
  */
-export async function takeDataDirectory(
+export async function claimDataDirectory(
   directory: string,
   versions: Versions,
   purpose: 'run' | 'restore' = 'run'

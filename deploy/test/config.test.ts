@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { readConfig, UsageError } from '../src/config.js'
-import { logChoiceOf } from '../src/wiring/log-choice.js'
+import { readLogChoice } from '../src/wiring/log-choice.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {
@@ -39,7 +39,7 @@ test('writes have no limit unless one is configured, and no limit lets nobody wr
 
 test('topics of Kafka have the settings that are configured, which come before the days that are kept', async (t) => {
   const choiceOf = (variables: Record<string, string>) =>
-    logChoiceOf(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
+    readLogChoice(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
   const KAFKA_TOPIC_CONFIG = 'cleanup.policy=compact,min.insync.replicas=2'
   t.same(await choiceOf({ KAFKA_TOPIC_CONFIG, LOG_RETENTION_DAYS: '2' }), {
     ...(await choiceOf({})),

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { requireRepaired } from '../src/operations/rebuild-operations.js'
-import { openLostRows, type Repairs } from '../src/wiring/lost-rows.js'
+import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 
 const SQL = 'SELECT 1 AS one FROM network_count AS n'
 
@@ -97,7 +97,7 @@ test('tables of a server are reported alone, with what to type', async (t) => {
   t.same(lostRows.repairing(), [])
 })
 
-async function open(clickhouse: ClickHouse, repairs: Repairs, log: object = { extents: async () => [] }) {
+async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = { extents: async () => [] }) {
   const registry = new Registry()
   const engines = { clickhouse, log: log as never, names: { log: 'LMDB' } }
   const lostRows = await openLostRows({ engines, repairs, registry, logger: pino({ level: 'silent' }) })

@@ -4,7 +4,7 @@ import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { FailureError, readConfig } from '../src/config.js'
-import { takeDataDirectory } from '../src/data-directory.js'
+import { claimDataDirectory } from '../src/data-directory.js'
 import { openService } from '../src/wiring/service.js'
 import { gamenet } from './service/gamenet.js'
 
@@ -17,7 +17,7 @@ test('an older program refuses a data directory that a newer one used', async (t
   const mine = { program: '0.9.0', engines: { chdb: '3.4.0', lmdb: '3.5.6' } }
   const takenAfter = async (format: object, versions = mine) => {
     await writeFile(file, JSON.stringify(format))
-    const taken = await takeDataDirectory(directory, versions)
+    const taken = await claimDataDirectory(directory, versions)
     await taken.release()
     return JSON.parse(await readFile(file, 'utf8'))
   }

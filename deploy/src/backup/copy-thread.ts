@@ -22,7 +22,7 @@ import { Entry } from './manifest.js'
  */
 
 /** What is copied: of a backup, whole trees into it; of a restore, what its list of files says. */
-export type CopyAsked =
+export type CopyRequest =
   | {
       readonly kind: 'trees'
       /** Under which everything is put. */
@@ -34,24 +34,24 @@ export type CopyAsked =
     }
   | { readonly kind: 'listed'; readonly list: string; readonly from: string; readonly root: string }
 
-export type CopyTold =
+export type CopyMessage =
   | { readonly kind: 'bytes'; readonly bytes: number }
   | { readonly kind: 'done'; readonly files: number; readonly bytes: number }
   /** A file is not what the list says. */
   | { readonly kind: 'differs'; readonly why: string }
 
 const CHUNK_BYTES = 1024 * 1024
-const TELL_BYTES = 16 * CHUNK_BYTES
+const REPORT_BYTES = 16 * CHUNK_BYTES
 
 class Differs extends Error {}
 
 const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
 const total = { files: 0, bytes: 0 }
-let untold = 0
+let unreported = 0
 
 if (parentPort === null) throw new Error('this runs as a thread alone')
 const port = parentPort
-const tell = (told: CopyTold): void => port.postMessage(told)
+const tell = (told: CopyMessage): void => port.postMessage(told)
 
 function copyTree(root: string, from: string, to: string, add: (entry: Entry) => void): void {
   const found = lstatSync(from)
@@ -93,13 +93,13 @@ function copyFile(from: string, to: string): { bytes: number; sha256: string } {
 
 function count(bytes: number): void {
   total.bytes += bytes
-  untold += bytes
-  if (untold < TELL_BYTES) return
-  tell({ kind: 'bytes', bytes: untold })
-  untold = 0
+  unreported += bytes
+  if (unreported < REPORT_BYTES) return
+  tell({ kind: 'bytes', bytes: unreported })
+  unreported = 0
 }
 
-function copyTrees({ root, list, trees }: Extract<CopyAsked, { kind: 'trees' }>): void {
+function copyTrees({ root, list, trees }: Extract<CopyRequest, { kind: 'trees' }>): void {
   const lines: string[] = []
   for (const { from, to } of trees) {
     copyTree(root, from, to, (entry) => {
@@ -111,7 +111,7 @@ function copyTrees({ root, list, trees }: Extract<CopyAsked, { kind: 'trees' }>)
 }
 
 /** The list was compared with its own hash; a path that leads out of the root would still be none of ours. */
-function copyListed({ list, from, root }: Extract<CopyAsked, { kind: 'listed' }>): void {
+function copyListed({ list, from, root }: Extract<CopyRequest, { kind: 'listed' }>): void {
   for (const line of readFileSync(list, 'utf8').split('\n')) {
     if (line === '') continue
     const entry = Entry.parse(JSON.parse(line))
@@ -123,7 +123,7 @@ function copyListed({ list, from, root }: Extract<CopyAsked, { kind: 'listed' }>
       mkdirSync(dirname(target), { recursive: true })
       symlinkSync(entry.link, target)
     } else {
-      const copied = copyThere(join(from, path), target, path)
+      const copied = copyPresentFile(join(from, path), target, path)
       if (copied.bytes !== entry.bytes || copied.sha256 !== entry.sha256) {
         const what = copied.bytes === entry.bytes ? 'other bytes than' : `${copied.bytes} bytes instead of`
         throw new Differs(`${path} has ${what} the ${entry.bytes} that were written`)
@@ -132,7 +132,7 @@ function copyListed({ list, from, root }: Extract<CopyAsked, { kind: 'listed' }>
   }
 }
 
-function copyThere(from: string, to: string, path: string): { bytes: number; sha256: string } {
+function copyPresentFile(from: string, to: string, path: string): { bytes: number; sha256: string } {
   try {
     return copyFile(from, to)
   } catch (error) {
@@ -141,11 +141,11 @@ function copyThere(from: string, to: string, path: string): { bytes: number; sha
   }
 }
 
-const asked = workerData as CopyAsked
+const asked = workerData as CopyRequest
 try {
   if (asked.kind === 'trees') copyTrees(asked)
   else copyListed(asked)
-  tell({ kind: 'bytes', bytes: untold })
+  tell({ kind: 'bytes', bytes: unreported })
   tell({ kind: 'done', ...total })
 } catch (error) {
   if (!(error instanceof Differs)) throw error

@@ -1,11 +1,11 @@
 import { Worker } from 'node:worker_threads'
-import type { CopyAsked, CopyTold } from './copy-thread.js'
+import type { CopyMessage, CopyRequest } from './copy-thread.js'
 
 export type Copied = { readonly files: number; readonly bytes: number; readonly differs: string | null }
 
 /** Copies in a thread of its own; rejects with the signal's reason when that aborts, and with what the disk says. */
 export function copyFiles(
-  asked: CopyAsked,
+  asked: CopyRequest,
   { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: (bytes: number) => void }
 ): Promise<Copied> {
   return new Promise((resolve, reject) => {
@@ -16,7 +16,7 @@ export function copyFiles(
     }
     let copied: Copied | undefined
     signal.addEventListener('abort', abort, { once: true })
-    worker.on('message', (told: CopyTold) => {
+    worker.on('message', (told: CopyMessage) => {
       if (told.kind === 'bytes') onBytes(told.bytes)
       else if (told.kind === 'done') copied = { files: told.files, bytes: told.bytes, differs: null }
       else copied = { files: 0, bytes: 0, differs: told.why }

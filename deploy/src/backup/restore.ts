@@ -4,14 +4,14 @@ import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { flushPath, flushTree } from '@gamenet/engines/files'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
-import { DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE, takeDataDirectory } from '../data-directory.js'
-import { type LedgerFile, readLedgerFile, takeLedgerIn } from '../erasure/ledger-file.js'
+import { claimDataDirectory, DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE } from '../data-directory.js'
+import { type LedgerFile, mergeLedger, readLedgerFile } from '../erasure/ledger-file.js'
 import { VERSIONS } from '../wiring/version.js'
 import { refuseLowDisk } from './backup.js'
 import { copyFiles } from './copy.js'
 import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from './manifest.js'
 
-export type RestoreAsked = {
+export type RestoreRequest = {
   readonly backup: string
   readonly dataDirectory: string
   /** A data directory, or a copy of its ledger: who was forgotten since. */
@@ -31,7 +31,7 @@ export type RestoreReport = {
 }
 
 type Restoring = {
-  readonly asked: RestoreAsked
+  readonly asked: RestoreRequest
   readonly backup: string
   readonly path: string
   readonly manifest: Manifest
@@ -52,7 +52,7 @@ const MAY_BE_THERE = new RegExp(
  * until the last of them is there, no service starts on the directory. One that fails leaves what it found: no directory, an
  * empty one, or one that an earlier restore had left half.
  */
-export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
+export async function restore(asked: RestoreRequest): Promise<RestoreReport> {
   const backup = resolve(asked.backup)
   const path = resolve(asked.dataDirectory)
   refuseInside(path, backup)
@@ -73,13 +73,13 @@ export async function restore(asked: RestoreAsked): Promise<RestoreReport> {
 
 async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Restoring): Promise<RestoreReport> {
   const begun = performance.now()
-  const directory = await takeDataDirectory(path, VERSIONS, 'restore')
+  const directory = await claimDataDirectory(path, VERSIONS, 'restore')
   try {
     await writeFile(directory.part(RESTORING_FILE), `${backup}\n`, { flush: true })
     await flushPath(path)
     await empty(path)
     await copyIn(asked, { backup, path, manifest })
-    const toForget = ledger === undefined ? null : await takeIn(directory.part('writes'), ledger)
+    const toForget = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)
     await rm(directory.part(RESTORING_FILE))
     await flushPath(path)
@@ -97,7 +97,7 @@ async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Re
 }
 
 async function copyIn(
-  { onProgress, signal }: RestoreAsked,
+  { onProgress, signal }: RestoreRequest,
   { backup, path, manifest }: { readonly backup: string; readonly path: string; readonly manifest: Manifest }
 ): Promise<void> {
   let done = 0
@@ -115,11 +115,11 @@ async function copyIn(
   if (differs !== null) throw damaged(backup, differs)
 }
 
-async function takeIn(dir: string, ledger: LedgerFile): Promise<number> {
+async function mergeLedgerInto(dir: string, ledger: LedgerFile): Promise<number> {
   const writes = await openPglite({ dir })
   try {
     await migratePostgres(writes)
-    return await takeLedgerIn(writes, ledger)
+    return await mergeLedger(writes, ledger)
   } finally {
     await writes.close()
   }

@@ -23,7 +23,7 @@ const LedgerFile = z.object({
 export type LedgerFile = z.infer<typeof LedgerFile>
 
 /** Writes the whole ledger, or nothing. */
-export async function keepLedgerFile(writes: Postgres, path: string): Promise<void> {
+export async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
   const entries = (await readLedger(writes)).map(({ nameHash, forgottenAt }) => ({
     nameHash,
     forgottenAtMs: forgottenAt.getTime()
@@ -58,7 +58,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
  * service starts.
  * @returns how many they are
  */
-export async function takeLedgerIn(writes: Postgres, ledger: LedgerFile): Promise<number> {
+export async function mergeLedger(writes: Postgres, ledger: LedgerFile): Promise<number> {
   if (ledger.saltMark !== saltMark(await readSalt(writes))) {
     throw new FailureError(
       `The ledger is of another installation (${ledger.saltMark}); its hashes say nothing here. Give the one of the service that the backup is of.`

@@ -8,13 +8,13 @@ import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet
  */
 
 /** Told on this channel, with an empty payload: what memories hold of answers may be about somebody who was forgotten. */
-export const FORGOTTEN_CHANNEL = 'gamenet_forgotten'
+export const ERASED_CHANNEL = 'gamenet_forgotten'
 
 /** The tables of the write side that say something of people. */
 export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
 
 /** One line of the ledger. */
-export type Forgetting = {
+export type Erasure = {
   /** Hexadecimal. */
   readonly nameHash: string
   readonly forgottenAt: Date
@@ -28,13 +28,13 @@ export type Forgetting = {
 export type LedgerEntry = { readonly nameHash: string; readonly forgottenAtMs: number }
 
 /** What the write side held of a person. */
-export type Forgotten = { readonly nameHash: string; readonly rows: number }
+export type ErasedFromWrites = { readonly nameHash: string; readonly rows: number }
 
 /**
  * Takes a user out of the write side and enters them in the ledger, in one transaction. From then on nobody can read what
  * the log has of them, and nothing is published about them.
  */
-export async function forgetInWrites(writes: Postgres, userKey: string): Promise<Forgotten> {
+export async function eraseFromWrites(writes: Postgres, userKey: string): Promise<ErasedFromWrites> {
   return await writes.transaction(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
     // The profile first: whoever is writing something that hangs on it is waited for here, and found below.
@@ -50,13 +50,13 @@ export async function forgetInWrites(writes: Postgres, userKey: string): Promise
     )
     const [entry] = await transaction.query<{ name_hash: string }>(ENTER, [userKey, persons[0]?.id ?? null])
     if (entry === undefined) throw new Error('the ledger of forgotten people gave no entry')
-    await tellAll(transaction)
+    await notifyAll(transaction)
     return { nameHash: entry.name_hash, rows: profiles.length + ratings.length + persons.length }
   })
 }
 
 /** The whole ledger, the oldest first. */
-export async function readLedger(writes: Queries): Promise<Forgetting[]> {
+export async function readLedger(writes: Queries): Promise<Erasure[]> {
   const rows = await writes.query<{
     name_hash: string
     forgotten_at: Date
@@ -113,7 +113,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
  * The user_keys in the write side that have one of these hashes. There are some only where an older state was put back
  * beside a newer ledger.
  */
-export async function namesInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
+export async function usersInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
   const rows = await writes.query<{ user_key: string }>(
     `SELECT DISTINCT n.user_key
      FROM forgetting_salt AS s, (
@@ -146,16 +146,16 @@ export async function markDone(writes: Postgres, nameHash: string): Promise<void
     await transaction.query(`UPDATE forgotten AS f SET done_at = now() WHERE f.name_hash = decode($1, 'hex')`, [
       nameHash
     ])
-    await tellAll(transaction)
+    await notifyAll(transaction)
   })
 }
 
 /** Everybody's answers may be about somebody who was forgotten. No name is told: what is told can stand in a file. */
-async function tellAll(transaction: Queries): Promise<void> {
+async function notifyAll(transaction: Queries): Promise<void> {
   for (const noun of WRITE_NOUNS) {
     await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])
   }
-  await transaction.query(`SELECT pg_notify($1, '')`, [FORGOTTEN_CHANNEL])
+  await transaction.query(`SELECT pg_notify($1, '')`, [ERASED_CHANNEL])
 }
 
 const ENTER = `

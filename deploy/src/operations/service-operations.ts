@@ -22,9 +22,9 @@ import { z } from 'zod'
 import type { Demo } from '../../demo/demo.js'
 import { FailureError, UsageError } from '../config.js'
 import type { Disk } from '../disk/disk.js'
-import { finishForgettings, forget } from '../erasure/forget.js'
-import { keepLedger } from '../erasure/forget-again.js'
+import { eraseUser, finishErasures } from '../erasure/erase-user.js'
 import { readLedger } from '../erasure/ledger.js'
+import { writeLedgerCopy } from '../erasure/reapply-erasures.js'
 import type {
   ForgetProgress,
   ForgetReport,
@@ -75,7 +75,7 @@ type Needs = {
 }
 
 /** Ending what an earlier process left undone; each gives how many there were. */
-export type CutOff = {
+export type Unfinished = {
   forgettings(): Promise<number>
   retractions(): Promise<number>
 }
@@ -84,7 +84,7 @@ export type CutOff = {
 export type ServiceOperations = {
   readonly operations: Operations
   /** Of no use to others, so these are no operations. */
-  readonly cutOff: CutOff
+  readonly cutOff: Unfinished
   stop(): Promise<void>
 }
 
@@ -151,7 +151,7 @@ export function serviceOperations(needs: Omit<Needs, 'signal' | 'importing'>): S
           needs.engines.disk
             .whenRoom(all.signal)
             .then(() => forgetNeeds(all, () => undefined))
-            .then(finishForgettings)
+            .then(finishErasures)
         ),
       retractions: () => tracked(finishRetractions(retracting(all)))
     },
@@ -188,15 +188,15 @@ async function forgetUser(
   const name = Username.safeParse(username)
   if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
   const asked = await forgetNeeds(needs, onProgress)
-  const report = await forget(asked, name.data, anyway)
-  await keepLedger(needs.engines)
+  const report = await eraseUser(asked, name.data, anyway)
+  await writeLedgerCopy(needs.engines)
   return report
 }
 
 async function forgetNeeds(
   needs: Needs,
   onProgress: (progress: ForgetProgress) => void
-): Promise<Parameters<typeof forget>[0]> {
+): Promise<Parameters<typeof eraseUser>[0]> {
   const { engines, isUnread, onChange, signal, stepsEnded } = needs
   const settledTopics = async (names: readonly string[]) => {
     // What comes next is deleting rows, which waits for ever while nothing is merged.

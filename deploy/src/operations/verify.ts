@@ -6,8 +6,8 @@ import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/pro
 import { type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import type { Finding, VerifyProgress, VerifyReport } from '../operator/operations.js'
+import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
-import { TABLES_WAY_OUT } from '../wiring/newer.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300

@@ -1,5 +1,5 @@
 /** What is made on the way, and how each is undone: in the reverse order. */
-export class Parts {
+export class Disposers {
   readonly #closers: (() => Promise<unknown> | unknown)[] = []
 
   add<Part>(part: Part, close: (part: Part) => Promise<unknown> | unknown): Part {

@@ -14,12 +14,12 @@ import { LogDamaged } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
-import { type DataDirectory, takeDataDirectory } from '../data-directory.js'
+import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
-import { Parts } from './disposers.js'
+import { Disposers } from './disposers.js'
+import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
-import { logChoiceOf } from './log-choice.js'
-import { orNewer, TABLES_WAY_OUT } from './newer.js'
+import { readLogChoice } from './log-choice.js'
 import { isSpoolKnown } from './spool.js'
 import { VERSIONS } from './version.js'
 
@@ -58,18 +58,18 @@ export type OpenEngines = {
 /** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
 export async function openEngines(options: OpenEngines): Promise<Engines> {
   const { config, role, withPostgres, withDirectory } = options
-  const parts = new Parts()
+  const disposers = new Disposers()
   let writing: Promise<Postgres> | undefined
   const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
-    parts.add(engine, () => engine.close())
+    disposers.add(engine, () => engine.close())
   try {
     const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
     )
-    const directory = needsDirectory || withDirectory ? await takeDataDirectory(config.DATA_DIR, VERSIONS) : undefined
+    const directory = needsDirectory || withDirectory ? await claimDataDirectory(config.DATA_DIR, VERSIONS) : undefined
     if (directory !== undefined) {
-      parts.add(directory, () => directory.release())
+      disposers.add(directory, () => directory.release())
       // What a killed process left half received, or half copied.
       await rm(directory.part('uploads'), { recursive: true, force: true })
       await unfreeze(directory.part('tables'))
@@ -79,7 +79,7 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
     const migrated = once(async () => {
       const opened = await openWrites()
-      await orNewer(migratePostgres(opened))
+      await asFailure(migratePostgres(opened))
       if (config.POSTGRES_URL === undefined) await endLeases(opened)
     })
     const writes = async () => {
@@ -89,11 +89,11 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const migrateWrites = async () =>
       writesPath === undefined && config.POSTGRES_URL === undefined
         ? []
-        : await orNewer(migratePostgres(await openWrites()))
+        : await asFailure(migratePostgres(await openWrites()))
     // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
-    const logChoice = await logChoiceOf(config, part('log'))
+    const logChoice = await readLogChoice(config, part('log'))
     const onAway = (await isSpoolKnown(config, role)) ? options.warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
     const log = opened(await openLog(logChoice, role, { onAway }))
@@ -115,11 +115,11 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
     const engines = { directory, isEmbedded, log, logChoice, clickhouse, disk, postgres, writes, migrateWrites, names }
-    return { ...engines, close: () => parts.close() }
+    return { ...engines, close: () => disposers.close() }
   } catch (error) {
     // What is still opening is closed too.
     await writing?.catch(() => undefined)
-    await parts.close()
+    await disposers.close()
     throw orDamaged(error)
   }
 }

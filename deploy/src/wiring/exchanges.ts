@@ -14,7 +14,7 @@ import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
 
 /** How readers of the tables learn of exchanges, and how one is made so that they do. */
-export type ServiceExchanges = {
+export type TableExchanges = {
   readonly count: ExchangeCount
   readonly around: AroundExchange
   /** Keeps the count known, so that answers need not ask for it; until `stop`. */
@@ -29,7 +29,7 @@ export function openExchanges(needs: {
   readonly dataVersions: DataVersions
   readonly logger: Logger
   readonly hasApi: boolean
-}): ServiceExchanges {
+}): TableExchanges {
   const { config, engines, dataVersions, logger, hasApi } = needs
   if (config.CLICKHOUSE_URL === undefined) return ownExchanges(dataVersions, logger)
   const learn = hasApi ? () => dataVersions.refresh() : async () => undefined
@@ -37,7 +37,7 @@ export function openExchanges(needs: {
 }
 
 /** This process alone reads the tables. */
-function ownExchanges(dataVersions: DataVersions, logger: Logger): ServiceExchanges {
+function ownExchanges(dataVersions: DataVersions, logger: Logger): TableExchanges {
   const exchanges = new Exchanges({
     learn: (projections) =>
       dataVersions.refresh().catch((error: unknown) => {
@@ -54,7 +54,7 @@ function ownExchanges(dataVersions: DataVersions, logger: Logger): ServiceExchan
 }
 
 /** Other processes read the tables too: exchanges are told of in a table. */
-function sharedExchanges(tables: ClickHouse['control'], learn: () => Promise<void>): ServiceExchanges {
+function sharedExchanges(tables: ClickHouse['control'], learn: () => Promise<void>): TableExchanges {
   const watch = new ExchangeWatch({ tables, learn })
   return {
     count: watch,

@@ -7,7 +7,7 @@ const DAY_MS = 86_400_000
 type KafkaChoice = Extract<LogChoice, { engine: 'kafka' }>
 
 /** Which log the configuration names; `path` is where an embedded one is kept. Files that it names are read. */
-export async function logChoiceOf(config: Config, path: string): Promise<LogChoice> {
+export async function readLogChoice(config: Config, path: string): Promise<LogChoice> {
   const epoch = config.LOG_EPOCH
   const retentionMs = config.LOG_RETENTION_DAYS === undefined ? undefined : config.LOG_RETENTION_DAYS * DAY_MS
   if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch, retentionMs }

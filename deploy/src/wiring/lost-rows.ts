@@ -47,7 +47,7 @@ export type LostRows = {
  * Who makes lost rows again: `now`, this process, which is alone on the tables and has a projector; `later`, one like that, when it
  * starts; `never`: others load and project in the tables of a ClickHouse server meanwhile, so an operator does.
  */
-export type Repairs = 'now' | 'later' | 'never'
+export type RepairTime = 'now' | 'later' | 'never'
 
 const RETRY_AFTER_SECONDS = 30
 const AGAIN_MS = 5000
@@ -61,7 +61,7 @@ export async function openLostRows({
   logger
 }: {
   readonly engines: Pick<Engines, 'clickhouse' | 'log' | 'names'>
-  readonly repairs: Repairs
+  readonly repairs: RepairTime
   readonly registry: Registry
   readonly logger: Logger
 }): Promise<LostRows> {
@@ -88,7 +88,7 @@ export async function openLostRows({
     if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
       targets = await beginRepair(tables, projections, repair, extents)
   }
-  const gone = isOurs ? (await readGone(tables)).map((each) => goneTable(each, names.log ?? 'the log')) : []
+  const gone = isOurs ? (await readGone(tables)).map((each) => unrecoverableTable(each, names.log ?? 'the log')) : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
     return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
@@ -165,7 +165,7 @@ async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart
   await dropLostParts(tables, (await findLostParts(tables)).filter(isOne))
 }
 
-function goneTable({ table, topic, epoch, partition, next }: Gone, log: string): LostTable {
+function unrecoverableTable({ table, topic, epoch, partition, next }: Gone, log: string): LostTable {
   const reason =
     `Rows of ${table} were lost, and ${log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
     'those of earlier events stay lost. Restore a backup that has them.'

@@ -40,7 +40,7 @@ export function sharedPasses(needs: {
   }
   return {
     together: async (pass) => {
-      const locked = await underLock(writes, lock, 'shared', pass).catch((error: unknown) => {
+      const locked = await withLock(writes, lock, 'shared', pass).catch((error: unknown) => {
         if (!isLockTimeout(error)) throw error
         throw WAITS.has(lock) ? new StepHeld(BUSY) : new Error(HELD_UP, { cause: error })
       })
@@ -50,7 +50,7 @@ export function sharedPasses(needs: {
       const begun = performance.now()
       while (performance.now() - begun < ALONE_WITHIN_MS) {
         try {
-          const locked = await underLock(writes, lock, 'alone', work)
+          const locked = await withLock(writes, lock, 'alone', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
             'PostgreSQL cannot be reached, without which other projectors would write into the tables meanwhile; do it again when it is back.'
@@ -67,7 +67,7 @@ export function sharedPasses(needs: {
 }
 
 /** What work gives under the lock, or that there was no PostgreSQL to lock in. */
-async function underLock<Result>(
+async function withLock<Result>(
   writes: () => Promise<Postgres>,
   lock: number,
   how: 'shared' | 'alone',

@@ -17,19 +17,19 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import { type Demo, startDemo } from '../../demo/demo.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
-import { forgetAgain } from '../erasure/forget-again.js'
-import { FORGOTTEN_CHANNEL } from '../erasure/ledger.js'
-import { type CutOff, serviceOperations } from '../operations/service-operations.js'
+import { ERASED_CHANNEL } from '../erasure/ledger.js'
+import { reapplyErasures } from '../erasure/reapply-erasures.js'
+import { serviceOperations, type Unfinished } from '../operations/service-operations.js'
 import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
-import { bringForward } from './bring-forward.js'
-import { Parts } from './disposers.js'
+import { advanceSequences } from './advance-sequences.js'
+import { type ConcurrentWriters, concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
+import { Disposers } from './disposers.js'
+import { asFailure } from './engine-failures.js'
 import { type Engines, openEngines } from './engines.js'
-import { openExchanges, type ServiceExchanges } from './exchanges.js'
+import { openExchanges, type TableExchanges } from './exchanges.js'
 import { addEngineMetrics, readiness } from './health.js'
-import { type LostRows, openLostRows, type Repairs } from './lost-rows.js'
-import { orNewer } from './newer.js'
-import { type OthersBeside, othersBeside, stepRunner, stepsEnded } from './others-beside.js'
+import { type LostRows, openLostRows, type RepairTime } from './lost-rows.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { readingThread, reloadReadersOf } from './reading-thread.js'
 import { openSpoolingLog } from './spool.js'
@@ -67,20 +67,20 @@ const POLL_MS = 250
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   requireRealEngines(config, role)
-  const parts = new Parts()
+  const disposers = new Disposers()
   try {
-    return await assemble(config, role, threadPoolSize, parts)
+    return await assemble(config, role, threadPoolSize, disposers)
   } catch (error) {
-    await parts.close()
+    await disposers.close()
     throw error
   }
 }
 
-async function assemble(config: Config, role: Role, threadPoolSize: number, parts: Parts): Promise<Service> {
+async function assemble(config: Config, role: Role, threadPoolSize: number, disposers: Disposers): Promise<Service> {
   const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const engines = parts.add(
+  const engines = disposers.add(
     await openEngines({
       config,
       role,
@@ -93,19 +93,19 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     (engines) => engines.close()
   )
   addEngineMetrics(registry, engines)
-  const others = othersBeside(config, engines)
-  const { applied, lostRows } = await prepareTables({ config, engines, role, others, registry, logger, parts })
-  const dataVersions = openVersions(engines, logger, parts)
+  const others = concurrentWriters(config, engines)
+  const { applied, lostRows } = await prepareTables({ config, engines, role, others, registry, logger, disposers })
+  const dataVersions = openVersions(engines, logger, disposers)
   const tables = lostRows.guarded(engines.clickhouse.readers)
-  const shared = { config, engines, tables, registry, logger, parts, others }
+  const shared = { config, engines, tables, registry, logger, disposers, others }
   const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
-  parts.add(exchanges, () => exchanges.stop())
+  disposers.add(exchanges, () => exchanges.stop())
   const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
   // Only now the tables tell all that they know of the write side.
   if (projector !== undefined) {
-    lostRows.finish(projector, async () => bringForward(await engines.writes(), engines.clickhouse.control, logger))
+    lostRows.finish(projector, async () => advanceSequences(await engines.writes(), engines.clickhouse.control, logger))
   }
-  const demo = await openDemo(config, role, logger, parts)
+  const demo = await openDemo(config, role, logger, disposers)
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const spooling = await openSpoolingLog({ ...shared, role })
@@ -130,18 +130,18 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     ? await startApi({ ...shared, dataVersions, exchanges, ready, authUrl, chat: chatOf(config, demo) })
     : null
   const operatorUrl =
-    role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, parts })
+    role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, disposers })
   // Ended first, while the parts that they use are still there.
-  parts.add(stop, (stop) => stop())
+  disposers.add(stop, (stop) => stop())
   if (operatorUrl !== null) await engines.directory?.announce(operatorUrl)
   if (role === 'all' || role === 'ingest') {
     ingest?.start()
-    startRelay({ engines, registry, logger, people, parts })
+    startRelay({ engines, registry, logger, people, disposers })
   }
   const retractions = async () => ((await lostRows.whenRepaired()) ? await cutOff.retractions() : 0)
   finishCutOff(role, { ...cutOff, retractions }, logger)
   if (role === 'all' && demo !== undefined && projector !== undefined)
-    fillDemo({ demo, engines, people, projector, apiUrl: api, parts })
+    fillDemo({ demo, engines, people, projector, apiUrl: api, disposers })
   return {
     operations,
     apiUrl: api,
@@ -150,7 +150,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, part
     demoUrl: demo?.url ?? null,
     authUrl: authUrl ?? null,
     demoUser: demo?.person ?? null,
-    close: () => parts.close()
+    close: () => disposers.close()
   }
 }
 
@@ -162,27 +162,30 @@ async function prepareTables({
   others,
   registry,
   logger,
-  parts
-}: Omit<Needs, 'tables'> & { role: Role; others: OthersBeside }): Promise<{ applied: string[]; lostRows: LostRows }> {
-  const applied = await orNewer(migrate(engines.clickhouse.control))
-  if (engines.postgres !== undefined) await bringForward(engines.postgres, engines.clickhouse.control, logger)
-  await forgetAgain(engines, role, stepsEnded(others), logger)
+  disposers
+}: Omit<Needs, 'tables'> & { role: Role; others: ConcurrentWriters }): Promise<{
+  applied: string[]
+  lostRows: LostRows
+}> {
+  const applied = await asFailure(migrate(engines.clickhouse.control))
+  if (engines.postgres !== undefined) await advanceSequences(engines.postgres, engines.clickhouse.control, logger)
+  await reapplyErasures(engines, role, stepsEnded(others), logger)
   const lostRows = await openLostRows({ engines, repairs: repairsOf(role, config), registry, logger })
-  return { applied, lostRows: parts.add(lostRows, () => lostRows.stop()) }
+  return { applied, lostRows: disposers.add(lostRows, () => lostRows.stop()) }
 }
 
 /** Undefined where a real network is scraped, or none. */
-async function openDemo(config: Config, role: Role, logger: Logger, parts: Parts): Promise<Demo | undefined> {
+async function openDemo(config: Config, role: Role, logger: Logger, disposers: Disposers): Promise<Demo | undefined> {
   if (!hasIngest(role) || config.UPSTREAM_URL !== undefined) return undefined
-  return parts.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
+  return disposers.add(await startDemo(logger, demoParts(role, config)), (demo) => demo.close())
 }
 
-function openVersions({ clickhouse }: Engines, logger: Logger, parts: Parts): DataVersions {
+function openVersions({ clickhouse }: Engines, logger: Logger, disposers: Disposers): DataVersions {
   const dataVersions = new DataVersions({
     tables: clickhouse.control,
     onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
   })
-  return parts.add(dataVersions, () => dataVersions.stop())
+  return disposers.add(dataVersions, () => dataVersions.stop())
 }
 
 function requireRealEngines(config: Config, role: Role): void {
@@ -203,7 +206,7 @@ function hasProjector(role: Role, config: Config): boolean {
   return role === 'all' || role === 'projector' || (role === 'offline' && config.KAFKA_BROKERS === undefined)
 }
 
-function repairsOf(role: Role, config: Config): Repairs {
+function repairsOf(role: Role, config: Config): RepairTime {
   if (config.CLICKHOUSE_URL !== undefined) return 'never'
   return hasProjector(role, config) ? 'now' : 'later'
 }
@@ -217,7 +220,7 @@ function hasIngest(role: Role): boolean {
 }
 
 /** Ends what an earlier process left undone, in the background. */
-function finishCutOff(role: Role, { forgettings, retractions }: CutOff, logger: Logger): void {
+function finishCutOff(role: Role, { forgettings, retractions }: Unfinished, logger: Logger): void {
   const finish = (work: Promise<number>, what: string) => {
     const failed = `${what} that was cut off could not be ended; it is tried again at the next start`
     work.catch((error: unknown) => logger.error({ err: error }, failed))
@@ -244,7 +247,7 @@ type Needs = {
   readonly engines: Engines
   readonly registry: Registry
   readonly logger: Logger
-  readonly parts: Parts
+  readonly disposers: Disposers
   /** What may be read of the tables. */
   readonly tables: ReadTables
 }
@@ -257,8 +260,8 @@ function startProjector({
   dataVersions,
   exchanges,
   others,
-  parts
-}: Needs & { dataVersions: DataVersions; exchanges: ServiceExchanges; others: OthersBeside }): Projector {
+  disposers
+}: Needs & { dataVersions: DataVersions; exchanges: TableExchanges; others: ConcurrentWriters }): Projector {
   const projector = createProjector({
     tables: {
       loader: engines.clickhouse.loader,
@@ -277,7 +280,7 @@ function startProjector({
     onChange: () => void dataVersions.refresh().catch(() => undefined)
   })
   projector.start()
-  return parts.add(projector, () => projector.stop())
+  return disposers.add(projector, () => projector.stop())
 }
 
 function makeIngest({
@@ -289,12 +292,12 @@ function makeIngest({
   people,
   demo,
   exchanges,
-  parts,
+  disposers,
   spooling
 }: Needs & {
   people: People
   demo: Demo | undefined
-  exchanges: ServiceExchanges
+  exchanges: TableExchanges
   spooling: SpoolingLog | undefined
 }): Ingest {
   const ingest = createIngest({
@@ -320,7 +323,7 @@ function makeIngest({
     registry,
     logger
   })
-  return parts.add(ingest, () => ingest.stop())
+  return disposers.add(ingest, () => ingest.stop())
 }
 
 function startRelay({
@@ -328,12 +331,12 @@ function startRelay({
   registry,
   logger,
   people,
-  parts
+  disposers
 }: Omit<Needs, 'config' | 'tables'> & { people: People }): void {
   const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
   relay.start()
   const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
-  parts.add(relay, async () => {
+  disposers.add(relay, async () => {
     await unlisten?.()
     await relay.stop()
   })
@@ -350,10 +353,10 @@ async function startApi({
   ready,
   authUrl,
   chat,
-  parts
+  disposers
 }: Needs & {
   dataVersions: DataVersions
-  exchanges: ServiceExchanges
+  exchanges: TableExchanges
   ready: ReturnType<typeof readiness>
   authUrl: string | undefined
   chat: ChatSettings | undefined
@@ -362,8 +365,8 @@ async function startApi({
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
   exchanges.start(POLL_MS)
-  if (engines.postgres !== undefined) parts.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const catalog = catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
+  if (engines.postgres !== undefined) disposers.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const app = await buildApp(
     {
       endpoints,
@@ -378,7 +381,7 @@ async function startApi({
       catalog,
       onDrop: (drop) => {
         if (engines.postgres === undefined) return
-        parts.add(engines.postgres.listen(FORGOTTEN_CHANNEL, drop, drop), (unlisten) => unlisten())
+        disposers.add(engines.postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())
       },
       publicUrl: publicUrl(config),
       serviceAuth: await serviceAuthFile(authUrl),
@@ -390,7 +393,7 @@ async function startApi({
     },
     (app) => addPages(app, authUrl)
   )
-  parts.add(app, () => app.close())
+  disposers.add(app, () => app.close())
   return listen(app, config.HOST, config.PORT, 'PORT')
 }
 
@@ -400,13 +403,13 @@ async function startOperator({
   registry,
   logger,
   ready,
-  parts
-}: Pick<Needs, 'config' | 'registry' | 'logger' | 'parts'> & {
+  disposers
+}: Pick<Needs, 'config' | 'registry' | 'logger' | 'disposers'> & {
   operations: Operations
   ready: ReturnType<typeof readiness>
 }): Promise<string> {
   const app = buildOperatorApp({ operations, registry, ready, logger, host: config.OPERATOR_HOST })
-  parts.add(app, () => app.close())
+  disposers.add(app, () => app.close())
   return listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
 }
 
@@ -430,14 +433,14 @@ function fillDemo({
   people,
   projector,
   apiUrl,
-  parts
+  disposers
 }: {
   readonly demo: Demo
   readonly engines: Engines
   readonly people: People
   readonly projector: Projector
   readonly apiUrl: string | null
-  readonly parts: Parts
+  readonly disposers: Disposers
 }): void {
   if (directory === undefined || apiUrl === null) return
   const beforeEachPart = async (signal: AbortSignal) => {
@@ -445,5 +448,5 @@ function fillDemo({
     await projector.settled()
   }
   // Ended before the API, at which users of the demo act.
-  parts.add(demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart }), (end) => end())
+  disposers.add(demo.fill({ log, people, apiUrl, fileNamed: directory.part, beforeEachPart }), (end) => end())
 }

@@ -4,8 +4,8 @@ import { openSpool } from '@gamenet/engines/log'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
-import { takeDataDirectory } from '../data-directory.js'
-import type { Parts } from './disposers.js'
+import { claimDataDirectory } from '../data-directory.js'
+import type { Disposers } from './disposers.js'
 import type { Engines } from './engines.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'
@@ -41,15 +41,15 @@ export async function openSpoolingLog(needs: {
   readonly engines: Engines
   readonly registry: Registry
   readonly logger: Logger
-  readonly parts: Parts
+  readonly disposers: Disposers
 }): Promise<SpoolingLog | undefined> {
-  const { config, role, engines, registry, logger, parts } = needs
+  const { config, role, engines, registry, logger, disposers } = needs
   if (!hasSpool(config, role)) return undefined
   try {
-    const directory = await takeDataDirectory(directoryOf(config), VERSIONS)
-    parts.add(directory, () => directory.release())
+    const directory = await claimDataDirectory(directoryOf(config), VERSIONS)
+    disposers.add(directory, () => directory.release())
     const spool = openSpool({ path: directory.path, bytesMax: config.SPOOL_BYTES_MAX })
-    return parts.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())
+    return disposers.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     logger.warn({ reason }, 'there is no spool: while Kafka is away, what is scraped is lost')

@@ -11,7 +11,7 @@ import type { Test } from 'tap'
 import { z } from 'zod'
 import { readManifest } from '../../src/backup/manifest.js'
 import { restore } from '../../src/backup/restore.js'
-import { takeDataDirectory } from '../../src/data-directory.js'
+import { claimDataDirectory } from '../../src/data-directory.js'
 import type { Operations } from '../../src/operator/operations.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { VERSIONS } from '../../src/wiring/version.js'
@@ -228,7 +228,7 @@ async function killRestores(t: Test, backup: string, data: string, { restoreKill
     // Killed before it had begun, it leaves nothing.
     if ((await entriesOf(data)) < 5) continue
     await t.rejects(
-      takeDataDirectory(data, VERSIONS),
+      claimDataDirectory(data, VERSIONS),
       /not restored to its end; restore it again: gamenet restore .*quiet/
     )
   }
@@ -343,7 +343,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await mkdir(part('cut-off'))
   await writeFile(join(part('cut-off'), 'restoring.json'), `${part('busy')}\n`)
   await t.rejects(restoreHere(backup, part('cut-off')), /damaged/)
-  await t.rejects(takeDataDirectory(part('cut-off'), VERSIONS), /not restored to its end; restore it again.*busy/)
+  await t.rejects(claimDataDirectory(part('cut-off'), VERSIONS), /not restored to its end; restore it again.*busy/)
   await rm(file)
   await t.rejects(attempt(), /no whole backup/)
 

@@ -1,14 +1,14 @@
 import type { Logger } from 'pino'
 import type { Engines } from '../wiring/engines.js'
 import type { Role } from '../wiring/service.js'
-import { catchUpForgettings } from './forget.js'
-import { keepLedgerFile, LEDGER_FILE } from './ledger-file.js'
+import { reapplyMissingErasures } from './erase-user.js'
+import { LEDGER_FILE, writeLedgerFile } from './ledger-file.js'
 
 /**
  * Forgets again whom an older copy has brought back, before anything is loaded or answered. What fails is tried again in the
  * background, and at the next start.
  */
-export async function forgetAgain(
+export async function reapplyErasures(
   engines: Engines,
   role: Role,
   stepsEnded: () => Promise<void>,
@@ -16,7 +16,7 @@ export async function forgetAgain(
 ): Promise<void> {
   if (role === 'offline' || role === 'api') return
   try {
-    const done = await catchUpForgettings({
+    const done = await reapplyMissingErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
       stepsEnded,
@@ -25,7 +25,7 @@ export async function forgetAgain(
     })
     if (done > 0)
       logger.warn({ forgettings: done }, 'an older copy was put back: who was forgotten since is forgotten again')
-    await keepLedger(engines)
+    await writeLedgerCopy(engines)
   } catch (error) {
     logger.error(
       { err: error },
@@ -35,6 +35,6 @@ export async function forgetAgain(
 }
 
 /** A copy of the ledger beside the engines' files, for the day on which an older copy of these is put back. */
-export async function keepLedger({ directory, writes }: Engines): Promise<void> {
-  if (directory !== undefined) await keepLedgerFile(await writes(), directory.part(LEDGER_FILE))
+export async function writeLedgerCopy({ directory, writes }: Engines): Promise<void> {
+  if (directory !== undefined) await writeLedgerFile(await writes(), directory.part(LEDGER_FILE))
 }

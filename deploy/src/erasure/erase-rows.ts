@@ -23,7 +23,7 @@ const DROPPED_MS_MAX = 1_200_000
 const ROUNDS_MAX = 8
 const UNKNOWN_TABLE = 60
 
-export type Cleaning = {
+export type EraseRowsNeeds = {
   readonly tables: Lane
   /** Of the ledger's hashes, hexadecimal. */
   readonly salt: string
@@ -35,8 +35,8 @@ export type Cleaning = {
 }
 
 /** The user_keys in the tables that have one of these hashes: of a forgetting under way nothing else is known. */
-export async function namesInTables(
-  { tables, salt, signal }: Pick<Cleaning, 'tables' | 'salt' | 'signal'>,
+export async function usersInTables(
+  { tables, salt, signal }: Pick<EraseRowsNeeds, 'tables' | 'salt' | 'signal'>,
   nameHashes: readonly string[]
 ): Promise<{ nameHash: string; userKey: string }[]> {
   const found = new Map<string, string>()
@@ -70,7 +70,7 @@ export async function isKnownToTables(tables: Lane, userKey: string): Promise<bo
 }
 
 /** The forgettings that these tables were cleaned of. */
-export async function cleanedOf(tables: Lane): Promise<LedgerEntry[]> {
+export async function readCleaned(tables: Lane): Promise<LedgerEntry[]> {
   const rows = await tables.rows(
     `SELECT f.name_hash AS nameHash, toUnixTimestamp64Milli(max(f.forgotten_at)) AS forgottenAtMs
      FROM forgotten AS f GROUP BY f.name_hash ORDER BY f.name_hash`
@@ -98,7 +98,7 @@ export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[])
  * are then; when one finds nothing, there was nothing that any step could have read meanwhile.
  * @returns how many rows there were
  */
-export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<number> {
+export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Promise<number> {
   const { tables, stepsEnded, signal } = cleaning
   const names = new Set<string>()
   try {
@@ -110,7 +110,7 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
       const conditions = await conditionsByTable(cleaning, userKey)
       // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
       for (const { table } of conditions.filter((each) => !names.has(each.table))) {
-        await unlessGone(tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`))
+        await unlessDropped(tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`))
         names.add(table)
       }
       found = await deleteRows(cleaning, conditions)
@@ -118,10 +118,11 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
     }
     await waitForOldParts(tables, [...names], signal)
     await waitForDroppedTables(tables, signal)
-    await tellChanges(tables)
+    await recordChanges(tables)
     return deleted
   } finally {
-    for (const table of names) await unlessGone(tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`))
+    for (const table of names)
+      await unlessDropped(tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`))
   }
 }
 
@@ -129,7 +130,7 @@ export async function cleanTables(cleaning: Cleaning, userKey: string): Promise<
  * Resolves when what the engine stores at this instant is stored. A statement goes on there when its process has been killed, or
  * has lost the connection by which others could have waited for it.
  */
-async function insertsEnded({ tables, signal }: Cleaning): Promise<void> {
+async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
   const running = async () =>
     (
       await tables.rows(
@@ -147,7 +148,7 @@ async function insertsEnded({ tables, signal }: Cleaning): Promise<void> {
 }
 
 /** Tables of a rebuild are dropped at any time, and the rows are gone with them. */
-async function unlessGone<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
+async function unlessDropped<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work
   } catch (error) {
@@ -169,7 +170,7 @@ export async function eraseConditions(tables: Lane): Promise<void> {
 }
 
 /** A condition stands in the tables' files until {@link eraseConditions}, so that it holds a keyed hash instead of a name. */
-async function conditionsByTable({ tables, salt }: Cleaning, userKey: string): Promise<Condition[]> {
+async function conditionsByTable({ tables, salt }: EraseRowsNeeds, userKey: string): Promise<Condition[]> {
   const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
   const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
   const isUser = (column: string) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`
@@ -197,14 +198,17 @@ async function nameColumns(tables: Lane): Promise<{ table: string; columns: stri
   return rows.map(({ table, columns }) => ({ table: String(table), columns: columns as string[] }))
 }
 
-async function deleteRows({ tables, onTable, signal }: Cleaning, conditions: readonly Condition[]): Promise<number> {
+async function deleteRows(
+  { tables, onTable, signal }: EraseRowsNeeds,
+  conditions: readonly Condition[]
+): Promise<number> {
   let deleted = 0
   for (const [done, { table, condition }] of conditions.entries()) {
     signal.throwIfAborted()
     onTable(done, conditions.length)
-    const [row] = (await unlessGone(tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`))) ?? []
+    const [row] = (await unlessDropped(tables.rows(`SELECT count() AS rows FROM ${table} WHERE ${condition}`))) ?? []
     const rows = Number(row?.rows ?? 0)
-    if (rows > 0) await unlessGone(tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`))
+    if (rows > 0) await unlessDropped(tables.execute(`ALTER TABLE ${table} DELETE WHERE ${condition}`))
     await until(MUTATION_MS_MAX, signal, async () => {
       const [left] = await tables.rows(
         `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
@@ -268,7 +272,7 @@ async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolea
 }
 
 /** What is known of people may be something else now, whatever it was. */
-async function tellChanges(tables: Lane): Promise<void> {
+async function recordChanges(tables: Lane): Promise<void> {
   await tables.execute(
     `INSERT INTO data_change (version, projection, key, from_ms, to_ms)
      SELECT greatest(toUInt64({now: UInt64}), (SELECT max(d.version) FROM data_change AS d) + 1), p.name, '*', 0, {end: Int64}

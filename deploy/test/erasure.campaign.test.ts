@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openPglite } from '@gamenet/engines'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { filesThatName, leftBehindCuts, openWorld } from './service/forgetting-world.js'
+import { filesThatName, leftBehindCuts, openWorld } from './service/erasure-world.js'
 
 const RUNS = 60
 

@@ -2,21 +2,21 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { pause, SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
+import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
 import {
   addToLedger,
-  type Forgetting,
-  forgetInWrites,
+  type Erasure,
+  eraseFromWrites,
   isKnownToWrites,
   type LedgerEntry,
   markDone,
-  namesInWrites,
   PEOPLE_TABLES,
   readLedger,
-  readSalt
+  readSalt,
+  usersInWrites
 } from './ledger.js'
-import { cleanedOf, cleanTables, eraseConditions, isKnownToTables, markCleaned, namesInTables } from './tables.js'
 
-export type ForgetNeeds = {
+export type EraseNeeds = {
   readonly writes: Postgres
   readonly tables: ClickHouse['control']
   /** Resolves when all that the log holds of these topics can be read; rejects with what stands still. */
@@ -34,19 +34,19 @@ export type ForgetNeeds = {
 const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((topic) => topic.name)
 
 /**
- * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishForgettings} takes it up again. A name that
+ * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishErasures} takes it up again. A name that
  * nobody knows is not entered, unless `anyway`: it may be misspelt.
  *
  * Order: keys → what readers may still open → event tables and what is made of them → files. A row that is deleted does not
  * come back: behind the log's end at the time of deletion nothing of the person can be opened any more.
  */
-export async function forget(needs: ForgetNeeds, username: string, anyway = false): Promise<ForgetReport> {
+export async function eraseUser(needs: EraseNeeds, username: string, anyway = false): Promise<ForgetReport> {
   const { writes, tables } = needs
   const userKey = nameKey(username)
   const isKnown = (await isKnownToWrites(writes, userKey)) || (await isKnownToTables(tables, userKey))
   if (!isKnown && !anyway) return { wasKnown: false, isEntered: false, rowsOfWrites: 0, rowsOfTables: 0 }
   needs.onProgress({ phase: 'keys', done: 0, total: 1 })
-  const { nameHash, rows } = await forgetInWrites(writes, userKey)
+  const { nameHash, rows } = await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
   const rowsOfTables = await clean(needs, userKey)
   await finish(needs, [nameHash])
@@ -58,19 +58,19 @@ export async function forget(needs: ForgetNeeds, username: string, anyway = fals
  * everything else.
  * @returns how many there were
  */
-export async function finishForgettings(needs: ForgetNeeds): Promise<number> {
+export async function finishErasures(needs: EraseNeeds): Promise<number> {
   const { writes, tables, signal } = needs
   const open = hashesOf((await readLedger(writes)).filter(({ doneAt }) => doneAt === null))
   if (open.length === 0) return 0
-  for (const userKey of await namesInWrites(writes, open)) await forgetInWrites(writes, userKey)
+  for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
-  const names = await namesInTables({ tables, salt: await readSalt(writes), signal }, open)
+  const names = await usersInTables({ tables, salt: await readSalt(writes), signal }, open)
   for (const { userKey } of names) await clean(needs, userKey)
   await finish(needs, open)
   return open.length
 }
 
-export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
+export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
   /** Whether nobody else reads the log: then what is not done can be done at once, with no wait for readers. */
   readonly isAlone: boolean
 }
@@ -84,16 +84,16 @@ export type CatchUpNeeds = Pick<ForgetNeeds, 'writes' | 'tables' | 'stepsEnded' 
  * they have of the person is from before the forgetting.
  * @returns how many forgettings were done again here
  */
-export async function catchUpForgettings(needs: CatchUpNeeds): Promise<number> {
+export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
   const { writes, tables, stepsEnded, signal, isAlone } = needs
-  const cleaned = await cleanedOf(tables)
+  const cleaned = await readCleaned(tables)
   await addToLedger(writes, cleaned)
   const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
   const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
     doneAt === null ? isAlone : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
   )
   if (due.length === 0) return 0
-  const all: ForgetNeeds = {
+  const all: EraseNeeds = {
     writes,
     tables,
     stepsEnded,
@@ -104,35 +104,35 @@ export async function catchUpForgettings(needs: CatchUpNeeds): Promise<number> {
   }
   // The keys and profiles of somebody who came back are new; where the ledger says that all is done, they are left.
   const open = hashesOf(due.filter(({ doneAt }) => doneAt === null))
-  for (const userKey of await namesInWrites(writes, open)) await forgetInWrites(writes, userKey)
-  const names = await namesInTables({ tables, salt: await readSalt(writes), signal }, hashesOf(due))
+  for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
+  const names = await usersInTables({ tables, salt: await readSalt(writes), signal }, hashesOf(due))
   for (const { userKey } of names) await clean(all, userKey)
   await finish(all, hashesOf(due))
   return due.length
 }
 
-function hashesOf(forgettings: readonly Forgetting[]): string[] {
+function hashesOf(forgettings: readonly Erasure[]): string[] {
   return forgettings.map(({ nameHash }) => nameHash)
 }
 
 /** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
-async function waitForReaders(needs: ForgetNeeds): Promise<void> {
+async function waitForReaders(needs: EraseNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
   await pause(needs.keysKeptMs ?? SEAL_KEYS_KEPT_MS, needs.signal)
   needs.signal.throwIfAborted()
   await needs.settled(PEOPLE_TOPICS)
 }
 
-async function clean(needs: ForgetNeeds, userKey: string): Promise<number> {
+async function clean(needs: EraseNeeds, userKey: string): Promise<number> {
   const { tables, writes, stepsEnded, signal } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
-  const deleted = await cleanTables({ tables, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
+  const deleted = await eraseRows({ tables, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
   await needs.onChange()
   return deleted
 }
 
 /** The tables say that they are clean before the ledger does: what lies between is done again. */
-async function finish({ tables, writes, onProgress }: ForgetNeeds, nameHashes: readonly string[]): Promise<void> {
+async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: readonly string[]): Promise<void> {
   onProgress({ phase: 'files', done: 0, total: 1 })
   await eraseConditions(tables)
   await writes.erase(PEOPLE_TABLES)

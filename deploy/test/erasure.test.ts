@@ -5,7 +5,7 @@ import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import { catchUpForgettings, finishForgettings, forget } from '../src/erasure/forget.js'
+import { eraseUser, finishErasures, reapplyMissingErasures } from '../src/erasure/erase-user.js'
 import { readLedger } from '../src/erasure/ledger.js'
 import {
   filesThatName,
@@ -20,7 +20,7 @@ import {
   tablesThatName,
   USER,
   writesThatName
-} from './service/forgetting-world.js'
+} from './service/erasure-world.js'
 
 /** Uses of the engines: at the keys; behind the deletions, and again at the beginning of what ends it. */
 const CUTS = [[3], [40, 4]]
@@ -37,7 +37,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   const before = await rowsOfOthers(world)
 
   const phases: string[] = []
-  const report = await forget({ ...needsOf(world), onProgress: ({ phase }) => phases.push(phase) }, 'zebrafISH')
+  const report = await eraseUser({ ...needsOf(world), onProgress: ({ phase }) => phases.push(phase) }, 'zebrafISH')
   t.match(report, { wasKnown: true, rowsOfWrites: 5 })
   t.ok(report.rowsOfTables > 20, `${report.rowsOfTables} rows of tables`)
   t.same([...new Set(phases)], ['keys', 'waiting', 'tables', 'files'])
@@ -60,7 +60,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
         forgotten_at
       ])
     }
-    t.equal(await finishForgettings(needsOf(world)), 1)
+    t.equal(await finishErasures(needsOf(world)), 1)
     t.same(await tablesThatName(world.clickhouse), [])
     t.same(await writesThatName(world.writes), [])
   })
@@ -72,11 +72,11 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   })
   await t.test('forgetting again, and somebody whom nobody knows, changes nothing', async (t) => {
     const nothing = { wasKnown: false, isEntered: true, rowsOfWrites: 0, rowsOfTables: 0 }
-    t.same(await forget(needsOf(world), USER), nothing)
+    t.same(await eraseUser(needsOf(world), USER), nothing)
     t.same(await rowsOfOthers(world), before)
-    t.match(await forget(needsOf(world), 'nobody'), { wasKnown: false, isEntered: false })
+    t.match(await eraseUser(needsOf(world), 'nobody'), { wasKnown: false, isEntered: false })
     t.equal((await readLedger(world.writes)).length, 1, 'a name that may be misspelt is not entered')
-    t.match(await forget(needsOf(world), 'nobody', true), { wasKnown: false, isEntered: true })
+    t.match(await eraseUser(needsOf(world), 'nobody', true), { wasKnown: false, isEntered: true })
     t.equal((await readLedger(world.writes)).length, 2)
   })
   for (const cuts of CUTS) {
@@ -105,8 +105,8 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       await first.closeTables()
       await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
       const now = await openTables(world, 'tables')
-      await forget(needsOf({ ...world, ...now }), USER)
-      await forget(needsOf({ ...world, ...now }), 'ben')
+      await eraseUser(needsOf({ ...world, ...now }), USER)
+      await eraseUser(needsOf({ ...world, ...now }), 'ben')
       await now.closeTables()
       await writes.query(
         'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
@@ -117,9 +117,9 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       const clickhouse = await openChdb({ path: join(folder, 'older') })
       const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
       t.not((await tablesThatName(clickhouse)).length, 0)
-      t.equal(await catchUpForgettings(needs), 2)
+      t.equal(await reapplyMissingErasures(needs), 2)
       t.same(await tablesThatName(clickhouse), [])
-      t.equal(await catchUpForgettings(needs), 0)
+      t.equal(await reapplyMissingErasures(needs), 0)
       await clickhouse.close()
       const loaded = await openTables(world, 'older')
       t.teardown(() => loaded.closeTables())
@@ -130,15 +130,19 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
         )
       const sightings = await known()
       t.match(sightings, [{ user_key: 'ann' }, { user_key: 'zebrafish', sightings: '1' }])
-      t.equal(await catchUpForgettings({ ...needs, tables: loaded.clickhouse.control }), 0)
+      t.equal(await reapplyMissingErasures({ ...needs, tables: loaded.clickhouse.control }), 0)
       t.same(await known(), sightings)
 
       await t.test('beside an older PostgreSQL, the tables tell whom', async (t) => {
         await writes.query('DELETE FROM forgotten')
         const tables = loaded.clickhouse.control
-        t.equal(await catchUpForgettings({ ...needs, tables, isAlone: false }), 0, 'others may read the log with a key')
+        t.equal(
+          await reapplyMissingErasures({ ...needs, tables, isAlone: false }),
+          0,
+          'others may read the log with a key'
+        )
         t.match(await readLedger(writes), [{ doneAt: null }, { doneAt: null }])
-        t.equal(await catchUpForgettings({ ...needs, tables }), 2)
+        t.equal(await reapplyMissingErasures({ ...needs, tables }), 2)
         t.same(await tablesThatName(loaded.clickhouse), [])
         t.same(await writesThatName(writes), [])
         t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
@@ -173,7 +177,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
           await ended
           if (waits === 1) await orphan.begin()
         }
-        await forget({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
+        await eraseUser({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
         t.equal(
           orphan.hadEnded(),
           true,
@@ -244,7 +248,7 @@ test('the same on a PostgreSQL server, but for the files of the server itself', 
   const server = await sharedPostgres(t)
   const world = await openWorld(t, async () => openPostgres({ url: server.url }))
   await fill(world)
-  t.match(await forget(needsOf(world), USER), { wasKnown: true, rowsOfWrites: 5 })
+  t.match(await eraseUser(needsOf(world), USER), { wasKnown: true, rowsOfWrites: 5 })
   t.same(await tablesThatName(world.clickhouse), [])
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])

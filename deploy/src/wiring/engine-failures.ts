@@ -7,7 +7,7 @@ export const TABLES_WAY_OUT =
   'Stop the service, move the folder `tables` of its data directory away and start it: the tables are made again from the log, as far as the log goes back. Or restore the newest backup: gamenet restore DIR.'
 
 /** What an older program finds of a newer one is no defect: a sentence for the user. */
-export async function orNewer<Result>(work: Promise<Result>): Promise<Result> {
+export async function asFailure<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work
   } catch (error) {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
-import { bringForward } from '../src/wiring/bring-forward.js'
+import { advanceSequences } from '../src/wiring/advance-sequences.js'
 
 test('a write side that is older than the tables numbers nothing as it was numbered before', async (t) => {
   const folder = t.testdir({})
@@ -15,7 +15,7 @@ test('a write side that is older than the tables numbers nothing as it was numbe
   await migratePostgres(writes)
   const said: string[] = []
   const look = () =>
-    bringForward(writes, tables, { error: (_about: unknown, sentence?: string) => said.push(String(sentence)) })
+    advanceSequences(writes, tables, { error: (_about: unknown, sentence?: string) => said.push(String(sentence)) })
 
   await look()
   t.same(said, [], 'an empty one is not older than empty tables')

@@ -17,7 +17,7 @@ import {
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import { type ForgetNeeds, finishForgettings, forget } from '../../src/erasure/forget.js'
+import { type EraseNeeds, eraseUser, finishErasures } from '../../src/erasure/erase-user.js'
 import { readLedger } from '../../src/erasure/ledger.js'
 
 /** Nobody else's texts hold these words. */
@@ -74,7 +74,7 @@ export async function openTables(
   return { clickhouse, projector, closeTables }
 }
 
-export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): ForgetNeeds {
+export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): EraseNeeds {
   return {
     writes,
     tables: clickhouse.control,
@@ -227,23 +227,23 @@ export async function leftBehindCuts(
 ): Promise<string[]> {
   await world.writes.query('DELETE FROM forgotten')
   await fill(world)
-  await forget(cutOff(world, first), USER).catch(() => undefined)
-  for (const cut of later) await finishForgettings(cutOff(world, cut)).catch(() => undefined)
+  await eraseUser(cutOff(world, first), USER).catch(() => undefined)
+  for (const cut of later) await finishErasures(cutOff(world, cut)).catch(() => undefined)
   const isKnown = (await readLedger(world.writes)).length === 0
-  if (isKnown) await forget(needsOf(world), USER)
-  else await finishForgettings(needsOf(world))
+  if (isKnown) await eraseUser(needsOf(world), USER)
+  else await finishErasures(needsOf(world))
   const open = (await readLedger(world.writes)).filter(({ doneAt }) => doneAt === null)
   return [
     ...(await tablesThatName(world.clickhouse)),
     ...(await writesThatName(world.writes)),
     ...(await mutationsKept(world.clickhouse)),
     ...open.map(({ nameHash }) => `${nameHash} is not said to be done`),
-    ...((await finishForgettings(needsOf(world))) === 0 ? [] : ['it was done twice'])
+    ...((await finishErasures(needsOf(world))) === 0 ? [] : ['it was done twice'])
   ]
 }
 
 /** Needs of which the n-th use fails, and every later one: the process is gone. */
-function cutOff(world: WorldUnderTest, uses: number): ForgetNeeds {
+function cutOff(world: WorldUnderTest, uses: number): EraseNeeds {
   let left = uses
   const use = <Result>(work: () => Promise<Result>): Promise<Result> => {
     left -= 1

@@ -8,7 +8,7 @@ import type { Logger } from 'pino'
  * no change and no person as others were before: the tables would keep the older change, and the log's events of one person could be
  * opened with another's key. What it lost it does not get back. Call it before anything is written.
  */
-export async function bringForward(
+export async function advanceSequences(
   writes: Postgres,
   tables: Pick<ClickHouse['control'], 'rows'>,
   logger: Pick<Logger, 'error'>

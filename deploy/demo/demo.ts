@@ -44,11 +44,11 @@ export async function startDemo(
   logger: Logger,
   { withAuth, withChat }: { readonly withAuth: boolean; readonly withChat: boolean }
 ): Promise<Demo> {
-  const parts = new Disposers()
+  const disposers = new Disposers()
   try {
-    const network = parts.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
-    const auth = withAuth ? parts.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
-    const chat = withChat ? parts.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
+    const network = disposers.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
+    const auth = withAuth ? disposers.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
+    const chat = withChat ? disposers.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
     const person = auth?.people.find(({ username, gamertag }) => gamertag !== undefined && chat?.accountOf(username))
     const { progress, fill } = historyFilling({ network, auth, chat, logger })
     return {
@@ -58,10 +58,10 @@ export async function startDemo(
       person: person ?? auth?.people[0],
       progress,
       fill,
-      close: () => parts.close()
+      close: () => disposers.close()
     }
   } catch (error) {
-    await parts.close()
+    await disposers.close()
     throw error
   }
 }

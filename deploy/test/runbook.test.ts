@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
@@ -11,13 +11,13 @@ import { startAuth } from './service/people-service.js'
 import { startUpstream } from './service/upstream.js'
 
 /*
- * docs/operators.md is typed in bad hours, so that every command in it is run here against a small service, in the order
- * of the page, each once. In a fence, what stands behind ` # ` may say `[exit 1]`, and `[cluster]` where servers are
- * needed. To add a command: write it there; where it needs something, make that in NEEDS; where it cannot be run, say
- * why in NOT_RUN. To add an alarm: a rule, and a chapter of its name under "Alarms".
+ * This test runs every command of docs/operators against a small service, once each, in the order of the index. In a fence, the
+ * text after ` # ` may contain `[exit 1]`, and `[cluster]` for a command that needs servers. To add a command: write it into a page;
+ * prepare its input in NEEDS; if it cannot run here, give the reason in NOT_RUN. To add an alert: a rule, and a chapter of its
+ * name in alerts.md.
  */
 
-/** What must be there in the directory before a command is run, besides a service. */
+/** Input that a command needs in the directory besides a service. */
 const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promise<unknown> }[] = [
   {
     command: /npx gamenet backup /,
@@ -41,12 +41,12 @@ const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] 
   { command: /^npx gamenet (start|ingest|projector|api)\b/, reason: 'runs until it is stopped; other tests start it' },
   {
     command: /^npx gamenet parked (show|retry|drop) \S+ \d/,
-    reason: 'is about a dead letter at that position; the test of a service with dead letters runs it'
+    reason: 'needs a dead letter at that position; the test of a service with dead letters runs it'
   },
   { command: /\[cluster\]/, reason: 'needs a service on servers' }
 ]
 
-/** Paths that the page names, and where they lie here. */
+/** Paths of the pages, and their replacements in the test directory. */
 const PATHS: readonly { readonly named: string; readonly here: string }[] = [
   { named: '/mnt/backups', here: 'backups' },
   { named: './restored', here: 'restored' },
@@ -55,7 +55,7 @@ const PATHS: readonly { readonly named: string; readonly here: string }[] = [
 
 const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lobbies: null, hasBoards: true }
 
-/** Metrics of the page and the rules that a service on embedded engines does not have. */
+/** Metrics of the pages and the rules that a service on embedded engines lacks. */
 const OF_CLUSTERS: readonly string[] = [
   'gamenet_spool_messages',
   'gamenet_spool_bytes',
@@ -66,7 +66,11 @@ const OF_CLUSTERS: readonly string[] = [
   'gamenet_spool_refused_messages_total'
 ]
 
-const operators = await readFile(new URL('docs/operators.md', ROOT), 'utf8')
+const PAGES = new URL('docs/operators/', ROOT)
+const page = (name: string) => readFile(new URL(`${name}.md`, PAGES), 'utf8')
+const [index, alerts, backup] = await Promise.all([page('index'), page('alerts'), page('backup')])
+const pages = [...index.matchAll(/\]\(([a-z-]+)\.md\)/g)].map(([, name = '']) => name)
+const operators = (await Promise.all(pages.map(page))).join('\n')
 const Rules = z.object({
   groups: z.array(
     z.object({
@@ -91,20 +95,24 @@ const rules = groups.flatMap((group) => group.rules)
 const Cases = z.object({ tests: z.array(z.object({ input_series: z.array(z.object({ series: z.string() })) })) })
 const { tests } = Cases.parse(parse(await readFile(new URL('deploy/alerts/gamenet.rules.test.yml', ROOT), 'utf8')))
 
+test('the index lists every page', async (t) => {
+  const files = (await readdir(PAGES)).map((file) => file.replace(/\.md$/, ''))
+  t.same([...new Set(['index', ...pages])].sort(), files.sort())
+})
+
 test('every alert has its chapter in the runbook, and every chapter its alert', async (t) => {
-  const alarms = /^## Alarms\n(.*?)^## /ms.exec(operators)?.[1] ?? ''
-  const chapters = [...alarms.matchAll(/^### ([^\n]*)\n(.*?)(?=^### |(?![\s\S]))/gms)]
+  const chapters = [...alerts.matchAll(/^## ([^\n]*)\n(.*?)(?=^## |(?![\s\S]))/gms)]
   const names = rules.map(({ alert }) => alert)
   t.equal(new Set(names).size, names.length, 'each name once')
   t.same(chapters.map(([, name]) => name).sort(), [...names].sort())
   for (const [, name = '', chapter = ''] of chapters) t.match(chapter, /^```\n.*npx gamenet/m, `${name}: what to type`)
   for (const { alert, expr, annotations } of rules) {
-    t.equal(annotations.runbook, `docs/operators.md#${alert.toLowerCase()}`)
+    t.equal(annotations.runbook, `docs/operators/alerts.md#${alert.toLowerCase()}`)
     t.equal(expr.split('(').length, expr.split(')').length, `${alert}: brackets`)
   }
 })
 
-test('what the runbook says to type works, and what alerts ask for is there', async (t) => {
+test('the commands of the runbook work, and the metrics of pages and alerts exist', async (t) => {
   const directory = t.testdir()
   const [auth, upstream] = [await startAuth(t), await startUpstream()]
   t.teardown(() => upstream.close())
@@ -115,19 +123,19 @@ test('what the runbook says to type works, and what alerts ask for is there', as
   t.teardown(() => service.kill())
 
   const exposed = await (await fetch(`${service.operatorUrl}/metrics`)).text()
-  const known = new Set([...exposed.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
+  const existing = new Set([...exposed.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
   const asked = [
     ...operators.matchAll(/\bgamenet_\w+/g),
     ...rules.flatMap(({ expr }) => [...expr.matchAll(/\bgamenet_\w+/g)])
   ]
   const missing = new Set(asked.map(([name]) => name.replace(/_(count|sum|bucket)$/, '')))
-  for (const name of [...known, ...OF_CLUSTERS]) missing.delete(name ?? '')
+  for (const name of [...existing, ...OF_CLUSTERS]) missing.delete(name ?? '')
   t.same([...missing], [], 'metrics that no service has')
 
   for (const { environment, args, command, comment } of commandsOf(operators)) {
-    const excused = NOT_RUN.find((exception) => exception.command.test(`${command} ${comment}`))
-    if (excused !== undefined) {
-      t.comment(`${command}: not run here, it ${excused.reason}`)
+    const exception = NOT_RUN.find(({ command: pattern }) => pattern.test(`${command} ${comment}`))
+    if (exception !== undefined) {
+      t.comment(`${command}: not run here, it ${exception.reason}`)
       continue
     }
     for (const need of NEEDS) if (need.command.test(command)) await need.make(directory)
@@ -138,7 +146,7 @@ test('what the runbook says to type works, and what alerts ask for is there', as
     const wanted = Number(/\[exit (\d+)\]/.exec(comment)?.[1] ?? 0)
     t.equal(done.code, wanted, `${command}\n${done.stdout.slice(-500)}${done.stderr.slice(-500)}`)
   }
-  await t.test('what alerts are tested with has the labels of what is exposed', async (t) => {
+  await t.test('the series of the alert tests have the labels of the exposed metrics', async (t) => {
     await fetch(`${service.apiUrl}/api/games`)
     const lines = (await (await fetch(`${service.operatorUrl}/metrics`)).text()).split('\n')
     const known = new Set(lines.filter((line) => /^gamenet_/.test(line)).map(labelled))
@@ -149,12 +157,12 @@ test('what the runbook says to type works, and what alerts ask for is there', as
       []
     )
   })
-  // The directory is removed before what is torn down.
+  // tap removes the directory before it runs teardowns.
   await service.kill()
 })
 
-test('the statements that back ClickHouse up name all bookkeeping before what it tells of, and ClickHouse takes them', async (t) => {
-  const fence = /^ *```sql\n( *BACKUP .*?)^ *```$/ms.exec(operators)?.[1] ?? ''
+test('the backup statements name all bookkeeping tables before the tables that they describe, and ClickHouse accepts them', async (t) => {
+  const fence = /^ *```sql\n( *BACKUP .*?)^ *```$/ms.exec(backup)?.[1] ?? ''
   const statements = fence
     .trim()
     .split(/;\s*/)
@@ -169,7 +177,7 @@ test('the statements that back ClickHouse up name all bookkeeping before what it
   for (const [at, text] of statements.entries()) await clickhouse.control.execute(text.replace('…', `Memory('${at}')`))
 })
 
-/** Name and labels of a series, but for those that Prometheus adds. */
+/** The name and the labels of a series, without the labels that Prometheus adds. */
 function labelled(series: string): string {
   const names = [...series.matchAll(/(\w+)="/g)].map(([, label]) => label)
   const own = names.filter((label) => label !== 'job' && label !== 'instance').sort()
@@ -183,14 +191,14 @@ type TypedCommand = {
   readonly args: readonly string[]
 }
 
-/** The lines of the page's fences that call the program, each once; they are split at spaces. */
+/** The command lines in the fences of a page, once each, split at spaces. */
 function commandsOf(page: string): TypedCommand[] {
   const lines = [...page.matchAll(/^```\w*\n(.*?)^```$/gms)].flatMap(([, fence = '']) => fence.split('\n'))
   const commands = lines.flatMap((line): TypedCommand[] => {
     const parts = /^((?:\w+=\S+ +)*)npx gamenet\b(.*?)(?:\s+# (.*))?$/.exec(line)
     if (parts === null) return []
     const [, assignments = '', args = '', comment = ''] = parts
-    if (/['"$|&<>]/.test(args)) throw new Error(`a shell would be needed: ${line}`)
+    if (/['"$|&<>]/.test(args)) throw new Error(`This command needs a shell: ${line}`)
     const environment = Object.fromEntries(words(assignments).map((each) => each.split('=')))
     return [{ command: `${assignments}npx gamenet${args}`, comment, environment, args: words(args) }]
   })

@@ -41,6 +41,6 @@ function refuseServers(config: Config): void {
   )
   if (given.length === 0) return
   throw new UsageError(
-    `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or restore each server with its own means (docs/operators.md).`
+    `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or restore each server with its own tools (docs/operators/backup.md).`
   )
 }

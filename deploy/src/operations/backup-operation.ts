@@ -10,7 +10,7 @@ export function backupOperation(engines: Engines, signal: AbortSignal): Operatio
     const { directory: dataDirectory, log, clickhouse, isEmbedded } = engines
     if (!isEmbedded || dataDirectory === undefined || log.files === undefined) {
       throw new UsageError(
-        'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL each server is backed up with its own means, in the order that docs/operators.md gives.'
+        'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL back each server up with its own tools, in the order of docs/operators/backup.md.'
       )
     }
     if (target !== undefined) {

@@ -129,7 +129,7 @@ function refuseLostLog(directory: DataDirectory): void {
   const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
   if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return
   throw new LogDamaged(
-    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing. Restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing. Restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
   )
 }
 
@@ -141,7 +141,7 @@ function orDamaged(error: unknown): unknown {
   if (!isOfFiles || /is in use|another directory open/.test(text)) return error
   if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
   return new FailureError(
-    `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators.md says more under "Damaged files".`
+    `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
   )
 }
 

@@ -45,8 +45,7 @@ const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
 const FULL_BYTES = 16 * 1024 * 1024
 
-const DAMAGE_WAY_OUT =
-  'Restore the newest backup (gamenet restore); without one, docs/operators.md tells what can be kept, under "Damaged files".'
+const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.'
 
 /** What the log holds is not what was appended. The message says what to do. */
 export class LogDamaged extends Error {}

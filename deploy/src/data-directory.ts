@@ -1,6 +1,7 @@
 import { access, constants, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { flushPath } from '@gamenet/engines/files'
+import { errorCode } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 
@@ -88,7 +89,7 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
     const [first] = relative(there, path).split(sep)
     return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error)
     throw new FailureError(
       `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.`
     )
@@ -177,7 +178,7 @@ async function claim(path: string, file: string, me: z.infer<typeof Owner>): Pro
       // A link appears whole or not at all; a file made in place could be read while it is still empty.
       return await link(draft, file)
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+      if (errorCode(error) !== 'EEXIST') throw error
     } finally {
       await rm(draft, { force: true })
     }
@@ -202,7 +203,7 @@ async function isRunning(owner: z.infer<typeof Owner>): Promise<boolean> {
   try {
     process.kill(owner.pid, 0)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EPERM')) return false
+    if (errorCode(error) !== 'EPERM') return false
   }
   return owner.startedAt === (await startOf(owner.pid))
 }

@@ -118,6 +118,7 @@ export {
 } from './ports/write-side.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'
+export { errorCode, errorMessage } from './values/error-message.js'
 export {
   INSTANTS_END_MS,
   Instant,

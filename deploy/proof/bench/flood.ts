@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { errorCode } from '@gamenet/schemas'
 import { Agent, request } from 'undici'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { residentBytes, watchResident } from './process-figures.js'
@@ -131,7 +132,7 @@ async function floodOnce(service: QuietService, flood: number, questions: number
         await body.arrayBuffer()
         count(statusCode === 503 && headers['retry-after'] === undefined ? '503 without Retry-After' : `${statusCode}`)
       } catch (error) {
-        count(error instanceof Error && 'code' in error ? String(error.code) : String(error))
+        count(errorCode(error))
       }
     })
   )

@@ -1,5 +1,5 @@
 import type { RebuildOperations, RebuildStatus } from '@gamenet/projector/internals'
-import { titleCountTopic } from '@gamenet/schemas'
+import { errorMessage, titleCountTopic } from '@gamenet/schemas'
 import { undo, undoable } from './imports.js'
 import { retryAll } from './late-events.js'
 import type { Place } from './place.js'
@@ -182,7 +182,7 @@ export class Operator {
       }
       world.time.after(life, 0, () => {
         work(projector).then(resolve, (error: unknown) => {
-          told.reason = error instanceof Error ? error.message : String(error)
+          told.reason = errorMessage(error)
           world.note(`tells the operator: ${told.reason}`)
           resolve(undefined)
         })

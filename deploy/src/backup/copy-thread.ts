@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { errorCode } from '@gamenet/schemas'
 import { Entry } from './manifest.js'
 
 /*
@@ -136,7 +137,7 @@ function copyPresentFile(from: string, to: string, path: string): { bytes: numbe
   try {
     return copyFile(from, to)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') throw new Differs(`${path} is missing`)
+    if (errorCode(error) === 'ENOENT') throw new Differs(`${path} is missing`)
     throw error
   }
 }

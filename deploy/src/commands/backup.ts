@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { errorMessage } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { draftOf, UNFINISHED_FILE } from '../backup/manifest.js'
 import { type Config, FailureError, UsageError } from '../config.js'
@@ -20,7 +21,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
       )
         .catch(async (error: unknown) => {
           if (error instanceof UsageError) throw error
-          const reason = error instanceof Error ? error.message : String(error)
+          const reason = errorMessage(error)
           throw new FailureError(`No backup was made. ${reason}${await leftLine(config, resolve(dir))}`)
         })
         .finally(() => progress.stop())

@@ -1,3 +1,4 @@
+import { errorMessage } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import type { ForgetProgress, ForgetReport, Forgetting } from '../operator/operations.js'
@@ -26,7 +27,7 @@ export function addForget(program: Command, terminal: Terminal): void {
         operations.forget(username, { anyway: options.anyway === true }, progressOf(terminal, options))
       ).catch((error: unknown) => {
         if (error instanceof UsageError) throw error
-        const reason = error instanceof Error ? error.message : String(error)
+        const reason = errorMessage(error)
         throw new FailureError(
           `The forgetting is not done; it goes on when a service starts, or now by the same command. ${reason}`
         )

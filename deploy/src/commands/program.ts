@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
-import { Refusal } from '@gamenet/schemas'
+import { errorMessage, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { VERSION } from '../wiring/version.js'
@@ -78,7 +78,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     terminal.errors.write(`${harmless(error.message)}\n`)
     return 1
   }
-  const message = harmless(error instanceof Error ? error.message : String(error))
+  const message = harmless(errorMessage(error))
   if (isUnreachable(error)) {
     terminal.errors.write(
       `${message} Look at KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`

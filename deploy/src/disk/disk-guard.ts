@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { errorMessage } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { bytesText } from './bytes.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
@@ -165,7 +166,7 @@ class DiskWatch {
       }
       this.#trouble = undefined
     } catch (error) {
-      const trouble = error instanceof Error ? error.message : String(error)
+      const trouble = errorMessage(error)
       if (trouble !== this.#trouble) this.#options.warn(`The free space of the disk cannot be watched: ${trouble}`)
       this.#trouble = trouble
     }

@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { errorCode } from '@gamenet/schemas'
 import type { Used } from './disk-growth.js'
 
 /** What `stat` counts blocks in, whatever the file system has. */
@@ -53,7 +54,7 @@ async function directoryBytes(path: string): Promise<number> {
 
 function unlessGone<Value>(value: Value): (error: unknown) => Value {
   return (error) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return value
+    if (errorCode(error) === 'ENOENT') return value
     throw error
   }
 }

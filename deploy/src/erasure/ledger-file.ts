@@ -2,6 +2,7 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
+import { errorCode } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
@@ -43,7 +44,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
   )
   const file = isFolder ? join(path, LEDGER_FILE) : path
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error)
     throw new FailureError(
       `The ledger ${file} cannot be read (${code}); give --ledger a data directory, or a copy of its ${LEDGER_FILE}.`
     )

@@ -9,6 +9,8 @@ import {
 } from '@gamenet/ingest'
 import { migrate, type Projector, readProgress, type Target, waitForProgress } from '@gamenet/projector'
 import {
+  errorCode,
+  errorMessage,
   importRetractionTopic,
   importRunTopic,
   millisecondsOf,
@@ -258,7 +260,7 @@ async function settled(
           .settled({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
           .then(
             () => [],
-            (error: unknown) => [error instanceof Error ? error.message : String(error)]
+            (error: unknown) => [errorMessage(error)]
           )
   // What this process answers is to know of it too; where it cannot ask, it asks again by itself.
   if (behind.length === 0) await onChange().catch(() => undefined)
@@ -454,7 +456,7 @@ async function* withRoom(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncG
 }
 
 function isDiskFull(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOSPC'
+  return errorCode(error) === 'ENOSPC'
 }
 
 /** Uploads are kept on the disk that the engines use, so that one look at free space speaks for all. */

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { type ClickHouse, checkPages, type Postgres } from '@gamenet/engines'
 import { sealKeys } from '@gamenet/ingest'
 import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
-import { type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
+import { errorMessage, type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import type { Finding, VerifyProgress, VerifyReport } from '../operator/operations.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
@@ -76,7 +76,7 @@ function shown(text: string): string {
 
 function reasonOf(error: unknown): string {
   const said = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return shown(said instanceof Error ? said.message : String(said))
+  return shown(errorMessage(said))
 }
 
 /** Pages of the write side by their checksums. Indexes are made again of their tables; tables are not. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { Readiness } from '@gamenet/api'
+import { errorMessage } from '@gamenet/schemas'
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -36,7 +37,7 @@ export function buildOperatorApp(needs: {
   app.setErrorHandler((error, request, reply) => {
     const status = statusOf(error)
     if (status >= 500) needs.logger.error({ err: error, url: request.url }, 'an operator request failed')
-    return reply.code(status).send({ error: sentenceOf(error) })
+    return reply.code(status).send({ error: errorMessage(error) })
   })
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async (_request, reply) => {
@@ -178,7 +179,7 @@ function linesOf<Progress, Report>(
       (report) => write({ report }),
       (error: unknown) => {
         if (statusOf(error) >= 500) onDefect(error)
-        write({ error: sentenceOf(error), usage: error instanceof UsageError })
+        write({ error: errorMessage(error), usage: error instanceof UsageError })
       }
     )
     .finally(() => lines.end())
@@ -192,10 +193,6 @@ function importRequestOf(query: unknown): ImportRequest {
   } catch {
     throw new UsageError('The query parameter request must be the JSON of an import request.')
   }
-}
-
-function sentenceOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function statusOf(error: unknown): number {

@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { errorCode } from '@gamenet/schemas'
 import { request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -163,7 +164,7 @@ async function reach<Answer>(operatorUrl: string, ask: () => Promise<Answer>): P
   try {
     return await ask()
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error)
     if (CUT_OFF.has(code)) {
       throw new FailureError(
         `The service at ${operatorUrl} ended before it had answered (${code}): what it was asked may have been done or not. Start it again, and look by gamenet status.`

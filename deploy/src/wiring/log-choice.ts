@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { errorCode } from '@gamenet/schemas'
 import { type Config, FailureError, UsageError } from '../config.js'
 import type { KafkaSasl, LogChoice } from './log.js'
 
@@ -60,7 +61,7 @@ async function fileText(variable: string, path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error)
     throw new FailureError(
       `${variable} names ${path}, which cannot be read (${code}); name a file that this user may read.`
     )

@@ -2,7 +2,7 @@ import { newestExchange } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { Passes } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
-import { FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
+import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
 /** Passes take seconds, at most some tens of them. */
@@ -108,5 +108,5 @@ async function endedExchange(tables: Pick<ClickHouse['control'], 'rows'>): Promi
 }
 
 function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === LOCK_NOT_AVAILABLE
+  return errorCode(error) === LOCK_NOT_AVAILABLE
 }

@@ -10,7 +10,7 @@ import {
 } from '@gamenet/api'
 import { createIngest, createPeople, createRelay, type Ingest, type People, sealKeys } from '@gamenet/ingest'
 import { createProjector, lateReader, migrate, type Projector } from '@gamenet/projector'
-import { CHANGED_CHANNEL } from '@gamenet/schemas'
+import { CHANGED_CHANNEL, errorCode } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Logger, pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
@@ -417,7 +417,7 @@ async function listen(app: FastifyInstance, host: string, port: number, variable
   try {
     return await app.listen({ host, port })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    const code = errorCode(error)
     const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`
     throw new FailureError(`${host}:${port} ${why}; set ${variable} to another port, or 0 for any free one.`)
   }

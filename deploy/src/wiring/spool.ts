@@ -1,6 +1,7 @@
 import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { openSpool } from '@gamenet/engines/log'
+import { errorMessage } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
@@ -51,7 +52,7 @@ export async function openSpoolingLog(needs: {
     const spool = openSpool({ path: directory.path, bytesMax: config.SPOOL_BYTES_MAX })
     return disposers.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorMessage(error)
     logger.warn({ reason }, 'there is no spool: while Kafka is away, what is scraped is lost')
     return undefined
   }

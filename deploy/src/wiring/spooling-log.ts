@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
+  errorMessage,
   type LogMessage,
   matchListTopic,
   networkCountTopic,
@@ -87,7 +88,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
         for (const { messages } of parcels) metrics.drained.inc(messages.length)
         failures = 0
       } catch (error) {
-        reason = reasonOf(error)
+        reason = errorMessage(error)
         const pauseMs = Math.min(retry.firstMs * 2 ** failures, retry.mostMs)
         failures += 1
         await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined)
@@ -101,7 +102,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
     if (closing.signal.aborted) return
     draining ??= drainAll()
       .catch((error: unknown) => {
-        reason = reasonOf(error)
+        reason = errorMessage(error)
       })
       .finally(() => {
         draining = undefined
@@ -177,10 +178,6 @@ function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<
     signal.addEventListener('abort', cutOff, { once: true })
     work.then(resolve, reject).finally(() => signal.removeEventListener('abort', cutOff))
   })
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function spoolMetrics(registry: Registry, spool: Spool) {

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kafkaBrokerMissing, postgresPrograms } from '@gamenet/engines/testing'
+import { errorMessage } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { openFacts } from '../../proof/torture/facts.js'
 import { REBUILT_NAMES } from '../../proof/torture/rebuilder.js'
@@ -51,7 +52,7 @@ async function provesInDirectory(
   } catch (error) {
     const more = rebuilt.length === REBUILT_NAMES.length ? ' --rebuild-all' : ''
     const again = `npm run torture -- --engines ${engines} --kills ${kills}${more} --seed ${seed}`
-    const told = error instanceof Error ? error.message : String(error)
+    const told = errorMessage(error)
     throw new Error([told, `Kept in ${directory}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'), {
       cause: error
     })

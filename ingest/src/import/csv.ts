@@ -1,3 +1,4 @@
+import { errorMessage } from '@gamenet/schemas'
 import { parse } from 'csv-parse/sync'
 import type { Cut, Cutter, Row } from './rows.js'
 
@@ -97,7 +98,7 @@ function parseText(text: string): { readonly records: string[][] } | { readonly 
   try {
     return { records: parse(text, { relax_column_count: true, record_delimiter: ['\r\n', '\n'] }) as string[][] }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorMessage(error)
     // The parser counts lines of the piece that it was given, which says nothing about the file.
     return { fault: `the row is not valid CSV: ${reason.replace(/ at line \d+/g, '').slice(0, 200)}` }
   }

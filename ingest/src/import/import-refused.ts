@@ -1,3 +1,5 @@
+import { errorMessage } from '@gamenet/schemas'
+
 /** An import that cannot begin: what was found, what was expected, the way out. Nothing has been published. */
 export class ImportRefused extends Error {
   constructor(message: string, options?: ErrorOptions) {
@@ -15,7 +17,7 @@ export class ImportCutOff extends Error {
   readonly published: number
 
   constructor(file: string, counts: { readonly rowsRead: number; readonly published: number }, cause: unknown) {
-    const reason = (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, '')
+    const reason = errorMessage(cause).replace(/\.$/, '')
     super(
       `The import of ${file} was cut off when ${counts.rowsRead} rows had been read: ${reason}. ` +
         'What was published stays; run the same import again to go on',

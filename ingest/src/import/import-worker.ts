@@ -1,5 +1,5 @@
 import { type MessagePort, Worker } from 'node:worker_threads'
-import type { LogMessage } from '@gamenet/schemas'
+import { errorMessage, type LogMessage } from '@gamenet/schemas'
 import type { Seals } from '../publish/people/people.js'
 import { withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
@@ -100,7 +100,7 @@ async function importPathInWorker(
             (value) => worker.postMessage({ answer: message.id, value } satisfies ToWorker),
             (error: unknown) => {
               logError = error
-              worker.postMessage({ answer: message.id, error: textOf(error) } satisfies ToWorker)
+              worker.postMessage({ answer: message.id, error: errorMessage(error) } satisfies ToWorker)
             }
           )
         }
@@ -164,12 +164,12 @@ export async function serveImport(port: MessagePort, request: PostedRequest): Pr
     post({ result })
   } catch (error) {
     const name = error instanceof Error ? error.name : 'Error'
-    post({ failure: error instanceof ImportCutOff ? cutOffOf(error) : { name, message: textOf(error) } })
+    post({ failure: error instanceof ImportCutOff ? cutOffOf(error) : { name, message: errorMessage(error) } })
   }
 }
 
 function cutOffOf({ file, rowsRead, published, cause }: ImportCutOff): Failure {
-  return { file, message: textOf(cause), rowsRead, published }
+  return { file, message: errorMessage(cause), rowsRead, published }
 }
 
 /** `logError` is what the log or the lookup threw here: then the cause, with all that it carries. */
@@ -177,10 +177,6 @@ function failureOf(failure: Failure, logError: unknown): Error {
   if ('file' in failure) return new ImportCutOff(failure.file, failure, logError ?? new Error(failure.message))
   if (failure.name === 'ImportRefused') return new ImportRefused(failure.message)
   return new Error(failure.message, { cause: logError })
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /**

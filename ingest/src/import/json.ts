@@ -1,3 +1,4 @@
+import { errorMessage } from '@gamenet/schemas'
 import type { Cut, Cutter, Row } from './rows.js'
 
 /** A list of 10,000 lobbies is about 700 KB. */
@@ -160,7 +161,7 @@ function objectOf(row: Row): RowObject {
     }
     return { line: row.line, fault: 'the row is not a JSON object' }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = errorMessage(error)
     return { line: row.line, fault: `the row is not valid JSON: ${reason.slice(0, 200)}` }
   }
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@gamenet/schemas'
 import type { CheerioAPI } from 'cheerio'
 import { load } from 'cheerio/slim'
 import { parse } from 'parse5'
@@ -67,7 +68,7 @@ export function parseHtml<Page>(
     })
     return read(load(document), { html, brokenTags, spilling })
   } catch (error) {
-    return unreadablePage(`the page broke the parser: ${error instanceof Error ? error.message : String(error)}`)
+    return unreadablePage(`the page broke the parser: ${errorMessage(error)}`)
   }
 }
 

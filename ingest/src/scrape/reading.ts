@@ -1,4 +1,4 @@
-import type { ScrapeSource } from '@gamenet/schemas'
+import { errorMessage, type ScrapeSource } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { LogExtents } from '../ports/log.js'
 import type { Publication } from '../publish/publish.js'
@@ -52,12 +52,9 @@ export function namedGaps(gaps: readonly string[]): string {
 /** The log was asked where a topic ends, and has not said. */
 export class LogUnknown extends Error {
   constructor(topic: string, cause: unknown) {
-    super(
-      `where ${topic} ends in the log is not known now: ${cause instanceof Error ? cause.message : String(cause)}`,
-      {
-        cause
-      }
-    )
+    super(`where ${topic} ends in the log is not known now: ${errorMessage(cause)}`, {
+      cause
+    })
   }
 }
 
@@ -76,7 +73,7 @@ export class LogRefused extends Error {
   readonly topic: string
 
   constructor(topic: string, cause: unknown) {
-    super(`the log did not take ${topic}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    super(`the log did not take ${topic}: ${errorMessage(cause)}`, { cause })
     this.topic = topic
   }
 }

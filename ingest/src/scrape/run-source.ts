@@ -1,4 +1,4 @@
-import { Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
+import { errorMessage, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { Log } from '../ports/log.js'
 import type { People } from '../publish/people/people.js'
@@ -100,5 +100,5 @@ function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown
     return `what was published before cannot be looked up: ${error.message}`
   }
   logger.error({ err: error, source }, 'a source threw: this is a defect')
-  return `the scraper itself failed: ${error instanceof Error ? error.message : String(error)}`
+  return `the scraper itself failed: ${errorMessage(error)}`
 }

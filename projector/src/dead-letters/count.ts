@@ -1,5 +1,4 @@
-import { topics } from '@gamenet/schemas'
-import { reasonOf } from '../backoff.js'
+import { errorMessage, topics } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
 import { noLongerThan } from '../no-longer-than.js'
 import type { Tables } from '../store/tables.js'
@@ -19,7 +18,7 @@ export function deadLetterCounter(tables: Tables, logger: Logger): () => Promise
       .then((counted) => {
         for (const { name } of topics) counts.set(name, counted.get(name) ?? 0)
       })
-      .catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'dead letters cannot be counted'))
+      .catch((error: unknown) => logger.warn({ reason: errorMessage(error) }, 'dead letters cannot be counted'))
       .finally(() => {
         counting = undefined
       })

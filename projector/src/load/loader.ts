@@ -1,5 +1,5 @@
-import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { errorMessage, loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import type { EventTable } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import type { Logger } from '../logger.js'
@@ -147,7 +147,7 @@ class Reader {
       } catch (error) {
         if (this.#signal.aborted) return
         if (performance.now() - begun > 60_000) failures = 1
-        this.trouble = reasonOf(error)
+        this.trouble = errorMessage(error)
         this.#options.logger.error({ reason: this.trouble }, 'the loader is started again')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), this.#signal)
       }
@@ -164,7 +164,7 @@ class Reader {
     if (this.#signal.aborted) session.stop()
     const ended = side.ended.then(
       () => 'the reading side of the loader ended by itself',
-      (error: unknown) => `the reading side of the loader died: ${reasonOf(error)}`
+      (error: unknown) => `the reading side of the loader died: ${errorMessage(error)}`
     )
     this.trouble = null
     const reason = await Promise.race([ended, session.stopped])
@@ -387,7 +387,7 @@ class Storing {
         return result
       } catch (error) {
         if (signal.aborted) return undefined
-        this.trouble = { topic, reason: reasonOf(error) }
+        this.trouble = { topic, reason: errorMessage(error) }
         this.#options.logger.error(this.trouble, 'loading failed; it is tried again')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
       }

@@ -1,5 +1,5 @@
-import type { LogBatch, LogHalt, Topic } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { errorMessage, type LogBatch, type LogHalt, type Topic } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import type { LogReader } from './log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'
@@ -46,14 +46,14 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     try {
       post({ kind: 'extents', id, extents: await reader.extents(topic) })
     } catch (error) {
-      post({ kind: 'extents-failed', id, reason: reasonOf(error) })
+      post({ kind: 'extents-failed', id, reason: errorMessage(error) })
     }
   }
   const commit = async ({ topic, progress }: Extract<ToReader, { kind: 'stored' }>) => {
     try {
       for (const position of progress) await reader.commit(topic, position)
     } catch (error) {
-      post({ kind: 'commit-failed', topic, reason: reasonOf(error) })
+      post({ kind: 'commit-failed', topic, reason: errorMessage(error) })
     }
   }
   port.on('message', (received) => {
@@ -87,7 +87,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     } catch (error) {
       if (stop.signal.aborted) break
       failures += 1
-      post({ kind: 'trouble', reason: reasonOf(error) })
+      post({ kind: 'trouble', reason: errorMessage(error) })
       await pause(backoffMs(backoff, failures), stop.signal)
     }
   }

@@ -1,5 +1,4 @@
-import { decodeEvent, type LogRecord, type SealKeyOf } from '@gamenet/schemas'
-import { reasonOf } from '../backoff.js'
+import { decodeEvent, errorMessage, type LogRecord, type SealKeyOf } from '@gamenet/schemas'
 import { type EventTable, instantText, type Value } from '../events/event-table.js'
 import type { Progress } from '../store/checkpoint.js'
 import { LineWriter } from './line-writer.js'
@@ -116,7 +115,7 @@ export class RowBuilder {
       return line
     } catch (error) {
       // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.
-      return this.#addDeadLetter(epoch, partition, record, reasonOf(error))
+      return this.#addDeadLetter(epoch, partition, record, errorMessage(error))
     }
   }
 

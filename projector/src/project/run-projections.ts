@@ -1,5 +1,5 @@
-import { INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { errorMessage, INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import type { Logger } from '../logger.js'
 import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
 import type { ServingDefinitions } from '../store/serving-definitions.js'
@@ -227,7 +227,7 @@ export class ProjectionRunner {
       return hasMore ? 0 : Math.max(0, Math.min(POLL_MS, ...retries))
     } catch (error) {
       this.#troubles += 1
-      this.#trouble = reasonOf(error)
+      this.#trouble = errorMessage(error)
       if (!this.#stop.signal.aborted) this.#options.logger.error({ reason: this.#trouble }, 'projections stand still')
       await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, this.#troubles), this.#stop.signal)
       return 0
@@ -259,7 +259,7 @@ export class ProjectionRunner {
       await this.#options.serving.register(this.#passes)
       this.#unregistered = null
     } catch (error) {
-      const reason = reasonOf(error)
+      const reason = errorMessage(error)
       if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'projections that are new wait')
       this.#unregistered = reason
     }
@@ -453,7 +453,7 @@ export class ProjectionRunner {
 
   #fail(projection: string, error: unknown): void {
     const count = (this.#failures.get(projection)?.count ?? 0) + 1
-    const reason = reasonOf(error)
+    const reason = errorMessage(error)
     const retryAt = performance.now() + backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, count)
     this.#failures.set(projection, { count, retryAt, reason })
     this.#options.metrics.projectionFailing.set({ projection }, 1)

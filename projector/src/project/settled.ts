@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
-import { reasonOf } from '../backoff.js'
+import { errorMessage, loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
 import { describedHalts, haltsOf } from '../load/halts.js'
 import type { Loader } from '../load/loader.js'
 import { projections } from '../projections/projections.js'
@@ -57,7 +56,7 @@ async function endsOfLog(
       const ofTopics = topics.map(async ({ name }) => (await extents(name)).map((each) => ({ topic: name, ...each })))
       return (await Promise.all(ofTopics)).flat()
     } catch (error) {
-      reason = reasonOf(error)
+      reason = errorMessage(error)
       return undefined
     } finally {
       isAsking = false

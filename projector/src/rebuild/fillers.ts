@@ -1,4 +1,5 @@
-import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { errorMessage } from '@gamenet/schemas'
+import { backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
@@ -70,7 +71,7 @@ export class Fillers {
         return
       } catch (error) {
         if (signal.aborted) return
-        logger.warn({ reason: reasonOf(error) }, 'rebuilds cannot be looked for')
+        logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be looked for')
         await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
       }
     }
@@ -98,10 +99,10 @@ export class Fillers {
         }
         const isFull = error instanceof NoRoom
         if (isFull) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
-        else logger.error({ rebuild: record.id, reason: reasonOf(error) }, 'a rebuild failed')
+        else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
         const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
         // Where the tables cannot even be told, it is tried again.
-        if (await this.#isEnded(record, state, reasonOf(error)).catch(() => false)) break
+        if (await this.#isEnded(record, state, errorMessage(error)).catch(() => false)) break
         await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
       }
     }

@@ -1,5 +1,4 @@
-import { loadCheckpoint, type Topic } from '@gamenet/schemas'
-import { reasonOf } from '../backoff.js'
+import { errorMessage, loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Making } from '../project/make-rows.js'
 import type { Projection } from '../project/projection.js'
@@ -68,7 +67,7 @@ async function planOf(
   const { live, reloaded } = by
   const costs = await measureCosts(making, unit, live, by).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
-    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${reasonOf(error)}`, {
+    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
       cause: error
     })
   })

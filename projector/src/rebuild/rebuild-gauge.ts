@@ -1,5 +1,5 @@
+import { errorMessage } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
-import { reasonOf } from '../backoff.js'
 import type { Logger } from '../logger.js'
 import { noLongerThan } from '../no-longer-than.js'
 import type { Tables } from '../store/tables.js'
@@ -25,7 +25,7 @@ export function registerRebuildGauge(registry: Registry, tables: Tables, logger:
             gauge.set({ state: counted }, records.filter(({ state }) => state === counted).length)
           }
         })
-        .catch((error: unknown) => logger.warn({ reason: reasonOf(error) }, 'rebuilds cannot be counted'))
+        .catch((error: unknown) => logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be counted'))
         .finally(() => {
           reading = undefined
         })

@@ -1,5 +1,5 @@
-import { loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
-import { pause, reasonOf } from '../backoff.js'
+import { errorMessage, loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
+import { pause } from '../backoff.js'
 import { eventTableName } from '../events/event-table.js'
 import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
@@ -91,7 +91,7 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
     } catch (error) {
       if (signal.aborted) throw error
       if (performance.now() - begun > STANDSTILL_MS) {
-        const reason = `${topic.name} cannot be loaded from the log: ${reasonOf(error)}. Do it again when the log answers.`
+        const reason = `${topic.name} cannot be loaded from the log: ${errorMessage(error)}. Do it again when the log answers.`
         throw new Error(reason, { cause: error })
       }
       await pause(LOOK_MS, signal)

@@ -1,4 +1,5 @@
-import { backoffMs, DEFAULT_BACKOFF, pause, reasonOf } from '../backoff.js'
+import { errorMessage } from '@gamenet/schemas'
+import { backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import type { RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
@@ -39,7 +40,7 @@ export class Turns {
           return await this.#afterOthers(() => dropLeftovers(tables, isShared))
         } catch (error) {
           if (signal.aborted) return
-          logger.warn({ reason: reasonOf(error) }, 'what rebuilds left cannot be dropped; it is tried again')
+          logger.warn({ reason: errorMessage(error) }, 'what rebuilds left cannot be dropped; it is tried again')
           await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
         }
       }

@@ -1,5 +1,12 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, Refusal, topics } from '@gamenet/schemas'
-import { pause, reasonOf } from '../backoff.js'
+import {
+  errorMessage,
+  loadCheckpoint,
+  type PartitionExtent,
+  projectionCheckpoint,
+  Refusal,
+  topics
+} from '@gamenet/schemas'
+import { pause } from '../backoff.js'
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
 import type { LogReader } from '../load/log.js'
@@ -98,7 +105,7 @@ export async function waitForProgress(
     wanted ??= await endsToReach(needs.tables, (topic) => needs.log.extents(topic), { signal })
   } catch (error) {
     if (error instanceof Refusal) throw error
-    return [reasonOf(error).replace(/\.$/, '')]
+    return [errorMessage(error).replace(/\.$/, '')]
   }
   for (;;) {
     const behind = behindOf(wanted, await Checkpoints.read(needs.tables))

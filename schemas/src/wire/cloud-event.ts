@@ -1,3 +1,4 @@
+import { errorMessage } from '../values/error-message.js'
 import type { LogMessage, LogRecord } from './log-record.js'
 import { openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
 import type { Topic } from './topic.js'
@@ -93,7 +94,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
   try {
     value = JSON.parse(typeof opened.value === 'string' ? opened.value : utf8.decode(opened.value))
   } catch (error) {
-    return refused(`the message is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+    return refused(`the message is not JSON: ${errorMessage(error)}`)
   }
   for (let v = version; v < topic.version; v += 1) {
     const lift = topic.lifts[v]
@@ -101,9 +102,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
     try {
       value = lift(value)
     } catch (error) {
-      return refused(
-        `schema version ${v} could not be lifted: ${error instanceof Error ? error.message : String(error)}`
-      )
+      return refused(`schema version ${v} could not be lifted: ${errorMessage(error)}`)
     }
   }
   const parsed = topic.event.safeParse(value)

@@ -2,6 +2,7 @@ import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorCode, errorMessage } from '@gamenet/schemas'
 import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
@@ -133,22 +134,17 @@ const checkDirectory = (path: string): void => {
     accessSync(path, constants.W_OK)
   } catch (cause) {
     throw new ClickHouseError(
-      `The ClickHouse directory ${path} cannot be written (${codeOfError(cause)}); give a directory that this user may write.`,
+      `The ClickHouse directory ${path} cannot be written (${errorCode(cause)}); give a directory that this user may write.`,
       { cause }
     )
   }
 }
 
-const codeOfError = (cause: unknown): string =>
-  cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-
-const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
-
 const openSession = (path: string, memoryBytes: number): CleanSession => {
   try {
     return new CleanSession(path, connectionArgs(memoryBytes))
   } catch (cause) {
-    throw new ClickHouseError(openFailure(path, messageOf(cause)), { cause })
+    throw new ClickHouseError(openFailure(path, errorMessage(cause)), { cause })
   }
 }
 
@@ -205,7 +201,7 @@ const connectionOf = (session: CleanSession): Connection => ({
     try {
       return (await session.query(bound(statement), 'JSONEachRow')).bytes()
     } catch (cause) {
-      throw engineError(messageOf(cause), statement.text, cause)
+      throw engineError(errorMessage(cause), statement.text, cause)
     }
   },
   put: async (target, body) => {
@@ -214,7 +210,7 @@ const connectionOf = (session: CleanSession): Connection => ({
       if (file === undefined) await session.insert({ ...target, format: 'JSONCompactEachRow', values: body })
       else await putFile(session, target, file)
     } catch (cause) {
-      throw engineError(messageOf(cause), `INSERT INTO ${target.table}`, cause)
+      throw engineError(errorMessage(cause), `INSERT INTO ${target.table}`, cause)
     }
   }
 })

@@ -1,4 +1,4 @@
-import type { LogBatch } from '@gamenet/schemas'
+import { errorMessage, type LogBatch } from '@gamenet/schemas'
 import { frameOf, unpackBatch } from './batch-codec.js'
 import type { Batches } from './copy-log.js'
 
@@ -32,7 +32,7 @@ export async function checkBatches(
       const unpacked = await unpackBatch(Buffer.from(value), first)
       await take({ ...place, records: unpacked.slice(0, unpacked.count) }, value.length)
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = errorMessage(error)
       faults.push({ ...place, first, next: ended ?? first + 1, reason })
     }
   }

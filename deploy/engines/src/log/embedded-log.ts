@@ -3,6 +3,8 @@ import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import {
+  errorCode,
+  errorMessage,
   haltOf,
   haltReason,
   type LogBatch,
@@ -198,7 +200,7 @@ function openStore(options: EmbeddedLogOptions): Store {
       encoding: 'binary'
     })
   } catch (error) {
-    throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
+    throw new Error(`${path} holds no log that can be opened: ${errorMessage(error)}`, { cause: error })
   }
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
@@ -219,8 +221,8 @@ function assertLmdbFile(path: string): void {
   try {
     damage = damageOfLmdb(join(path, 'data.mdb'))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return
-    throw new Error(`${path} holds no log that can be opened: ${sentence(error)}`, { cause: error })
+    if (errorCode(error) === 'ENOENT') return
+    throw new Error(`${path} holds no log that can be opened: ${errorMessage(error)}`, { cause: error })
   }
   if (damage === undefined) return
   throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)
@@ -419,12 +421,9 @@ async function writeFailure(store: Store, error: unknown): Promise<Error> {
     ({ bavail, bsize }) => bavail * bsize,
     () => Number.NaN
   )
-  const why = free < FULL_BYTES ? `the disk is full, ${free} bytes are free (${sentence(cause)})` : sentence(cause)
+  const why =
+    free < FULL_BYTES ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})` : errorMessage(cause)
   return new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
-}
-
-function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 function assertWithin(name: string, value: number, least: number, most: number): void {
@@ -655,7 +654,7 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
   const unpacked = await Promise.all(
     batches.map(({ first, bytes }) =>
       unpackBatch(bytes, first).catch((error: unknown) => {
-        throw damagedAt(store, place, first, `the events cannot be read (${sentence(error)})`)
+        throw damagedAt(store, place, first, `the events cannot be read (${errorMessage(error)})`)
       })
     )
   )

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { errorMessage } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 
 /*
@@ -79,7 +80,7 @@ export async function disconnect(
 export function kafkaReason(error: unknown): string {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
-  return innermost instanceof Error ? innermost.message : String(innermost)
+  return errorMessage(innermost)
 }
 
 /** Kafka's own name of an error, such as `UNKNOWN_TOPIC_OR_PARTITION`, from the error or any of its causes. */

@@ -1,4 +1,4 @@
-import type { LogMessage } from '@gamenet/schemas'
+import { errorMessage, type LogMessage } from '@gamenet/schemas'
 import { open } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
@@ -95,7 +95,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
         })
       } catch (error) {
         for (const value of values) count(value, -1)
-        throw new Error(`nothing was written to the spool at ${path}: ${reasonOf(error)}`, { cause: error })
+        throw new Error(`nothing was written to the spool at ${path}: ${errorMessage(error)}`, { cause: error })
       }
     },
     async oldest() {
@@ -149,8 +149,4 @@ function nameBytes(value: Buffer): number {
   if (bytes === undefined || value.length < 1 + bytes + FRAME_BYTES)
     throw new Error('the spool holds a parcel that is cut off')
   return bytes
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { PGlite, Transaction } from '@electric-sql/pglite'
+import { errorMessage } from '@gamenet/schemas'
 import { layEmptyCluster } from './empty-cluster.js'
 import { openFlushing } from './flushing-files.js'
 import { keepUp, type UpkeepOptions } from './pglite-upkeep.js'
@@ -123,6 +124,6 @@ try {
   serve(database, upkeep)
   post({ kind: 'open' })
 } catch (error) {
-  post({ kind: 'shut', reason: error instanceof Error ? error.message : String(error) })
+  post({ kind: 'shut', reason: errorMessage(error) })
   port.close()
 }

@@ -1,6 +1,6 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { Refusal } from '@gamenet/schemas'
+import { errorMessage, Refusal } from '@gamenet/schemas'
 import { plainName } from './listen.js'
 import type { Answered, Asked } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
@@ -96,7 +96,7 @@ const open = async ({ dir, upkeep }: Parameters<typeof openPglite>[0]): Promise<
     accessSync(dir, constants.W_OK)
     return await startThread({ dir, upkeep })
   } catch (cause) {
-    const text = cause instanceof Error ? cause.message : String(cause)
+    const text = errorMessage(cause)
     throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${text.replace(/\s+/g, ' ').slice(0, 300)}`, {
       cause
     })

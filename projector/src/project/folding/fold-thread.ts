@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { reasonOf } from '../../backoff.js'
+import { errorMessage } from '@gamenet/schemas'
 import { foldChunk } from './fold-chunk.js'
 import type { FromFolder, ToFolder } from './folding.js'
 
@@ -12,6 +12,6 @@ port.on('message', ({ id, name, answers }: ToFolder) => {
     const buffers = rows === 'again' ? [] : Object.values(rows).map(({ body }) => body.buffer)
     port.postMessage({ id, rows } satisfies FromFolder, buffers)
   } catch (error) {
-    port.postMessage({ id, reason: reasonOf(error) } satisfies FromFolder)
+    port.postMessage({ id, reason: errorMessage(error) } satisfies FromFolder)
   }
 })

@@ -1,0 +1,9 @@
+/** Returns the message of an error, or the text of any other thrown value. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Returns the code of an error of Node or of a database as text (`ENOENT`, `55P03`); without a code, the text of the thrown value. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}

@@ -4,7 +4,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Registry } from 'prom-client'
 import type { Action } from './answers/action.js'
 import type { Endpoint } from './answers/answer.js'
-import { Apart, type ExchangeCount, NO_EXCHANGES } from './answers/apart.js'
+import { Apart, NO_SWAPS, type SwapCount } from './answers/apart.js'
 import { AnswerMemory } from './answers/memory.js'
 import { type ActionNeeds, addActions } from './http/actions.js'
 import { addDocs } from './http/docs.js'
@@ -77,8 +77,8 @@ export type ApiNeeds = {
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  /** Tables that take others' places: an `Exchanges` or a started `ExchangeWatch`; none ever when absent. */
-  readonly exchanges?: ExchangeCount
+  /** Tables that take others' places: a `Swaps` or a started `SwapWatch`; none ever when absent. */
+  readonly swaps?: SwapCount
   /** The titles and boards: a `CatalogCache`. */
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a slash at its end. */
@@ -119,7 +119,7 @@ export async function buildApp(
   const sessions = openSessions(app, needs, { writes, changed, now })
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
-  const apart = new Apart(needs.exchanges ?? NO_EXCHANGES)
+  const apart = new Apart(needs.swaps ?? NO_SWAPS)
   const reading = { tables, writes, catalog, versions, sessions, memory, apart }
   const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
   addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })

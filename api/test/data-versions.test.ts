@@ -282,7 +282,7 @@ test('what was taken for changed while the table was away changes again with the
   seen.push(versions.versionOf({ projection: 'a' }))
   versions.outdate(['a'])
   seen.push(versions.versionOf({ projection: 'a' }))
-  // Two exchanges were told of meanwhile, then somebody changes the next.
+  // Two swaps were told of meanwhile, then somebody changes the next.
   for (const version of [1001, 1002, 1003]) tables.changes.push(change(version))
   await versions.refresh()
   seen.push(versions.versionOf({ projection: 'a' }))

@@ -11,8 +11,8 @@ const SEEDS = new Set([...Array.from({ length: 40 }, (_, n) => n + 1), ...Object
 const PLAYED = {
   'an import is taken back': /^DELETE FROM event_/,
   'what comes late goes into an event table that is reloaded': /^INSERT INTO event_\w+__\d+ \(/,
-  'rebuilt boards are exchanged': /^EXCHANGE TABLES .*leaderboard_entry/,
-  'another process is asked about its exchange': /^SELECT .* FROM exchange AS e/,
+  'rebuilt boards are swapped': /^EXCHANGE TABLES .*leaderboard_entry/,
+  'another process is asked about its swap': /^SELECT .* FROM exchange AS e/,
   'records are carried on': /^SELECT .* FROM record_history AS r/,
   'reached ranks are carried on': /^SELECT .* FROM rank_reached AS g/
 }

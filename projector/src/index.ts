@@ -50,7 +50,7 @@ export {
 export type { Target } from './project/settled.js'
 export { projections } from './projections/projections.js'
 export {
-  type AroundExchange,
+  type AroundSwap,
   Difference,
   RebuildPlan,
   RebuildProgress,

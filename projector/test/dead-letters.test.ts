@@ -314,10 +314,10 @@ test('dead letters that are retried', async (t) => {
         log.append('title-count', [newer(counted(9)), counted(1)])
         const begin = { during: async (): Promise<unknown> => undefined }
         const projector = projectorOn(engine, log, {
-          aroundExchange: async (_projections, exchange) => {
+          aroundSwap: async (_projections, swap) => {
             // Where it is not held, it has stored all by then.
             await Promise.race([begin.during(), wait(500)])
-            await exchange()
+            await swap()
             return 0
           }
         })
@@ -327,7 +327,7 @@ test('dead letters that are retried', async (t) => {
           retrying = retryDeadLetters(retryNeeds(control, { topics: newerTopics, inStep }), 'title-count', 'all')
           return retrying
         }
-        const exchanged = async (how: 'swap' | 'rollback') => {
+        const swapped = async (how: 'swap' | 'rollback') => {
           if (when === `before the ${how}`) await retry()
           if (how === 'swap')
             t.ok((await projector.rebuilds.verify('title-count')).isEqual, 'what is retried is in both')
@@ -342,8 +342,8 @@ test('dead letters that are retried', async (t) => {
           await projector.rebuilds.start('title-count', { isFromLog: true })
           while ((await projector.rebuilds.list())[0]?.state !== 'filled') await wait(20)
           for (const name of unit) projector.pause(name)
-          await exchanged('swap')
-          if (when.endsWith('rollback')) await exchanged('rollback')
+          await swapped('swap')
+          if (when.endsWith('rollback')) await swapped('rollback')
           for (const name of unit) projector.resume(name)
           projector.wakeForLate()
           const batches = (await untakenBy(control, 'nobody', ['title-count'])).map(({ id }) => id)

@@ -66,15 +66,7 @@ export function projectorOn(
   reader: LogReader,
   options: Pick<
     Partial<ProjectorOptions>,
-    | 'registry'
-    | 'onChange'
-    | 'sealKeys'
-    | 'isShared'
-    | 'passes'
-    | 'fills'
-    | 'aroundExchange'
-    | 'projections'
-    | 'keepFree'
+    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passes' | 'fills' | 'aroundSwap' | 'projections' | 'keepFree'
   > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
@@ -89,7 +81,7 @@ export function projectorOn(
     ...(options.passes === undefined ? {} : { passes: options.passes }),
     ...(options.fills === undefined ? {} : { fills: options.fills }),
     ...(options.keepFree === undefined ? {} : { keepFree: options.keepFree }),
-    ...(options.aroundExchange === undefined ? {} : { aroundExchange: options.aroundExchange }),
+    ...(options.aroundSwap === undefined ? {} : { aroundSwap: options.aroundSwap }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

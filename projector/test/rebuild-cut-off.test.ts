@@ -19,13 +19,13 @@ test('a rebuild that something comes between', async (t) => {
     log.count(0)
     return log
   }
-  await t.test('is filled again when its exchange was cut off before it began', async (t) =>
-    cutOffExchange(t, engine, await begin())
+  await t.test('is filled again when its swap was cut off before it began', async (t) =>
+    interruptedSwap(t, engine, await begin())
   )
-  await t.test('serves when its exchange was cut off behind the tables', async (t) =>
+  await t.test('serves when its swap was cut off behind the tables', async (t) =>
     cutOffBehindTables(t, engine, await begin())
   )
-  await t.test('loses no row of a pass that waits behind an exchange which fails half-way', async (t) =>
+  await t.test('loses no row of a pass that waits behind a swap which fails half-way', async (t) =>
     cutOffBetweenTables(t, engine, await begin())
   )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
@@ -45,18 +45,18 @@ test('a rebuild that something comes between', async (t) => {
   await t.test('leaves no tables, once somebody starts again', async (t) => leaveNothing(t, engine, await begin()))
 })
 
-async function cutOffExchange(t: Test, engine: ClickHouse, log: Counts) {
-  let exchanges = 0
+async function interruptedSwap(t: Test, engine: ClickHouse, log: Counts) {
+  let swaps = 0
   const projector: Projector = projectorOn(engine, log, {
-    aroundExchange: async (_, exchange) => {
-      exchanges += 1
-      if (exchanges === 1) {
+    aroundSwap: async (_, swap) => {
+      swaps += 1
+      if (swaps === 1) {
         log.count(1)
         throw new Error('the engine was away')
       }
-      // What comes is loaded before it is exchanged, if anything lets it.
-      if (exchanges === 2 && (await countsIn(engine, 'event_title_count')).length < 2) await nextLoad(engine)
-      await exchange()
+      // What comes is loaded before it is swapped, if anything lets it.
+      if (swaps === 2 && (await countsIn(engine, 'event_title_count')).length < 2) await nextLoad(engine)
+      await swap()
       return 0
     }
   })
@@ -114,8 +114,8 @@ async function cutOffBetweenTables(t: Test, engine: ClickHouse, log: Counts) {
 async function cutOffBehindTables(t: Test, engine: ClickHouse, log: Counts) {
   let isDying = false
   const projector: Projector = projectorOn(engine, log, {
-    aroundExchange: async (_, exchange) => {
-      await exchange()
+    aroundSwap: async (_, swap) => {
+      await swap()
       if (!isDying) return 0
       isDying = false
       throw new Error('the process died')

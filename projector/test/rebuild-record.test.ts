@@ -1,28 +1,28 @@
 import { test } from 'tap'
 import type { RebuildContext } from '../src/rebuild/context.js'
-import { end } from '../src/rebuild/exchange.js'
 import { uuidsOf } from '../src/rebuild/fresh-tables.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
+import { end } from '../src/rebuild/swap.js'
 import { openTables } from './pipeline.js'
 
-const EXCHANGES = [
+const SWAPS = [
   ['swapping', 'filled', 'swapped'],
   ['rolling-back', 'swapped', 'rolled-back']
 ] as const
 
-/** What an exchange asks of a process in which nothing else goes on. */
+/** What a swap asks of a process in which nothing else goes on. */
 const AT_REST = {
   serving: { current: async () => [], install: async () => undefined },
   runner: { tellAll: async () => undefined, wake: () => undefined },
-  aroundExchange: async (_: unknown, exchange: () => Promise<void>) => {
-    await exchange()
+  aroundSwap: async (_: unknown, swap: () => Promise<void>) => {
+    await swap()
     return 0
   }
 }
 
-test('an exchange that ended while another process took it for not begun has ended', async (t) => {
+test('a swap that ended while another process took it for not begun has ended', async (t) => {
   const { control } = await openTables()
-  for (const [id, [intent, before, ended]] of EXCHANGES.entries()) {
+  for (const [id, [intent, before, ended]] of SWAPS.entries()) {
     const record: RebuildRecord = {
       id: id + 1,
       version: 1,
@@ -65,10 +65,10 @@ test('an exchange that ended while another process took it for not begun has end
     // Whoever begins when the tables have been looked at, and dies before it tells.
     const again = await storeRebuild(control, { ...intended, version: intended.version + 4 }, {})
     await control.execute(`CREATE TABLE IF NOT EXISTS title_count__1 AS title_count`)
-    let exchanged: Promise<void> | undefined
+    let swapped: Promise<void> | undefined
     await ending(async () => {
-      exchanged ??= control.execute('EXCHANGE TABLES title_count AND title_count__1')
-      await exchanged
+      swapped ??= control.execute('EXCHANGE TABLES title_count AND title_count__1')
+      await swapped
     }, again)
     t.equal(await stateNow(), ended, 'begun behind the look')
   }

@@ -36,7 +36,7 @@ test('rebuilds', async (t) => {
     serveOn(t, engine)
   )
   await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
-  await t.test('whose exchange is cut off are ended by another projector before it writes anything', (t) =>
+  await t.test('whose swap is cut off are ended by another projector before it writes anything', (t) =>
     endOthers(t, engine)
   )
   await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
@@ -45,7 +45,7 @@ test('rebuilds', async (t) => {
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
   await t.test('equal what serves where a pass has stored rows and then failed', (t) => verifyBehindFailure(t, engine))
-  await t.test('are compared with nothing while an exchange of another process is cut off', (t) =>
+  await t.test('are compared with nothing while a swap of another process is cut off', (t) =>
     verifyBesideCutOff(t, engine)
   )
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
@@ -177,7 +177,7 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
 }
 
 /**
- * A process dies with one of three tables exchanged, while another waits to verify: what this one had not projected yet goes neither into
+ * A process dies with one of three tables swapped, while another waits to verify: what this one had not projected yet goes neither into
  * the tables that are to be put away nor past the checkpoint.
  */
 async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
@@ -185,7 +185,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
   const log = new MemoryLog(() => 5)
   const passes = lockedPasses()
   const isAsked = latch()
-  let [isExchanging, isDead, isHeld] = [false, false, false]
+  let [isSwapping, isDead, isHeld] = [false, false, false]
   const notNow = async <Result>(work: () => Promise<Result>, what: string) => {
     if (isHeld && what.startsWith('INSERT INTO title_count')) throw new Error('it cannot be stored now')
     return await work()
@@ -198,7 +198,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
     {
       ...engine.rebuild,
       execute: async (sql, parameters) => {
-        if (!isExchanging || !sql.startsWith('EXCHANGE')) return await engine.rebuild.execute(sql, parameters)
+        if (!isSwapping || !sql.startsWith('EXCHANGE')) return await engine.rebuild.execute(sql, parameters)
         await engine.rebuild.execute(sql.slice(0, sql.indexOf(',')))
         ;[isDead, isHeld] = [true, false]
         throw new Error('the process died')
@@ -211,12 +211,12 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
   const owner = projectorOn({ ...engine, projections: around(live, mortal), rebuild }, log, {
     isShared: true,
     passes,
-    aroundExchange: async (_projections, exchange) => {
-      if (isExchanging) {
+    aroundSwap: async (_projections, swap) => {
+      if (isSwapping) {
         verified = other.rebuilds.verify('title-count')
         await isAsked.opened
       }
-      await exchange()
+      await swap()
       return 0
     }
   })
@@ -224,9 +224,9 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
     isShared: true,
     passes: {
       // So that its next step is the verify, and no pass that waits for the lock.
-      together: (pass) => (isExchanging && !isDead ? Promise.reject(new Error('not now')) : passes.together(pass)),
+      together: (pass) => (isSwapping && !isDead ? Promise.reject(new Error('not now')) : passes.together(pass)),
       alone: (work) => {
-        if (isExchanging) isAsked.open()
+        if (isSwapping) isAsked.open()
         return passes.alone(work)
       }
     }
@@ -247,9 +247,9 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
     appendCount(log, 1)
     const isLoaded = async () => (await other.status()).projections.some(({ lag }) => lag > 0)
     while (!(await isLoaded())) await wait(25)
-    isExchanging = true
+    isSwapping = true
     await t.rejects(owner.rebuilds.rollback('title-count'), /died/)
-    await t.rejects(verified, { message: 'An exchange of tables was cut off; it is ended first.' })
+    await t.rejects(verified, { message: 'A swap of tables was cut off; it is ended first.' })
     await owner.stop()
     await other.settled()
     compare(await readModel(engine.control), foldOf(log), false)
@@ -533,7 +533,7 @@ async function beginOneAtOnce(t: Test, engine: ClickHouse) {
   }
 }
 
-/** One of two projectors dies when it is to exchange tables. */
+/** One of two projectors dies when it is to swap tables. */
 async function endOthers(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -558,14 +558,14 @@ async function endOthers(t: Test, engine: ClickHouse) {
     await owner.stop()
     appendCount(log, 1)
     await other.settled()
-    t.equal((await other.rebuilds.list())[0]?.state, 'filled', 'no table was exchanged yet')
+    t.equal((await other.rebuilds.list())[0]?.state, 'filled', 'no table was swapped yet')
     compare(await readModel(engine.control), foldOf(log), false)
   } finally {
     await Promise.all([owner.stop(), other.stop()])
   }
 }
 
-/** One of two projectors exchanges event tables, when the other, whose partition it is, has an event to store. */
+/** One of two projectors swaps event tables, when the other, whose partition it is, has an event to store. */
 async function loadBeside(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -593,10 +593,10 @@ async function loadBeside(t: Test, engine: ClickHouse) {
   const owner = projectorOn(engine, readerOf(0), {
     isShared: true,
     passes,
-    aroundExchange: async (_projections, exchange) => {
+    aroundSwap: async (_projections, swap) => {
       appendCount(log, 1, 1)
       await stored
-      await exchange()
+      await swap()
       return 0
     }
   })
@@ -605,7 +605,7 @@ async function loadBeside(t: Test, engine: ClickHouse) {
     passes: {
       alone: passes.alone,
       together: (pass) => {
-        // It waits for the exchange, before it stores anything.
+        // It waits for the swap, before it stores anything.
         if (isDelivered) wake()
         return passes.together(pass)
       }

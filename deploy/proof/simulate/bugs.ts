@@ -22,7 +22,7 @@ export type Bug = {
   retryTables(tables: Tables): Tables
   /** Ending what a crash has cut off; and refusing to go on before. */
   recovery(recovery: Recovery): Recovery
-  /** How the projections and rebuilds of a process are kept from exchanges of others, and how its loader is. */
+  /** How the projections and rebuilds of a process are kept from swaps of others, and how its loader is. */
   passes(passes: Passes): Passes
   loaderPasses(passes: Passes): Passes
   readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
@@ -56,7 +56,7 @@ export const NO_BUG: Bug = {
   tables: {}
 }
 
-/** What a projector does about exchanges of tables that were cut off. */
+/** What a projector does about swaps of tables that were cut off. */
 export type Recovery = Pick<RebuildOperations['recovery'], 'recover' | 'requireWhole'>
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
@@ -179,7 +179,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ rebuildTables: keptCheckpoint })
   },
   'passes-not-shared': {
-    says: 'Projectors that write to the same tables know nothing of one another when they exchange them.',
+    says: 'Projectors that write to the same tables know nothing of one another when they swap them.',
     make: () => ({ passes: () => OWN_PASSES })
   },
   'late-untold': {
@@ -194,12 +194,12 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     says: 'A rebuild that loads a topic from the log loads the events of imports too that were taken back.',
     make: () => ({ rebuildTables: keepingRetracted })
   },
-  'exchange-not-ended': {
-    says: 'An exchange of tables that a crash cut off is left as it is.',
+  'swap-not-ended': {
+    says: 'A swap of tables that a crash cut off is left as it is.',
     make: () => ({ recovery: () => ({ recover: async () => undefined, requireWhole: async () => undefined }) })
   },
-  'loading-beside-exchange': {
-    says: 'A projector loads events while another exchanges the table that they go into.',
+  'loading-during-swap': {
+    says: 'A projector loads events while another swaps the table that they go into.',
     make: () => ({ loaderPasses: () => OWN_PASSES })
   }
 }

@@ -21,7 +21,7 @@ const ACTIONS = ['start', 'pause', 'resume', 'cancel', 'verify', 'swap', 'rollba
 type Action = (typeof ACTIONS)[number]
 
 /** What an operator comes to with everybody at rest. */
-export type Ended = { readonly exchanged: string } | { readonly fault: string }
+export type Ended = { readonly swapped: string } | { readonly fault: string }
 
 const STEPS_MAX = 60
 const ATTEMPTS = 5
@@ -83,7 +83,7 @@ export class Operator {
 
   /**
    * Ends what there is of rebuilds, with everybody at rest: fills, compares, swaps, takes back, each of which must work. Tells
-   * behind each exchange of tables; `until` lives on until something is done.
+   * behind each swap of tables; `until` lives on until something is done.
    */
   async *end(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): AsyncGenerator<Ended> {
     const { world } = this.#place
@@ -106,7 +106,7 @@ export class Operator {
       if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${told.reason}` }
       else if (answer === 'different' && isOfServing(this.#place.store, newest))
         yield { fault: `what was rebuilt of ${projection} is not what serves` }
-      else if (action === 'swap' || action === 'rollback') yield { exchanged: `after ${action} of ${projection}` }
+      else if (action === 'swap' || action === 'rollback') yield { swapped: `after ${action} of ${projection}` }
       if (action === 'rollback') return
     }
     yield { fault: `rebuilds do not come to an end` }

@@ -16,7 +16,7 @@ import { undoWhatWasCutOff } from './imports.js'
 import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
-import type { ExchangeSide } from './rebuilding.js'
+import type { SwapSide } from './rebuilding.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
 import { tablesOver } from './store.js'
 import type { Life } from './virtual-time.js'
@@ -31,12 +31,7 @@ const GROUP = 'loader'
 export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
 
 /** Loader, projections and rebuilds, put together as `createProjector` does, of which only the parts are here. */
-export function runProjector(
-  place: Place,
-  process: Process,
-  exchanges: ExchangeSide,
-  onChange: () => void
-): RunningProjector {
+export function runProjector(place: Place, process: Process, swaps: SwapSide, onChange: () => void): RunningProjector {
   const { world, store, postgres, bug, isShared } = place
   const logger = loggerOf(world)
   const stopping = new AbortController()
@@ -47,7 +42,7 @@ export function runProjector(
     rebuild: bug.rebuildTables(tablesOver(world, store))
   }
   const serving = new ServingDefinitions(tables.runner, projections, isShared)
-  const passes = bug.passes(exchanges.passes)
+  const passes = bug.passes(swaps.passes)
   const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => recovery.requireWhole()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
@@ -81,9 +76,9 @@ export function runProjector(
     loader: { between: (work) => loader.between(work) },
     loaderOf: (ownTables, topic, group) => loaderOf(ownTables, [topic], group, {}),
     folding: foldBeside(),
-    aroundExchange: exchanges.around,
+    aroundSwap: swaps.around,
     passes,
-    fills: exchanges.fills,
+    fills: swaps.fills,
     keepFree: () => 1,
     logger,
     process: process.life.name,
@@ -93,7 +88,7 @@ export function runProjector(
   })
   const recovery = bug.recovery(rebuilds.recovery)
   const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
-    passes: guarded(bug.loaderPasses(exchanges.passes)),
+    passes: guarded(bug.loaderPasses(swaps.passes)),
     onStored: () => runner.wake()
   })
   loader.start()

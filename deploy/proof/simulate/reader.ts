@@ -4,7 +4,7 @@ import { nameKey } from '@gamenet/schemas'
 import { type Place, TITLE_IDS, USERS } from './place.js'
 import { HOUR_MS } from './plain-folds.js'
 import type { Process, Running } from './process.js'
-import type { ExchangeSide } from './rebuilding.js'
+import type { SwapSide } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
 import { ALL_CHANGES } from './statements.js'
 import { lookUp, type Store, tablesOver } from './store.js'
@@ -36,15 +36,15 @@ export function runReader(
   place: Place,
   process: Process,
   follower: Follower,
-  exchangesOf: (versions: DataVersions) => ExchangeSide
-): Running & { readonly reading: Reading; readonly exchanges: ExchangeSide } {
+  swapsOf: (versions: DataVersions) => SwapSide
+): Running & { readonly reading: Reading; readonly swaps: SwapSide } {
   const { world, store, bug, temper } = place
   const { time, chance } = world
   const { life } = process
   const tables = bug.readerTables(tablesOver(world, store))
   const versions = new DataVersions({ tables })
-  const exchanges = exchangesOf(versions)
-  const apart = new Apart(exchanges.count)
+  const swaps = swapsOf(versions)
+  const apart = new Apart(swaps.count)
   let turned: Promise<unknown> = Promise.resolve()
   /** One page after the other: a cursor is used once. */
   const turnPage = (): Promise<number> => {
@@ -79,7 +79,7 @@ export function runReader(
   ]
   return {
     reading,
-    exchanges,
+    swaps,
     stop: async () => {
       isStopped = true
       await versions.stop()

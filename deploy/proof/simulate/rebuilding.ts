@@ -1,18 +1,18 @@
-import { type ExchangeCount, Exchanges, ExchangeWatch } from '@gamenet/api'
-import type { AroundExchange, Passes, Projection } from '@gamenet/projector'
+import { type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
+import type { AroundSwap, Passes, Projection } from '@gamenet/projector'
 import { OWN_PASSES } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
-import { announceExchange } from '../../src/wiring/exchanges.js'
 import { sharedPasses } from '../../src/wiring/passes.js'
+import { announceSwap } from '../../src/wiring/swaps.js'
 import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import { simulatedProjections } from './simulated.js'
 import { type Store, tablesOver } from './store.js'
 
-/** How the processes of an installation keep exchanges of tables from one another, each as one of them sees it. */
-export type ExchangeSide = {
-  readonly count: ExchangeCount
-  readonly around: AroundExchange
+/** How the processes of an installation keep swaps of tables from one another, each as one of them sees it. */
+export type SwapSide = {
+  readonly count: SwapCount
+  readonly around: AroundSwap
   readonly passes: Passes
   readonly fills: Passes
 }
@@ -20,24 +20,24 @@ export type ExchangeSide = {
 const WATCH_MS = 500
 
 /** Of a process that does everything. */
-export function ownExchanges(learn: (projections: readonly string[]) => Promise<void>): ExchangeSide {
-  const exchanges = new Exchanges({ learn })
-  const around: AroundExchange = (names, exchange) => exchanges.around(names, exchange)
-  return { count: exchanges, around, passes: OWN_PASSES, fills: OWN_PASSES }
+export function ownSwaps(learn: (projections: readonly string[]) => Promise<void>): SwapSide {
+  const swaps = new Swaps({ learn })
+  const around: AroundSwap = (names, swap) => swaps.around(names, swap)
+  return { count: swaps, around, passes: OWN_PASSES, fills: OWN_PASSES }
 }
 
 /** Of one of several; `learn` where it answers. */
-export function sharedExchanges(
+export function sharedSwaps(
   { world, store, postgres }: Place,
   learn?: () => Promise<void>
-): ExchangeSide & { stop(): Promise<void> } {
+): SwapSide & { stop(): Promise<void> } {
   const tables = tablesOver(world, store)
-  const watch = new ExchangeWatch({ tables, learn: learn ?? (async () => undefined) })
+  const watch = new SwapWatch({ tables, learn: learn ?? (async () => undefined) })
   // Whoever answers nothing need not know before it is asked.
   if (learn !== undefined) watch.start(WATCH_MS)
   return {
     count: watch,
-    around: (names, exchange) => announceExchange(tables, names, exchange),
+    around: (names, swap) => announceSwap(tables, names, swap),
     passes: sharedPasses({ writes: async () => postgres.passes.postgres, tables, lock: PASSES_LOCK }),
     fills: sharedPasses({ writes: async () => postgres.fills.postgres, tables, lock: FILLS_LOCK }),
     stop: () => watch.stop()

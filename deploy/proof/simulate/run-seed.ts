@@ -9,7 +9,7 @@ import { type Place, TITLE_IDS, USERS } from './place.js'
 import { Process, type Running } from './process.js'
 import { runProjector } from './projector.js'
 import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from './reader.js'
-import { type ExchangeSide, ownExchanges, sharedExchanges } from './rebuilding.js'
+import { ownSwaps, type SwapSide, sharedSwaps } from './rebuilding.js'
 import { simulatedTopics } from './simulated.js'
 import { type Played, Store } from './store.js'
 import { temperOf } from './temper.js'
@@ -181,7 +181,7 @@ class Town {
     }
   }
 
-  /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each exchange of tables. */
+  /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each swap of tables. */
   async settle(): Promise<string[]> {
     const { world, postgres, temper } = this.#place
     this.#place.isLively = false
@@ -205,7 +205,7 @@ class Town {
     this.#place.isTrickling = temper.isTrickling
     for await (const done of this.#operator.end((work) => this.#until(work))) {
       if ('fault' in done) return [done.fault]
-      const wrong = await this.#compare(done.exchanged)
+      const wrong = await this.#compare(done.swapped)
       if (wrong.length > 0) return wrong
       this.#place.isTrickling = temper.isTrickling
     }
@@ -280,9 +280,9 @@ class Town {
     return [
       this.#process('service', (process) => {
         const reader = this.#startReader(process, (versions) =>
-          ownExchanges((names) => versions.refresh().catch(() => versions.outdate(names)))
+          ownSwaps((names) => versions.refresh().catch(() => versions.outdate(names)))
         )
-        const projector = this.#startProjector(process, reader.exchanges, () => {
+        const projector = this.#startProjector(process, reader.swaps, () => {
           reader.reading.versions.refresh().catch(() => undefined)
         })
         const ingest = runIngest(this.#place, process)
@@ -299,15 +299,15 @@ class Town {
 
   #several(): Process[] {
     const projector = (process: Process) => {
-      const exchanges = sharedExchanges(this.#place)
+      const swaps = sharedSwaps(this.#place)
       return stoppedWith(
-        this.#startProjector(process, exchanges, () => undefined),
-        exchanges
+        this.#startProjector(process, swaps, () => undefined),
+        swaps
       )
     }
     const api = (process: Process) => {
-      const exchanges = (versions: DataVersions) => sharedExchanges(this.#place, () => versions.refresh())
-      return this.#startReader(process, exchanges)
+      const swaps = (versions: DataVersions) => sharedSwaps(this.#place, () => versions.refresh())
+      return this.#startReader(process, swaps)
     }
     return [
       this.#process('projector-a', projector),
@@ -318,16 +318,16 @@ class Town {
     ]
   }
 
-  #startProjector(process: Process, exchanges: ExchangeSide, onChange: () => void): Running {
-    const projector = runProjector(this.#place, process, exchanges, onChange)
+  #startProjector(process: Process, swaps: SwapSide, onChange: () => void): Running {
+    const projector = runProjector(this.#place, process, swaps, onChange)
     const known = this.#projectors.find((each) => each.process === process)
     if (known === undefined) this.#projectors.push({ process, projector })
     else known.projector = projector
     return projector
   }
 
-  #startReader(process: Process, exchangesOf: (versions: DataVersions) => ExchangeSide) {
-    const reader = runReader(this.#place, process, this.#follower, exchangesOf)
+  #startReader(process: Process, swapsOf: (versions: DataVersions) => SwapSide) {
+    const reader = runReader(this.#place, process, this.#follower, swapsOf)
     this.#reading = { process, reading: reader.reading }
     return reader
   }

@@ -1,4 +1,4 @@
-import { newestExchange } from '@gamenet/api'
+import { newestSwap } from '@gamenet/api'
 import { feedExtents, recordedChanges } from '@gamenet/api/internals'
 import { leaderboardEntryTopic, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
 import type { Row } from './replacing-table.js'
@@ -35,7 +35,7 @@ const answers: readonly (readonly [string, Answer])[] = [
     'SELECT max(d.version) AS version FROM projection_definition',
     (store) => [{ version: String(newestDefinition(store)) }]
   ],
-  [plain(newestExchange.sql), exchanges],
+  [plain(newestSwap.sql), swaps],
   ['SELECT c.projection AS projection, c.key AS key, if(c.to_ms >', changesSince],
   [plain(feedExtents.sql), feedEnds],
   [plain(recordedChanges(ALL_CHANGES).sql), recorded]
@@ -88,7 +88,7 @@ function newestOf(rows: readonly Row[], key: string): Row[] {
 
 const STATES = ['announced', 'begun', 'ended']
 
-function exchanges(store: Seen): Row[] {
+function swaps(store: Seen): Row[] {
   const [newest] = store
     .final('exchange')
     .sort((a, b) => Number(b.id) - Number(a.id) || STATES.indexOf(String(b.state)) - STATES.indexOf(String(a.state)))

@@ -34,7 +34,7 @@ const STAMPS: Readonly<Record<string, string>> = {
 const COPY_OF_EVENTS = /^INSERT INTO (event_\w+__\d+) \([^)]*\) SELECT .* FROM (event_\w+) AS e FINAL WHERE/
 
 const MERGED_SHARE = 0.1
-const EXCHANGE_RISK = 12
+const SWAP_RISK = 12
 
 /** ClickHouse as far as the simulator has it: tables in memory, and each statement that is known as a plain function. */
 export class Store implements Seen {
@@ -95,7 +95,7 @@ export class Store implements Seen {
     this.#views.delete(name)
   }
 
-  exchange(a: string, b: string): void {
+  swap(a: string, b: string): void {
     const [first, second] = [this.written(a), this.written(b)]
     this.#tables.set(a, second)
     this.#tables.set(b, first)
@@ -177,7 +177,7 @@ export function tablesOver(world: World, store: Store) {
         done: () => store.execute(sql, parameters),
         torn: () => store.execute(sql, parameters, world.chance.number()),
         takesRoom: !sql.startsWith('DROP'),
-        risk: sql.startsWith('EXCHANGE') ? EXCHANGE_RISK : 1
+        risk: sql.startsWith('EXCHANGE') ? SWAP_RISK : 1
       }),
     rows: (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
       world.call('tables', { what: `reads ${sourceOf(sql)}`, done: () => store.rows(sql, parameters) }),

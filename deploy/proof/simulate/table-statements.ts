@@ -43,7 +43,7 @@ const changes: readonly (readonly [RegExp, Change])[] = [
       // One pair after the other, so that a part of them may have been done when it is cut off.
       const all = pairs.split(', ').map((pair) => pair.split(' AND '))
       for (const name of all.flat()) store.written(name)
-      for (const [a = '', b = ''] of all.slice(0, Math.floor(all.length * share))) store.exchange(a, b)
+      for (const [a = '', b = ''] of all.slice(0, Math.floor(all.length * share))) store.swap(a, b)
     }
   ]
 ]

@@ -3,7 +3,7 @@ import type { Facts } from './facts.js'
 import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
 
 /*
- * Anyone who reads while processes and engines die and tables are exchanged: what is answered is an answer, or a refusal that says
+ * Anyone who reads while processes and engines die and tables are swapped: what is answered is an answer, or a refusal that says
  * when to come again, and a board is what one page showed, never parts of two.
  */
 

@@ -11,7 +11,7 @@ import type { DiskGuard } from '../disk/disk-guard.js'
 /** None in a process that does not project. */
 type Rebuilding = Pick<Projector, 'rebuilds'> | undefined
 
-/** Refuses what would read or exchange tables while rows of some are missing. */
+/** Refuses what would read or swap tables while rows of some are missing. */
 export function requireRepaired(repairing: readonly string[]): void {
   if (repairing.length === 0) return
   throw new FailureError(

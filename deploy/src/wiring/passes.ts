@@ -1,4 +1,4 @@
-import { newestExchange } from '@gamenet/api'
+import { newestSwap } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { Passes } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
@@ -13,15 +13,15 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const HELD =
   'PostgreSQL cannot be reached, without which nobody could wait for this step: it has to wait until PostgreSQL is back.'
 const BUSY = 'A rebuild is begun, or event tables change places; this step has to wait for it.'
-const HELD_UP = 'Tables are exchanged or compared; what was to be stored waits for it, and is made again.'
-const EXCHANGED = 'Tables were exchanged while PostgreSQL could not be reached; the step is made again.'
+const HELD_UP = 'Tables are swapped or compared; what was to be stored waits for it, and is made again.'
+const SWAPPED = 'Tables were swapped while PostgreSQL could not be reached; the step is made again.'
 
 /** What goes on without PostgreSQL, and what waits until it is back: nobody asks for a rebuild to be fresh. */
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
- * Keeps the passes of several projectors from exchanges of tables, by a lock in PostgreSQL: a transaction holds it for as long as
- * it takes, and whoever dies lets go of it. A pass that ran on beside an exchange would write into the tables that are put
+ * Keeps the passes of several projectors from swaps of tables, by a lock in PostgreSQL: a transaction holds it for as long as
+ * it takes, and whoever dies lets go of it. A pass that ran on beside a swap would write into the tables that are put
  * away, and say that its events are in those that serve.
  */
 export function sharedPasses(needs: {
@@ -30,12 +30,12 @@ export function sharedPasses(needs: {
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): Passes {
   const { writes, tables, lock } = needs
-  /** Nobody comes to be alone without PostgreSQL; who was there before, or comes while it is back, announces an exchange. */
+  /** Nobody comes to be alone without PostgreSQL; who was there before, or comes while it is back, announces a swap. */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepHeld(HELD)
-    const before = await endedExchange(tables)
+    const before = await endedSwap(tables)
     return await pass(async () => {
-      if ((await endedExchange(tables)) !== before) throw new Error(EXCHANGED)
+      if ((await endedSwap(tables)) !== before) throw new Error(SWAPPED)
     })
   }
   return {
@@ -98,13 +98,13 @@ async function withLock<Result>(
   return done
 }
 
-/** The number of the newest exchange, 0 where there was none; rejects while one is under way. */
-async function endedExchange(tables: Pick<ClickHouse['control'], 'rows'>): Promise<number> {
-  const [row] = await tables.rows(newestExchange.sql)
+/** The number of the newest swap, 0 where there was none; rejects while one is under way. */
+async function endedSwap(tables: Pick<ClickHouse['control'], 'rows'>): Promise<number> {
+  const [row] = await tables.rows(newestSwap.sql)
   if (row === undefined) return 0
-  const { id, state } = newestExchange.row.parse(row)
+  const { id, state } = newestSwap.row.parse(row)
   if (state === 'ended') return id
-  throw new Error(EXCHANGED)
+  throw new Error(SWAPPED)
 }
 
 function isLockTimeout(error: unknown): boolean {

@@ -27,13 +27,13 @@ import { type ConcurrentWriters, concurrentWriters, stepRunner, stepsEnded } fro
 import { Disposers } from './disposers.js'
 import { asFailure } from './engine-failures.js'
 import { type Engines, openEngines } from './engines.js'
-import { openExchanges, type TableExchanges } from './exchanges.js'
 import { addEngineMetrics, readiness } from './health.js'
 import { type LostRows, openLostRows, type RepairTime } from './lost-rows.js'
 import { addPages, serviceAuthFile } from './pages.js'
 import { readingThread, reloadReadersOf } from './reading-thread.js'
 import { openSpoolingLog } from './spool.js'
 import type { SpoolingLog } from './spooling-log.js'
+import { openSwaps, type TableSwaps } from './swaps.js'
 import { VERSION } from './version.js'
 
 /** What a process does. `offline`: nothing by itself; its operations are asked and it ends. */
@@ -98,9 +98,9 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, disp
   const dataVersions = openVersions(engines, logger, disposers)
   const tables = lostRows.guarded(engines.clickhouse.readers)
   const shared = { config, engines, tables, registry, logger, disposers, others }
-  const exchanges = openExchanges({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
-  disposers.add(exchanges, () => exchanges.stop())
-  const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, exchanges }) : undefined
+  const swaps = openSwaps({ config, engines, dataVersions, logger, hasApi: hasApi(role) })
+  disposers.add(swaps, () => swaps.stop())
+  const projector = hasProjector(role, config) ? startProjector({ ...shared, dataVersions, swaps }) : undefined
   // Only now the tables tell all that they know of the write side.
   if (projector !== undefined) {
     lostRows.finish(projector, async () => advanceSequences(await engines.writes(), engines.clickhouse.control, logger))
@@ -109,7 +109,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, disp
   const authUrl = config.AUTH_URL ?? demo?.auth?.url
   const people = createPeople({ writes: () => engines.writes(), registry })
   const spooling = await openSpoolingLog({ ...shared, role })
-  const ingest = hasIngest(role) ? makeIngest({ ...shared, people, demo, exchanges, spooling }) : undefined
+  const ingest = hasIngest(role) ? makeIngest({ ...shared, people, demo, swaps, spooling }) : undefined
   const { operations, cutOff, stop } = serviceOperations({
     engines,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
@@ -127,7 +127,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, disp
   })
   const ready = readiness(engines, dataVersions, hasApi(role), lostRows)
   const api = hasApi(role)
-    ? await startApi({ ...shared, dataVersions, exchanges, ready, authUrl, chat: chatOf(config, demo) })
+    ? await startApi({ ...shared, dataVersions, swaps, ready, authUrl, chat: chatOf(config, demo) })
     : null
   const operatorUrl =
     role === 'offline' ? null : await startOperator({ config, operations, registry, logger, ready, disposers })
@@ -258,10 +258,10 @@ function startProjector({
   registry,
   logger,
   dataVersions,
-  exchanges,
+  swaps,
   others,
   disposers
-}: Needs & { dataVersions: DataVersions; exchanges: TableExchanges; others: ConcurrentWriters }): Projector {
+}: Needs & { dataVersions: DataVersions; swaps: TableSwaps; others: ConcurrentWriters }): Projector {
   const projector = createProjector({
     tables: {
       loader: engines.clickhouse.loader,
@@ -273,7 +273,7 @@ function startProjector({
     sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,
-    aroundExchange: exchanges.around,
+    aroundSwap: swaps.around,
     keepFree: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     ...others,
     // A refresh that fails is told by DataVersions itself.
@@ -291,13 +291,13 @@ function makeIngest({
   logger,
   people,
   demo,
-  exchanges,
+  swaps,
   disposers,
   spooling
 }: Needs & {
   people: People
   demo: Demo | undefined
-  exchanges: TableExchanges
+  swaps: TableSwaps
   spooling: SpoolingLog | undefined
 }): Ingest {
   const ingest = createIngest({
@@ -314,7 +314,7 @@ function makeIngest({
       players: config.SCRAPE_PLAYERS_SECONDS
     },
     achievements: {
-      apart: (read) => new Apart(exchanges.count).read(read),
+      apart: (read) => new Apart(swaps.count).read(read),
       late: lateReader(engines.clickhouse.control, 'achievements')
     },
     requestsPerSecond:
@@ -349,14 +349,14 @@ async function startApi({
   registry,
   logger,
   dataVersions,
-  exchanges,
+  swaps,
   ready,
   authUrl,
   chat,
   disposers
 }: Needs & {
   dataVersions: DataVersions
-  exchanges: TableExchanges
+  swaps: TableSwaps
   ready: ReturnType<typeof readiness>
   authUrl: string | undefined
   chat: ChatSettings | undefined
@@ -364,7 +364,7 @@ async function startApi({
   // Embedded, the projector next door tells of every change; elsewhere the table is asked.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
-  exchanges.start(POLL_MS)
+  swaps.start(POLL_MS)
   const catalog = catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) })
   if (engines.postgres !== undefined) disposers.add(dataVersions.follow(engines.postgres), (unfollow) => unfollow())
   const app = await buildApp(
@@ -377,7 +377,7 @@ async function startApi({
       writesPerMinute: config.WRITES_PER_MINUTE,
       chat,
       dataVersions,
-      exchanges: exchanges.count,
+      swaps: swaps.count,
       catalog,
       onDrop: (drop) => {
         if (engines.postgres === undefined) return

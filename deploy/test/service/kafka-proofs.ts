@@ -196,7 +196,7 @@ export async function provesTwoIngests(
 }
 
 /**
- * A rebuild whose projector is killed when it has begun is filled by another, and exchanged both ways while two processes answer
+ * A rebuild whose projector is killed when it has begun is filled by another, and swapped both ways while two processes answer
  * out of a table and its rollup: each answer is of before or of behind it.
  */
 export async function provesRebuild(

@@ -52,8 +52,8 @@ export type EvaluationNeeds = {
   readonly now: () => number
   readonly signal?: AbortSignal
   /**
-   * Reads again where tables were exchanged meanwhile: what neither the old nor the new ones say would be unlocked for good.
-   * Nothing is exchanged unless given.
+   * Reads again where tables were swapped meanwhile: what neither the old nor the new ones say would be unlocked for good.
+   * Nothing is swapped unless given.
    */
   readonly apart?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
   /** {@link PATIENCE_MS} unless given. */

@@ -6,7 +6,7 @@ import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-keys.js'
 import { LATE_EVENTS_MAX, storeLateBatch } from '../project/late-batches.js'
 import { projections } from '../projections/projections.js'
-import { requireNoExchange } from '../rebuild/recovery.js'
+import { requireNoSwap } from '../rebuild/recovery.js'
 import { retractedImports } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
 
@@ -239,7 +239,7 @@ async function retryPart(
   }
   // The keys are held in a transaction, in which nobody may wait for a step that asks for keys itself.
   await inStep(async () => {
-    await requireNoExchange(tables)
+    await requireNoSwap(tables)
     if (people === undefined) await store()
     else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
   })

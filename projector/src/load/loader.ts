@@ -343,7 +343,7 @@ class Storing {
     }
     if (deadLetters.rows > 0) await tables.insert('parked_message', DEAD_LETTER_COLUMNS, deadLetters.body)
     const name = loadCheckpoint(topic)
-    // Rows that went into a table which another process has exchanged meanwhile are read once more.
+    // Rows that went into a table which another process has swapped meanwhile are read once more.
     await check()
     await storeCheckpoints(tables, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)

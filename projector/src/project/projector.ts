@@ -7,7 +7,7 @@ import { createLoader, type Loader, type ReadingSide, type Share } from '../load
 import type { SealKeys } from '../load/seal-keys.js'
 import type { Logger } from '../logger.js'
 import { projections } from '../projections/projections.js'
-import type { AroundExchange, Rebuilds, Retractions } from '../rebuild/rebuild.js'
+import type { AroundSwap, Rebuilds, Retractions } from '../rebuild/rebuild.js'
 import { registerRebuildGauge } from '../rebuild/rebuild-gauge.js'
 import { RebuildOperations } from '../rebuild/rebuilds.js'
 import type { KeepFree } from '../rebuild/room.js'
@@ -46,11 +46,11 @@ export type ProjectorOptions = {
   readonly projections?: readonly Projection[]
   readonly registry: Registry
   readonly logger: Logger
-  /** How the exchange of tables is hidden from answers; done at once unless given. */
-  readonly aroundExchange?: AroundExchange
+  /** How the swap of tables is hidden from answers; done at once unless given. */
+  readonly aroundSwap?: AroundSwap
   /** True where other processes work on the same tables. */
   readonly isShared?: boolean
-  /** How passes of several projectors are kept from exchanges; given where there may be several. */
+  /** How passes of several projectors are kept from swaps; given where there may be several. */
   readonly passes?: Passes
   /** How steps of rebuilds are kept from who waits for them, likewise. */
   readonly fills?: Passes
@@ -169,7 +169,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     loaderOf: (...of) => loaderOf(options, ...of),
     // Of their own, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
-    aroundExchange: options.aroundExchange,
+    aroundSwap: options.aroundSwap,
     passes,
     fills: options.fills ?? OWN_PASSES,
     keepFree: options.keepFree ?? (() => 0),

@@ -140,7 +140,7 @@ export class ProjectionRunner {
 
   /**
    * Takes the next step of projections, also of those that wait to try again: a pass that failed behind its rows left them beyond the
-   * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no exchange is cut off.
+   * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no swap is cut off.
    */
   async takeOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     for (const [name, failure] of this.#failures) {
@@ -399,7 +399,7 @@ export class ProjectionRunner {
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) await this.#tell((version) => changes.flatMap((step) => changesOf(version, step)))
-      // Rows that went into tables which another process has exchanged meanwhile are made once more.
+      // Rows that went into tables which another process has swapped meanwhile are made once more.
       await check()
       const reached = steps
         .filter(({ lateBatch }) => lateBatch === undefined)

@@ -10,7 +10,7 @@ import { projectionOf, type ServingDefinitions } from '../store/serving-definiti
 import type { Tables } from '../store/tables.js'
 import type { StepSizes } from './fill.js'
 import { standingIn, type TableNames } from './fresh-tables.js'
-import type { AroundExchange } from './rebuild.js'
+import type { AroundSwap } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import type { KeepFree } from './room.js'
 import type { Steps } from './steps.js'
@@ -31,7 +31,7 @@ export type RebuildContext = {
    */
   readonly loaderOf: (tables: Tables, topic: Topic, group: string, passes: Pick<Passes, 'together'>) => Loader
   readonly folding: Folding
-  readonly aroundExchange: AroundExchange
+  readonly aroundSwap: AroundSwap
   readonly passes: Passes
   readonly steps: Steps
   readonly keepFree: KeepFree

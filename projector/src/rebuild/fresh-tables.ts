@@ -106,10 +106,10 @@ export async function uuidsOf(tables: Tables, names: readonly string[]): Promise
 }
 
 /**
- * Exchanges each live table with the one that stands for it, unless that was done: `liveUuids` are those from before, so that an
- * exchange that was cut off is ended instead of undone.
+ * Swaps each live table with the one that stands for it, unless that was done: `liveUuids` are those from before, so that a
+ * swap that was cut off is ended instead of undone.
  */
-export async function exchangeTables(
+export async function swapTables(
   tables: Tables,
   names: TableNames,
   liveUuids: Readonly<Record<string, string>>

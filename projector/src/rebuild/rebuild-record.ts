@@ -32,7 +32,7 @@ export const RebuildRecord = z.object({
   verification: Verification.nullable(),
   /** The projections of the unit by which the tables are made that do not serve. */
   definitions: z.record(z.string(), z.string()),
-  /** While tables are exchanged: which tables served before, and by which projections they are made. */
+  /** While tables are swapped: which tables served before, and by which projections they are made. */
   exchange: z
     .object({ uuids: z.record(z.string(), z.string()), definitions: z.record(z.string(), z.string()) })
     .nullable(),

@@ -205,7 +205,7 @@ export type Retractions = {
 }
 
 /**
- * Runs the exchange of tables while no answer that reads these projections can see both sides; resolves with how long answers
+ * Runs the swap of tables while no answer that reads these projections can see both sides; resolves with how long answers
  * were held, in ms.
  */
-export type AroundExchange = (projections: readonly string[], exchange: () => Promise<void>) => Promise<number>
+export type AroundSwap = (projections: readonly string[], swap: () => Promise<void>) => Promise<number>

@@ -4,13 +4,12 @@ import type { Passes } from '../project/passes.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { beginAlone } from './begin.js'
 import { namesOf, type RebuildContext, unitOf } from './context.js'
-import { approach, atRest, catchUpOnce, dropOld, exchange, tablesToDrop } from './exchange.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
 import { cloneTables, copyName, dropTables, tablesOf } from './fresh-tables.js'
 import { planFor } from './plan.js'
 import {
-  type AroundExchange,
+  type AroundSwap,
   type RebuildPlan,
   RebuildRefused,
   type RebuildStatus,
@@ -25,14 +24,15 @@ import { beyond, reloadedTopic } from './reload.js'
 import { Retracting } from './retracting.js'
 import { statusOf } from './status.js'
 import { Steps } from './steps.js'
+import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './swap.js'
 import { Turns } from './turns.js'
 import { withSources } from './unit.js'
 import { compareTables } from './verify.js'
 
 /** For whoever has no answers to hold. */
-const exchangeAtOnce: AroundExchange = async (_projections, exchange) => {
+const swapAtOnce: AroundSwap = async (_projections, swap) => {
   const begun = performance.now()
-  await exchange()
+  await swap()
   return performance.now() - begun
 }
 
@@ -45,16 +45,16 @@ export class RebuildOperations implements Rebuilds {
   readonly #turns: Turns
 
   constructor(
-    needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundExchange' | 'steps'> & {
-      readonly aroundExchange: AroundExchange | undefined
+    needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundSwap' | 'steps'> & {
+      readonly aroundSwap: AroundSwap | undefined
       /** A lock that the steps of all processes' rebuilds hold together. */
       readonly fills: Passes
       readonly process?: string
       readonly sizes?: StepSizes
     }
   ) {
-    const { aroundExchange = exchangeAtOnce, process = randomUUID(), sizes = STEP_SIZES, fills, ...rest } = needs
-    this.#context = { ...rest, aroundExchange, steps: new Steps(fills), process, sizes }
+    const { aroundSwap = swapAtOnce, process = randomUUID(), sizes = STEP_SIZES, fills, ...rest } = needs
+    this.#context = { ...rest, aroundSwap, steps: new Steps(fills), process, sizes }
     this.#fillers = new Fillers(this.#context)
     this.#turns = new Turns(this.#context, this.#fillers)
     this.recovery = new Recovery(this.#context)
@@ -76,7 +76,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   /**
-   * Runs work that stores events as if it were a step of a rebuild: {@link stepsEnded} waits for it, and an event table is exchanged
+   * Runs work that stores events as if it were a step of a rebuild: {@link stepsEnded} waits for it, and an event table is swapped
    * before it or behind it. Rejects where that may not have been so; it is to be done again then.
    */
   async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
@@ -217,7 +217,7 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
         )
       }
-      return await this.#exchange(record, 'swapping')
+      return await this.#swap(record, 'swapping')
     })
   }
 
@@ -230,7 +230,7 @@ export class RebuildOperations implements Rebuilds {
         )
       }
       await requireNoRetraction(this.#context, record)
-      return await this.#exchange(record, 'rolling-back')
+      return await this.#swap(record, 'rolling-back')
     })
   }
 
@@ -241,8 +241,8 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  async #exchange(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
-    const report = await this.recovery.around(() => exchange(this.#context, record, state))
+  async #swap(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
+    const report = await this.recovery.around(() => swap(this.#context, record, state))
     if (report !== undefined) return report
     throw new RebuildRefused(
       `Another process has taken rebuild ${record.id} of ${record.projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`

@@ -1,8 +1,8 @@
 import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
-import { end, tablesToDrop } from './exchange.js'
 import { dropTables, uuidsOf } from './fresh-tables.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+import { end, tablesToDrop } from './swap.js'
 
 /** Of these nothing is to be left but the record. */
 function isOver({ state }: RebuildRecord): boolean {
@@ -13,24 +13,23 @@ function isCutOff({ state }: RebuildRecord): boolean {
   return state === 'swapping' || state === 'rolling-back'
 }
 
-/** Rejects while an exchange of tables is under way, or cut off: nobody could tell which tables will serve. */
-export async function requireNoExchange(tables: Tables): Promise<void> {
-  if ((await readRebuilds(tables)).some(isCutOff))
-    throw new Error('An exchange of tables was cut off; it is ended first.')
+/** Rejects while a swap of tables is under way, or cut off: nobody could tell which tables will serve. */
+export async function requireNoSwap(tables: Tables): Promise<void> {
+  if ((await readRebuilds(tables)).some(isCutOff)) throw new Error('A swap of tables was cut off; it is ended first.')
 }
 
 /** Ends what was cut off half-way, before anything else is written. */
 export class Recovery {
   readonly #context: RebuildContext
   #isDone = false
-  /** Work under way that exchanges or drops tables. */
+  /** Work under way that swaps or drops tables. */
   #underWay = 0
 
   constructor(context: RebuildContext) {
     this.#context = context
   }
 
-  /** Ends exchanges and drops that a crash cut off. Before the first pass; tried again when it rejects. */
+  /** Ends swaps and drops that a crash cut off. Before the first pass; tried again when it rejects. */
   async recover(): Promise<void> {
     if (this.#isDone) return
     const { tables, passes } = this.#context
@@ -48,17 +47,17 @@ export class Recovery {
   }
 
   /**
-   * Rejects while an exchange is cut off, which the next {@link recover} ends: what were written now would be put away with the
-   * tables that were to go, and checkpoints would say that it serves. For work beside which no exchange begins.
+   * Rejects while a swap is cut off, which the next {@link recover} ends: what were written now would be put away with the
+   * tables that were to go, and checkpoints would say that it serves. For work beside which no swap begins.
    */
   async requireWhole(): Promise<void> {
-    await requireNoExchange(this.#context.tables).catch((error: unknown) => {
+    await requireNoSwap(this.#context.tables).catch((error: unknown) => {
       this.#isDone = false
       throw error
     })
   }
 
-  /** Does work that exchanges or drops tables: what fails half-way is ended before the next pass. */
+  /** Does work that swaps or drops tables: what fails half-way is ended before the next pass. */
   async around<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#underWay += 1
     this.#isDone = false

@@ -4,13 +4,13 @@ import { deleteRetracted } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
 import { beginAlone } from './begin.js'
 import type { RebuildContext } from './context.js'
-import { dropOld, exchange } from './exchange.js'
 import type { Fillers } from './fillers.js'
 import { planUnhindered } from './plan.js'
 import { RebuildRefused, type RebuildStatus, type Retractions } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import type { Recovery } from './recovery.js'
 import { progressOf } from './status.js'
+import { dropOld, swap } from './swap.js'
 import type { Turns } from './turns.js'
 import type { Asked } from './unit.js'
 
@@ -70,7 +70,7 @@ export class Retracting implements Retractions {
       signal.throwIfAborted()
       const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
       if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
-      else if (now.state === 'filled') await this.#whileStill(now, () => exchange(this.#context, now, 'swapping'))
+      else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
       // What served before holds the import: nobody must go back there.
       else if (now.state === 'swapped') await this.#whileStill(now, () => dropOld(this.#context, now))
       else if (now.state === 'dropped') return

@@ -1,7 +1,7 @@
 import type { Passes } from '../project/passes.js'
 
 /**
- * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that whoever deletes rows or exchanges
+ * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that whoever deletes rows or swaps
  * event tables can wait for what had read them before.
  */
 export class Steps {
@@ -10,7 +10,7 @@ export class Steps {
   /** Work of this process for which no step may run. */
   #alone: Promise<unknown> | undefined
 
-  /** @param passes a lock of rebuilds alone: a live pass does not wait for them, nor an exchange of read tables alone */
+  /** @param passes a lock of rebuilds alone: a live pass does not wait for them, nor a swap of read tables alone */
   constructor(passes: Passes) {
     this.#passes = passes
   }

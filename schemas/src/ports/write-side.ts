@@ -23,7 +23,7 @@ export const MIGRATION_LOCK = 7_203_114
  */
 export const PEOPLE_LOCK = 7_203_115
 
-/** Held, shared, while a projector writes to read tables, and alone by who exchanges some. */
+/** Held, shared, while a projector writes to read tables, and alone by who swaps some. */
 export const PASSES_LOCK = 7_203_116
 /** Held together by steps of rebuilds, alone by whoever waits until those under way have ended. */
 export const FILLS_LOCK = 7_203_117

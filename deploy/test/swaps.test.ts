@@ -1,23 +1,23 @@
 import { join } from 'node:path'
-import { ExchangeWatch } from '@gamenet/api'
+import { SwapWatch } from '@gamenet/api'
 import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { announceExchange } from '../src/wiring/exchanges.js'
 import { sharedPasses } from '../src/wiring/passes.js'
+import { announceSwap } from '../src/wiring/swaps.js'
 
 const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
 
-test('an exchange is told of in the tables, before it begins and when it has ended', async (t) => {
+test('a swap is told of in the tables, before it begins and when it has ended', async (t) => {
   const chdb = await openTables(t)
   let nowMs = 0
   let learnt = 0
-  const watch = new ExchangeWatch({
+  const watch = new SwapWatch({
     tables: chdb.control,
     learn: async () => {
       learnt += 1
@@ -26,8 +26,8 @@ test('an exchange is told of in the tables, before it begins and when it has end
   })
   t.equal(await watch.before(), 0)
   const seen: number[] = []
-  const exchange = (dies: boolean) =>
-    announceExchange(
+  const swap = (dies: boolean) =>
+    announceSwap(
       chdb.control,
       ['title', 'title-latest'],
       async () => {
@@ -39,13 +39,13 @@ test('an exchange is told of in the tables, before it begins and when it has end
         seen.push(await watch.after())
       }
     )
-  await exchange(false)
+  await swap(false)
   t.same(seen, [0, 1])
   t.equal(await watch.before(), 2, 'reading goes on')
   t.equal(learnt, 2, 'with what has changed, as at first')
-  await t.rejects(exchange(true), /went away/)
+  await t.rejects(swap(true), /went away/)
   t.same(seen, [0, 1, 2, 3])
-  await exchange(false)
+  await swap(false)
   t.same(seen, [0, 1, 2, 3, 3], 'one that failed is not over until another has ended it')
   t.equal(await watch.before(), 4)
   const states = await chdb.control.rows(
@@ -142,13 +142,13 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       })
     )
   })
-  await t.test('without PostgreSQL passes go on, unless an exchange is announced; nobody is alone', async (t) => {
+  await t.test('without PostgreSQL passes go on, unless a swap is announced; nobody is alone', async (t) => {
     t.equal(await one.together(async (check) => check().then(() => 'made')), 'made')
     await t.rejects(
       one.alone(async () => undefined),
       /PostgreSQL cannot be reached/
     )
-    await announceExchange(
+    await announceSwap(
       chdb.control,
       ['title'],
       async () => undefined,
@@ -160,7 +160,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     )
     await one.together((check) => check())
     const pass = one.together(async (check) => {
-      await announceExchange(
+      await announceSwap(
         chdb.control,
         ['title'],
         async () => undefined,

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Apart, type ExchangeCount, Exchanges, ExchangeWatch } from '@gamenet/api'
+import { Apart, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
 import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { announceExchange } from '../src/wiring/exchanges.js'
+import { announceSwap } from '../src/wiring/swaps.js'
 
 /*
- * Processes that answer out of several tables and out of what they keep in memory, and one that exchanges the tables, on a time
+ * Processes that answer out of several tables and out of what they keep in memory, and one that swaps the tables, on a time
  * that the test makes: every statement takes as long as the test says, before and behind the instant at which it happens.
  */
 
 const POLL_MS = 250
-/** An exchange that took longer than readers wait for one would be taken for one that died. */
-const EXCHANGE_STATEMENT_MS_MAX = 300
+/** A swap that took longer than readers wait for one would be taken for one that died. */
+const SWAP_STATEMENT_MS_MAX = 300
 const RUNS = 100
 const TABLES = ['first', 'second', 'third'] as const
 
@@ -43,7 +43,7 @@ class MadeTime {
   }
 }
 
-/** Tables of a generation each, the version that is told of them, and what is told of exchanges. */
+/** Tables of a generation each, the version that is told of them, and what is told of swaps. */
 class MadeTables {
   readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
   version = 0
@@ -63,7 +63,7 @@ class MadeTables {
     return result
   }
 
-  /** What `ExchangeWatch` and `announceExchange` ask. */
+  /** What `SwapWatch` and `announceSwap` ask. */
   rows = (): Promise<Record<string, unknown>[]> =>
     this.statement(() => {
       const order = ['announced', 'begun', 'ended']
@@ -77,7 +77,7 @@ class MadeTables {
     this.statement(() => {
       const [id, state] = JSON.parse(new TextDecoder().decode(body)) as [number, string]
       this.told.push([id, state])
-    }, EXCHANGE_STATEMENT_MS_MAX)
+    }, SWAP_STATEMENT_MS_MAX)
 }
 
 /** A process that answers: what it keeps of the first table is as new as the version that it has learnt. */
@@ -122,7 +122,7 @@ class Answering {
 }
 
 /** Brings all tables to a generation; where the process dies on the way, the rest is never done. */
-async function exchange(
+async function swap(
   tables: MadeTables,
   generation: number,
   death?: { readonly before: number; readonly died: () => void }
@@ -134,17 +134,17 @@ async function exchange(
     }
     await tables.statement(() => {
       tables.generations[table] = generation
-    }, EXCHANGE_STATEMENT_MS_MAX)
+    }, SWAP_STATEMENT_MS_MAX)
   }
   await tables.statement(() => {
     tables.version += 1
-  }, EXCHANGE_STATEMENT_MS_MAX)
+  }, SWAP_STATEMENT_MS_MAX)
 }
 
 type Asked = { readonly process: number; readonly atMs: number; readonly reads: readonly number[] }
 type World = {
   readonly asked: readonly Asked[]
-  readonly exchangesAtMs: readonly number[]
+  readonly swapsAtMs: readonly number[]
   readonly latencies: readonly number[]
 }
 
@@ -155,7 +155,7 @@ const world: fc.Arbitrary<World> = fc.record({
     fc.record({ process: fc.nat(1), atMs: fc.nat(12_000), reads: fc.array(fc.nat(2), { minLength: 1, maxLength: 4 }) }),
     { minLength: 1, maxLength: 30 }
   ),
-  exchangesAtMs: fc.array(fc.nat(10_000), { minLength: 1, maxLength: 2 }),
+  swapsAtMs: fc.array(fc.nat(10_000), { minLength: 1, maxLength: 2 }),
   latencies: fc.array(latency, { minLength: 5, maxLength: 40 })
 })
 
@@ -180,18 +180,18 @@ async function askAll(time: MadeTime, processes: readonly Answering[], asked: re
 const mixed = (processes: readonly Answering[]) =>
   processes.flatMap(({ answers }) => answers).filter((seen) => new Set(seen).size > 1)
 
-test('no answer of the process that exchanges tables sees both sides', async () => {
+test('no answer of the process that swaps tables sees both sides', async () => {
   await fc.assert(
     fc.asyncProperty(world, async (given) => {
       const { time, tables, processes } = madeWorld(given)
       const [answering] = processes
       if (answering === undefined) throw new Error('somebody is to answer')
-      const exchanges = new Exchanges({ learn: answering.learn })
-      answering.apart = new Apart(exchanges)
+      const swaps = new Swaps({ learn: answering.learn })
+      answering.apart = new Apart(swaps)
       const operator = async () => {
-        for (const [n, atMs] of given.exchangesAtMs.toSorted((a, b) => a - b).entries()) {
+        for (const [n, atMs] of given.swapsAtMs.toSorted((a, b) => a - b).entries()) {
           await time.wait(Math.max(0, atMs - time.now()))
-          await exchanges.around(['title'], () => exchange(tables, n + 1))
+          await swaps.around(['title'], () => swap(tables, n + 1))
         }
       }
       const all = Promise.all([operator(), askAll(time, [answering, answering], given.asked)])
@@ -204,28 +204,28 @@ test('no answer of the process that exchanges tables sees both sides', async () 
   )
 })
 
-test('no answer of any process sees both sides, however late it hears of an exchange', async () => {
+test('no answer of any process sees both sides, however late it hears of a swap', async () => {
   await fc.assert(
     fc.asyncProperty(world, fc.option(fc.nat(2), { nil: undefined }), async (given, diesBefore) => {
       const { time, tables, processes } = madeWorld(given)
       const watches = processes.map((process) => {
-        const watch = new ExchangeWatch({ tables, learn: process.learn, clock: time })
+        const watch = new SwapWatch({ tables, learn: process.learn, clock: time })
         process.apart = new Apart(watch)
         return watch
       })
       // One polls, one asks as it answers.
       watches[0]?.start(POLL_MS)
-      const announce = (work: () => Promise<void>) => announceExchange(tables, ['title'], work, time.wait)
+      const announce = (work: () => Promise<void>) => announceSwap(tables, ['title'], work, time.wait)
       const operator = async () => {
-        for (const [n, atMs] of given.exchangesAtMs.toSorted((a, b) => a - b).entries()) {
+        for (const [n, atMs] of given.swapsAtMs.toSorted((a, b) => a - b).entries()) {
           await time.wait(Math.max(0, atMs - time.now()))
           if (n === 0 && diesBefore !== undefined) {
             // Another process ends what this one leaves.
             await new Promise<void>((died) => {
-              void announce(() => exchange(tables, 1, { before: diesBefore, died }))
+              void announce(() => swap(tables, 1, { before: diesBefore, died }))
             })
           }
-          await announce(() => exchange(tables, n + 1))
+          await announce(() => swap(tables, n + 1))
         }
       }
       const all = Promise.all([operator(), askAll(time, processes, given.asked)]).finally(() =>
@@ -239,12 +239,12 @@ test('no answer of any process sees both sides, however late it hears of an exch
   )
 })
 
-test('without looking at exchanges an answer does see both sides', async (t) => {
-  const blind: ExchangeCount = { before: async () => 0, after: () => 0 }
-  const given: World = { asked: [{ process: 0, atMs: 0, reads: [0, 1, 2] }], exchangesAtMs: [], latencies: [10, 10] }
+test('without looking at swaps an answer does see both sides', async (t) => {
+  const blind: SwapCount = { before: async () => 0, after: () => 0 }
+  const given: World = { asked: [{ process: 0, atMs: 0, reads: [0, 1, 2] }], swapsAtMs: [], latencies: [10, 10] }
   const { time, tables, processes } = madeWorld(given)
   for (const process of processes) process.apart = new Apart(blind)
-  const all = Promise.all([exchange(tables, 1), askAll(time, processes, given.asked)])
+  const all = Promise.all([swap(tables, 1), askAll(time, processes, given.asked)])
   await time.run()
   await all
   t.not(mixed(processes).length, 0)

@@ -1,17 +1,17 @@
 import { Refusal } from '@gamenet/schemas'
-import type { ExchangeCount } from './apart.js'
+import type { SwapCount } from './apart.js'
 
-/** Far above what an exchange takes; whoever waits longer gets the last answer, or is asked to come again. */
+/** Far above what a swap takes; whoever waits longer gets the last answer, or is asked to come again. */
 const PATIENCE_MS = 5000
 
-/** The exchanges of a service whose tables nobody else reads: all of them happen in this process. */
-export class Exchanges implements ExchangeCount {
+/** The swaps of a service whose tables nobody else reads: all of them happen in this process. */
+export class Swaps implements SwapCount {
   readonly #learn: (projections: readonly string[]) => Promise<void>
   readonly #patienceMs: number
   #count = 0
   #underWay: Promise<void> | undefined
 
-  /** @param options.learn brings what is kept in memory up to date behind an exchange */
+  /** @param options.learn brings what is kept in memory up to date behind a swap */
   constructor(options: {
     readonly learn: (projections: readonly string[]) => Promise<void>
     readonly patienceMs?: number
@@ -29,8 +29,8 @@ export class Exchanges implements ExchangeCount {
     return this.#count
   }
 
-  /** Runs an exchange of these projections' tables; gives for how many ms reading waited. */
-  async around(projections: readonly string[], exchange: () => Promise<void>): Promise<number> {
+  /** Runs a swap of these projections' tables; gives for how many ms reading waited. */
+  async around(projections: readonly string[], swap: () => Promise<void>): Promise<number> {
     while (this.#underWay !== undefined) await this.#underWay
     const begunAt = performance.now()
     let open = (): void => undefined
@@ -39,7 +39,7 @@ export class Exchanges implements ExchangeCount {
     })
     this.#count += 1
     try {
-      await exchange()
+      await swap()
     } finally {
       await this.#learn(projections).finally(() => {
         this.#count += 1

@@ -3,29 +3,29 @@ import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query, rowsOf } from '../queries/query.js'
 import type { ReadTables } from '../read-tables.js'
-import type { ExchangeCount } from './apart.js'
+import type { SwapCount } from './apart.js'
 
 /*
- * Exchanges where several processes read the tables. The projector that is about to exchange announces it in the table
- * `exchange`, waits for longer than EXCHANGE_QUIET_MS, says that it begins, exchanges, and says that it has ended. So whoever
- * has asked the table less than EXCHANGE_QUIET_MS ago, and found nothing announced, knows without asking that nothing is
- * exchanged yet. Everybody else asks the table once more behind what they have read.
+ * Swaps where several processes read the tables. The projector that is about to swap announces it in the table
+ * `exchange`, waits for longer than SWAP_QUIET_MS, says that it begins, swaps, and says that it has ended. So whoever
+ * has asked the table less than SWAP_QUIET_MS ago, and found nothing announced, knows without asking that nothing is
+ * swapped yet. Everybody else asks the table once more behind what they have read.
  */
 
-/** For how long it is known that nothing is exchanged, from when it was asked whether something is announced. */
-export const EXCHANGE_QUIET_MS = 1000
-/** How often it is asked meanwhile whether an exchange that began has ended. */
+/** For how long it is known that nothing is swapped, from when it was asked whether something is announced. */
+export const SWAP_QUIET_MS = 1000
+/** How often it is asked meanwhile whether a swap that began has ended. */
 const ASK_AGAIN_MS = 20
 /** Whoever waits longer gets the last answer, or is asked to come again. */
 const PATIENCE_MS = 5000
 /**
- * An exchange takes some milliseconds. Of one that takes so long the process was killed in the middle; until another ends
+ * A swap takes some milliseconds. Of one that takes so long the process was killed in the middle; until another ends
  * it, tables are told of as they stand.
  */
 const HELD_MS_MAX = 10_000
 
-/** The newest exchange. */
-export const newestExchange = query({
+/** The newest swap. */
+export const newestSwap = query({
   params: z.object({}),
   row: z.object({ id: z.coerce.number(), state: z.enum(['announced', 'begun', 'ended']) }),
   sql: 'SELECT e.id AS id, e.state AS state FROM exchange AS e ORDER BY e.id DESC, e.state DESC LIMIT 1'
@@ -49,8 +49,8 @@ type Known = {
   readonly since: number
 }
 
-/** What this process knows of exchanges by asking the tables. */
-export class ExchangeWatch implements ExchangeCount {
+/** What this process knows of swaps by asking the tables. */
+export class SwapWatch implements SwapCount {
   readonly #tables: ReadTables
   readonly #learn: () => Promise<void>
   readonly #clock: Clock
@@ -59,7 +59,7 @@ export class ExchangeWatch implements ExchangeCount {
   #next: Promise<Known> | undefined
   #isStopped = false
 
-  /** @param needs.learn brings what is kept in memory up to date behind an exchange */
+  /** @param needs.learn brings what is kept in memory up to date behind a swap */
   constructor(needs: { readonly tables: ReadTables; readonly learn: () => Promise<void>; readonly clock?: Clock }) {
     this.#tables = needs.tables
     this.#learn = needs.learn
@@ -119,7 +119,7 @@ export class ExchangeWatch implements ExchangeCount {
 
   async #learnState(): Promise<Known> {
     const askedAt = this.#clock.now()
-    const [row] = await rowsOf(this.#tables, newestExchange, {})
+    const [row] = await rowsOf(this.#tables, newestSwap, {})
     const state = row?.state ?? 'ended'
     const count = 2 * (row?.id ?? 0) - { announced: 2, begun: 1, ended: 0 }[state]
     const before = this.#known
@@ -131,6 +131,6 @@ export class ExchangeWatch implements ExchangeCount {
   }
 
   #isFresh({ askedAt }: Known): boolean {
-    return this.#clock.now() - askedAt <= EXCHANGE_QUIET_MS
+    return this.#clock.now() - askedAt <= SWAP_QUIET_MS
   }
 }

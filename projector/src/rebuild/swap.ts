@@ -5,7 +5,7 @@ import { definitionOf } from '../store/serving-definitions.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { catchUp } from './fill.js'
-import { copyName, dropTables, exchangeTables, uuidsOf } from './fresh-tables.js'
+import { copyName, dropTables, swapTables, uuidsOf } from './fresh-tables.js'
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
@@ -44,7 +44,7 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
  * {@link end}. Afterwards the tables that served stand at the same place in the log as those that serve now.
  * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
  */
-export async function exchange(
+export async function swap(
   context: RebuildContext,
   record: RebuildRecord,
   state: 'swapping' | 'rolling-back'
@@ -108,7 +108,7 @@ export async function atRest<Result>(
 }
 
 /**
- * Ends an exchange that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
+ * Ends a swap that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
  * has not, since the tables that serve have gone on meanwhile.
  */
 export async function end(context: RebuildContext, record: RebuildRecord): Promise<void> {
@@ -129,19 +129,19 @@ export async function end(context: RebuildContext, record: RebuildRecord): Promi
 }
 
 /**
- * Goes on with an exchange whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
+ * Goes on with a swap whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
  * undefined when another process has ended it meanwhile, which may be where the lock of passes was lost with PostgreSQL.
  */
 async function finish(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
-  const { tables, runner, serving, aroundExchange } = context
+  const { tables, runner, serving, aroundSwap } = context
   const { exchange: begun } = record
   if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
   let isMeant = true
-  const heldMs = await aroundExchange(record.unit, async () => {
+  const heldMs = await aroundSwap(record.unit, async () => {
     // It may have been announced for long.
     isMeant = (await readRebuilds(tables)).some(({ id, version }) => id === record.id && version === record.version)
     if (!isMeant) return
-    await exchangeTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
+    await swapTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
     await runner.tellAll(record.unit)
   })
   if (!isMeant) return undefined
@@ -162,12 +162,12 @@ async function finish(context: RebuildContext, record: RebuildRecord): Promise<n
 /** What was compared with tables that serve no more must be compared anew, before it is swapped in. */
 async function forgetVerified(
   { tables }: RebuildContext,
-  exchanged: RebuildRecord,
+  swapped: RebuildRecord,
   records: readonly RebuildRecord[]
 ): Promise<void> {
   for (const record of records) {
-    if (record.id === exchanged.id || record.state !== 'filled' || record.verification === null) continue
-    if (record.unit.some((name) => exchanged.unit.includes(name)))
+    if (record.id === swapped.id || record.state !== 'filled' || record.verification === null) continue
+    if (record.unit.some((name) => swapped.unit.includes(name)))
       await storeRebuild(tables, record, { verification: null })
   }
 }

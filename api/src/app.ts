@@ -4,8 +4,8 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Registry } from 'prom-client'
 import type { Action } from './answers/action.js'
 import type { Endpoint } from './answers/answer.js'
-import { Apart, NO_SWAPS, type SwapCount } from './answers/apart.js'
-import { AnswerMemory } from './answers/memory.js'
+import { AnswerCache } from './answers/answer-cache.js'
+import { ConsistentReads, NO_SWAPS, type SwapCount } from './answers/consistent-reads.js'
 import { type ActionNeeds, addActions } from './http/actions.js'
 import { addDocs } from './http/docs.js'
 import { addEndpoints } from './http/endpoints.js'
@@ -16,7 +16,7 @@ import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
 import { addJsonBodies } from './http/request/json-body.js'
-import type { Versions } from './http/request/known-url.js'
+import type { Versions } from './http/request/resolved-url.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogCache } from './queries/catalog.js'
@@ -107,20 +107,20 @@ export async function buildApp(
   addRoutes: (app: FastifyInstance) => Promise<void> | void = () => undefined
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
-  const memory = new AnswerMemory({ bytesMax: limits.memoryBytes })
-  needs.onDrop?.(() => memory.drop())
-  const metrics = httpMetrics(needs.registry, () => memory.bytes)
+  const cache = new AnswerCache({ bytesMax: limits.memoryBytes })
+  needs.onDrop?.(() => cache.clear())
+  const metrics = httpMetrics(needs.registry, () => cache.bytes)
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
   const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
-  const changed: ActionNeeds['changed'] = (change) => versions.hear(change)
+  const changed: ActionNeeds['changed'] = (change) => versions.recordWrite(change)
   const sessions = openSessions(app, needs, { writes, changed, now })
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
-  const apart = new Apart(needs.swaps ?? NO_SWAPS)
-  const reading = { tables, writes, catalog, versions, sessions, memory, apart }
+  const consistent = new ConsistentReads(needs.swaps ?? NO_SWAPS)
+  const reading = { tables, writes, catalog, versions, sessions, cache, consistent }
   const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
   addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })
   const ratings = createRatingWriter(writes)

@@ -1,6 +1,6 @@
 export type { Action, ActionContext } from './answers/action.js'
 export type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from './answers/answer.js'
-export { Apart, type SwapCount } from './answers/apart.js'
+export { ConsistentReads, type SwapCount } from './answers/consistent-reads.js'
 export { DataVersions } from './answers/data-versions.js'
 export { type Clock, newestSwap, SWAP_QUIET_MS, SwapWatch } from './answers/swap-watch.js'
 export { Swaps } from './answers/swaps.js'

@@ -253,12 +253,12 @@ test('a change that is heard of is news at once, for its key alone, whatever the
   const read = (key: string) => versions.versionOf({ projection: 'rating', key })
   const revision = versions.revision
   const before = [read('ann'), read('bob'), versions.versionOf({ projection: 'profile', key: 'ann' })]
-  versions.hear(['rating', 'ann'])
+  versions.recordWrite(['rating', 'ann'])
   t.ok(read('ann') > ahead, 'another clock may be ahead')
   t.ok(versions.revision > revision)
   t.same([read('bob'), versions.versionOf({ projection: 'profile', key: 'ann' })], before.slice(1))
   const once = read('ann')
-  versions.hear(['rating', 'ann'])
+  versions.recordWrite(['rating', 'ann'])
   t.ok(read('ann') > once)
   const late = { version: ahead + 1, projection: 'profile', key: 'ann', fromMs: START, toMs: START + 1 }
   tables.changes.push(late)

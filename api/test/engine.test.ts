@@ -63,7 +63,7 @@ const heavy: Endpoint<{ number: number }, { number: number }> = {
 async function heavyApp(t: Test, queueMax: number) {
   const clickhouse = await openChdb({ path: t.testdir(), queueMax })
   t.teardown(() => clickhouse.close())
-  const dataVersions = { revision: 1, isCurrent: true, versionOf: () => 1, hear: () => undefined }
+  const dataVersions = { revision: 1, isCurrent: true, versionOf: () => 1, recordWrite: () => undefined }
   const { app } = await testApp(t, { endpoints: [heavy], tables: clickhouse.readers, dataVersions })
   return { clickhouse, app }
 }

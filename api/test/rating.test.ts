@@ -193,7 +193,7 @@ onEachPostgres('averages are those of a plain model, whoever rates when', async 
   await fc.assert(
     fc.asyncProperty(rounds, async (steps) => {
       await postgres.script('TRUNCATE rating, outbox')
-      for (const name of names) api.versions.hear(['rating', name.toLowerCase()])
+      for (const name of names) api.versions.recordWrite(['rating', name.toLowerCase()])
       const model = new Map<string, number>()
       for (const step of steps) {
         const answers = await Promise.all(

@@ -282,7 +282,7 @@ onEachPostgres(
     await api.rate('Bob', ann, { stars: 2 })
     const known = await api.reputation('Bob')
     isAway = true
-    api.versions.hear(['rating', 'bob'])
+    api.versions.recordWrite(['rating', 'bob'])
     api.clock.nowMs += 7000
     for (const answer of [
       await api.rate('Bob', ann, { stars: 3 }),

@@ -463,7 +463,7 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
     {
       endpoints: [],
       tables: { rows: none, json: none },
-      dataVersions: { revision: 0, isCurrent: true, versionOf: () => 0, hear: () => undefined },
+      dataVersions: { revision: 0, isCurrent: true, versionOf: () => 0, recordWrite: () => undefined },
       catalog: { newest: none, held: none, boards: none },
       publicUrl: 'http://127.0.0.1',
       serviceAuth: { module: text, authUrl },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
-import { Apart, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
+import { ConsistentReads, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
 import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -86,7 +86,7 @@ class Answering {
   readonly answers: (readonly number[])[] = []
   #kept = { version: 0, generation: 0 }
   readonly #tables: MadeTables
-  apart: Apart | undefined
+  apart: ConsistentReads | undefined
 
   constructor(tables: MadeTables) {
     this.#tables = tables
@@ -187,7 +187,7 @@ test('no answer of the process that swaps tables sees both sides', async () => {
       const [answering] = processes
       if (answering === undefined) throw new Error('somebody is to answer')
       const swaps = new Swaps({ learn: answering.learn })
-      answering.apart = new Apart(swaps)
+      answering.apart = new ConsistentReads(swaps)
       const operator = async () => {
         for (const [n, atMs] of given.swapsAtMs.toSorted((a, b) => a - b).entries()) {
           await time.wait(Math.max(0, atMs - time.now()))
@@ -210,7 +210,7 @@ test('no answer of any process sees both sides, however late it hears of a swap'
       const { time, tables, processes } = madeWorld(given)
       const watches = processes.map((process) => {
         const watch = new SwapWatch({ tables, learn: process.learn, clock: time })
-        process.apart = new Apart(watch)
+        process.apart = new ConsistentReads(watch)
         return watch
       })
       // One polls, one asks as it answers.
@@ -243,7 +243,7 @@ test('without looking at swaps an answer does see both sides', async (t) => {
   const blind: SwapCount = { before: async () => 0, after: () => 0 }
   const given: World = { asked: [{ process: 0, atMs: 0, reads: [0, 1, 2] }], swapsAtMs: [], latencies: [10, 10] }
   const { time, tables, processes } = madeWorld(given)
-  for (const process of processes) process.apart = new Apart(blind)
+  for (const process of processes) process.apart = new ConsistentReads(blind)
   const all = Promise.all([swap(tables, 1), askAll(time, processes, given.asked)])
   await time.run()
   await all

@@ -1,10 +1,10 @@
 import { INSTANTS_END_MS } from '@gamenet/schemas'
 
 /*
- * track    what changed when, and which data version it has since: buckets of a minute for the newest 48 hours, of an
- *          hour, and of 1,024 hours (42 days 16 hours)
- * horizon  the newest minute that any change begins in; it decides which buckets are still held finely, so that a
- *          track is the same function of the same changes in every process, whatever their order of arrival
+ * track    the newest data version by bucket of time: buckets of a minute for the newest 48 hours, of an hour, and of
+ *          1,024 hours (42 days 16 hours)
+ * horizon  the newest minute in which any change begins; it decides the width of buckets, so that a track is the same
+ *          function of the same changes in every process, whatever their order of arrival
  */
 
 const MINUTE_MS = 60_000
@@ -25,10 +25,10 @@ export function minutesHeldFromMs(horizon: Horizon): number {
   return firstHourByMinute(horizon) * MINUTES_PER_HOUR * MINUTE_MS
 }
 
-/** A stretch of time, half-open, milliseconds since 1970; outside 1970 to 2105 it is cut off. */
-export type Stretch = { readonly fromMs: number; readonly toMs: number }
+/** A span of time, half-open, milliseconds since 1970, clipped to 1970 to 2105. */
+export type Span = { readonly fromMs: number; readonly toMs: number }
 
-/** Which version each stretch of time has: the newest of the changes that overlap it. */
+/** The version of any span of time: the newest of the changes that overlap it. */
 export class ChangeTrack {
   readonly #horizon: Horizon
   readonly #blocksHeldByHour: number
@@ -50,31 +50,31 @@ export class ChangeTrack {
     this.#blocksHeldByHour = blocksHeldByHour
   }
 
-  /** Records a change. Recording it again, or in another order, makes no difference. True when it was news. */
-  record(stretch: Stretch, version: number): boolean {
-    const range = minutesOf(stretch)
+  /** Records a change; idempotent and independent of order. Returns true for a new one. */
+  record(span: Span, version: number): boolean {
+    const range = minutesOf(span)
     if (range === undefined) return false
-    let isNews = version > this.#newest
+    let isNew = version > this.#newest
     this.#newest = Math.max(this.#newest, version)
-    if (stretch.toMs >= INSTANTS_END_MS) return this.#lasting.record(this.#heldFrom(range.first), version) || isNews
+    if (span.toMs >= INSTANTS_END_MS) return this.#lasting.record(this.#heldFrom(range.first), version) || isNew
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
       const first = Math.max(range.first, block * MINUTES_PER_BLOCK)
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
-      isNews = raise(this.#blockNewest, block, version) || isNews
-      if (last - first === MINUTES_PER_BLOCK - 1) isNews = raise(this.#blockCover, block, version) || isNews
-      else if (this.#isHeldByHour(block)) isNews = this.#recordHours(block, first, last, version) || isNews
+      isNew = raise(this.#blockNewest, block, version) || isNew
+      if (last - first === MINUTES_PER_BLOCK - 1) isNew = raise(this.#blockCover, block, version) || isNew
+      else if (this.#isHeldByHour(block)) isNew = this.#recordHours(block, first, last, version) || isNew
     }
-    return isNews
+    return isNew
   }
 
   /**
-   * The newest version of the changes that overlap a stretch; 0 when there is none. Never older than exact. Newer than
-   * exact when only a change outside the stretch shares a bucket with one of its ends: the minute within 48 hours of
+   * The newest version of the changes that overlap a span; 0 when there is none. Never older than exact. Newer than
+   * exact when only a change outside the span shares a bucket with one of its ends: the minute within 48 hours of
    * the horizon, the hour before, and for single keys 42-day blocks before about four months.
    */
-  versionOf(stretch: Stretch | undefined): number {
-    if (stretch === undefined) return this.#newest
-    const range = minutesOf(stretch)
+  versionOf(span: Span | undefined): number {
+    if (span === undefined) return this.#newest
+    const range = minutesOf(span)
     if (range === undefined) return 0
     let newest = this.#lasting.versionUpTo(range.last)
     for (let block = blockOf(range.first); block <= blockOf(range.last); block += 1) {
@@ -85,8 +85,8 @@ export class ChangeTrack {
     return newest
   }
 
-  /** Forgets buckets that the horizon has left behind. */
-  forget(): void {
+  /** Removes buckets that the horizon has passed. */
+  prune(): void {
     this.#lasting.coarsen((minute) => this.#heldFrom(minute))
     const firstHour = firstHourByMinute(this.#horizon)
     for (const hour of this.#minutes.keys()) if (hour < firstHour) this.#minutes.delete(hour)
@@ -99,9 +99,9 @@ export class ChangeTrack {
       hours = new Float64Array(HOURS_PER_BLOCK)
       this.#hours.set(block, hours)
     }
-    let isNews = false
+    let isNew = false
     for (let hour = hourOf(first); hour <= hourOf(last); hour += 1) {
-      isNews = raiseAt(hours, hour % HOURS_PER_BLOCK, version) || isNews
+      isNew = raiseAt(hours, hour % HOURS_PER_BLOCK, version) || isNew
       if (hour < firstHourByMinute(this.#horizon)) continue
       let minutes = this.#minutes.get(hour)
       if (minutes === undefined) {
@@ -111,10 +111,10 @@ export class ChangeTrack {
       const start = hour * MINUTES_PER_HOUR
       const end = Math.min(last, start + MINUTES_PER_HOUR - 1)
       for (let minute = Math.max(first, start); minute <= end; minute += 1) {
-        isNews = raiseAt(minutes, minute - start, version) || isNews
+        isNew = raiseAt(minutes, minute - start, version) || isNew
       }
     }
-    return isNews
+    return isNew
   }
 
   #versionInBlock(block: number, first: number, last: number): number {
@@ -155,7 +155,7 @@ class LastingChanges {
   #minutes: number[] = []
   #versions: number[] = []
 
-  /** True when it was news. */
+  /** Returns true for a new one. */
   record(minute: number, version: number): boolean {
     const at = this.#countUpTo(minute)
     if ((this.#versions[at - 1] ?? 0) >= version) return false
@@ -199,8 +199,8 @@ class LastingChanges {
   }
 }
 
-/** The whole minutes that a stretch touches; none for an empty one. */
-function minutesOf({ fromMs, toMs }: Stretch): { first: number; last: number } | undefined {
+/** The whole minutes that a span touches; undefined for an empty one. */
+function minutesOf({ fromMs, toMs }: Span): { first: number; last: number } | undefined {
   const first = Math.floor(Math.max(fromMs, 0) / MINUTE_MS)
   const last = Math.ceil(Math.min(toMs, INSTANTS_END_MS) / MINUTE_MS) - 1
   return first <= last ? { first, last } : undefined

@@ -2,35 +2,29 @@ import { CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gam
 import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
 import type { Dependency } from './answer.js'
-import {
-  ChangeTrack,
-  type Horizon,
-  KEYED_BLOCKS_HELD_BY_HOUR,
-  minutesHeldFromMs,
-  type Stretch
-} from './change-track.js'
+import { ChangeTrack, type Horizon, KEYED_BLOCKS_HELD_BY_HOUR, minutesHeldFromMs, type Span } from './change-track.js'
 
 /** The key under which a projection writes that many keys changed. */
 const MANY_KEYS = '*'
 const MINUTE_MS = 60_000
 /**
- * How far behind the newest version each refresh looks again, in versions (microseconds): with several projectors a
- * change can become visible after one with a higher version. Reading a change twice makes no difference.
+ * How far below the newest version each refresh reads again, in versions (microseconds): with several projectors a
+ * change can become visible after one with a higher version. Reading a change twice has no effect.
  */
 const OVERLAP = 60_000_000
-const ALL_TIME: Stretch = { fromMs: 0, toMs: INSTANTS_END_MS }
-/** After a refresh that failed. Where a callback tells of changes, nothing else would ask again before the next one. */
+const ALL_TIME: Span = { fromMs: 0, toMs: INSTANTS_END_MS }
+/** Delay after a failed refresh. Where changes arrive by callback, nothing else would retry before the next change. */
 const RETRY_MS = 250
 
 /** One row of `data_change`. */
-type Change = Stretch & { readonly projection: string; readonly key: string; readonly version: number }
+type Change = Span & { readonly projection: string; readonly key: string; readonly version: number }
 
 type Tracks = { readonly all: ChangeTrack; readonly many: ChangeTrack; readonly byKey: Map<string, ChangeTrack> }
 
 /**
- * What changed, kept in memory from the table `data_change`: which data version each stretch of each projection has.
+ * The table `data_change` in memory: which data version each span of each projection has.
  * The same changes give the same versions in every process, whatever their order of arrival and however often. A change
- * of the write side is heard of before it is in the tables, and has a version of this process until it is.
+ * of the write side is announced before it is in the tables, and has a version of this process until then.
  */
 export class DataVersions {
   readonly #tables: ReadTables
@@ -39,9 +33,9 @@ export class DataVersions {
   readonly #projections = new Map<string, Tracks>()
   /** Of the changes in the table. */
   #newest = 0
-  /** Of the changes that were heard of. */
-  #newestHeard = 0
-  /** Of what was taken for changed because the table could not be asked. */
+  /** Of the announced changes of the write side. */
+  #newestAnnounced = 0
+  /** Of `outdate`. */
   #newestOutdated = 0
   #revision = 0
   #isCurrent = false
@@ -56,7 +50,7 @@ export class DataVersions {
     this.#onFailure = needs.onFailure ?? (() => undefined)
   }
 
-  /** Rises with everything that is learnt; as long as it stands still, so does every version. */
+  /** Rises with every new change; no version changes while it is the same. */
   get revision(): number {
     return this.#revision
   }
@@ -71,15 +65,14 @@ export class DataVersions {
     const tracks = this.#projections.get(projection)
     if (tracks === undefined) return 0
     const isWhole = fromMs === undefined && toMs === undefined
-    const stretch = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? INSTANTS_END_MS }
-    if (key === undefined) return tracks.all.versionOf(stretch)
-    return Math.max(tracks.many.versionOf(stretch), tracks.byKey.get(key)?.versionOf(stretch) ?? 0)
+    const span = isWhole ? undefined : { fromMs: fromMs ?? 0, toMs: toMs ?? INSTANTS_END_MS }
+    if (key === undefined) return tracks.all.versionOf(span)
+    return Math.max(tracks.many.versionOf(span), tracks.byKey.get(key)?.versionOf(span) ?? 0)
   }
 
   /**
-   * Learns what has changed. Resolves when everything that stood in the table at the call is known; calls that come
-   * while one runs share the next one. Rejects when the tables cannot be asked; what is known stays, and it is tried
-   * again by itself until `stop`.
+   * Reads new changes. Resolves when everything that was in the table at the call is known; calls during a run share the
+   * next one. Rejects when the tables cannot be queried: known versions stay, and it retries automatically until `stop`.
    */
   refresh(): Promise<void> {
     if (this.#running === undefined) {
@@ -97,30 +90,30 @@ export class DataVersions {
     return this.#next
   }
 
-  /** Refreshes now and then every `intervalMs`, until `stop`. A failed one is reported and tried again. */
+  /** Refreshes now and every `intervalMs`, until `stop`. Reports and retries a failed refresh. */
   async start(intervalMs: number): Promise<void> {
     const poll: { timer: NodeJS.Timeout | undefined } = { timer: undefined }
     this.#poll = poll
-    const turn = async (): Promise<void> => {
+    const tick = async (): Promise<void> => {
       await this.refresh().catch((error) => this.#onFailure(error))
       if (this.#poll !== poll) return
-      poll.timer = setTimeout(() => void turn(), intervalMs)
+      poll.timer = setTimeout(() => void tick(), intervalMs)
       poll.timer.unref()
     }
-    await turn()
+    await tick()
   }
 
   /**
-   * Takes in that the write side has changed a profile, or ratings of it, at once: what is answered from now on is not
-   * older. The projections' changes follow through the table.
+   * Records that the write side has changed a profile or its ratings, so that no later answer is older than this change.
+   * The projections' changes follow through the table.
    */
-  hear([noun, userKey]: WriteChange): void {
-    this.#hearOf(noun, userKey)
+  recordWrite([noun, userKey]: WriteChange): void {
+    this.#recordAnnounced(noun, userKey)
   }
 
   /**
-   * Takes everything of these projections as changed, where the table cannot be asked whose newest row says so. Each call stands
-   * for one such row, whose version is this one at least: so none of a later change is below it, wherever the clock goes.
+   * Marks everything in these projections as changed, for a change whose row cannot be read from the table. Each call stands
+   * for one row and takes the lowest version that the row can have, so no later change has a lower one, whatever the clock does.
    */
   outdate(projections: readonly string[]): void {
     this.#newestOutdated = Math.max(this.#newestOutdated, this.#newest) + 1
@@ -131,21 +124,21 @@ export class DataVersions {
   }
 
   /**
-   * Hears of every change of the write side, in whatever process it is made, until the function that it gives is called.
-   * What was told while nobody listened is not known: then everything is taken as changed.
+   * Listens for changes of the write side by any process; returns the function that ends it. Notifications sent before
+   * listening began are lost, so everything counts as changed then.
    */
   follow(changes: WriteChanges): () => Promise<void> {
     const onPayload = (payload: string): void => {
       const change = readChange(payload)
-      if (change === undefined) this.#onFailure(new Error(`${CHANGED_CHANNEL} told of ${payload.slice(0, 200)}`))
-      else this.hear(change)
+      if (change === undefined) this.#onFailure(new Error(`${CHANGED_CHANNEL} sent ${payload.slice(0, 200)}`))
+      else this.recordWrite(change)
     }
     return changes.listen(CHANGED_CHANNEL, onPayload, () => {
-      for (const noun of WRITE_NOUNS) this.#hearOf(noun, MANY_KEYS)
+      for (const noun of WRITE_NOUNS) this.#recordAnnounced(noun, MANY_KEYS)
     })
   }
 
-  /** Ends all refreshing by itself; one that is under way is waited for. */
+  /** Ends all automatic refreshes and waits for a running one. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#retry)
@@ -191,16 +184,16 @@ export class DataVersions {
     for (const change of changes) this.#newest = Math.max(this.#newest, change.version)
     const hasMoved = newestMinute > this.#horizon.newestMinute
     this.#horizon.newestMinute = newestMinute
-    let isNews = hasMoved
-    for (const change of changes) isNews = this.#record(change) || isNews
-    if (hasMoved) for (const tracks of this.#projections.values()) forget(tracks)
-    if (isNews) this.#revision += 1
+    let isNew = hasMoved
+    for (const change of changes) isNew = this.#record(change) || isNew
+    if (hasMoved) for (const tracks of this.#projections.values()) prune(tracks)
+    if (isNew) this.#revision += 1
   }
 
-  /** The version is above all that are known, so that it is news even where another clock is ahead of ours. */
-  #hearOf(projection: string, key: string): void {
-    this.#newestHeard = Math.max(Date.now() * 1000, this.#newestHeard + 1, this.#newest + 1)
-    this.#record({ projection, key, version: this.#newestHeard, ...ALL_TIME })
+  /** Its version is above all known ones, so that it is new even where the clock of another process is ahead. */
+  #recordAnnounced(projection: string, key: string): void {
+    this.#newestAnnounced = Math.max(Date.now() * 1000, this.#newestAnnounced + 1, this.#newest + 1)
+    this.#record({ projection, key, version: this.#newestAnnounced, ...ALL_TIME })
     this.#revision += 1
   }
 
@@ -210,8 +203,8 @@ export class DataVersions {
       tracks = { all: new ChangeTrack(this.#horizon), many: new ChangeTrack(this.#horizon), byKey: new Map() }
       this.#projections.set(change.projection, tracks)
     }
-    const isNews = tracks.all.record(change, change.version)
-    return this.#trackOf(tracks, change.key).record(change, change.version) || isNews
+    const isNew = tracks.all.record(change, change.version)
+    return this.#trackOf(tracks, change.key).record(change, change.version) || isNew
   }
 
   #trackOf(tracks: Tracks, key: string): ChangeTrack {
@@ -229,7 +222,7 @@ const NEWEST_BEGIN = `
   SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms
   FROM data_change AS c`
 
-// Years of changes come as one row for each stretch of whole hours (or minutes, where they still count), not one a step.
+// Returns years of changes as one row per span of whole hours (minutes, where they still count), not one per step.
 const CHANGES_SINCE = `
   SELECT c.projection AS projection,
          c.key AS key,
@@ -265,8 +258,8 @@ function wholeNumber(row: Record<string, unknown> | undefined, column: string): 
   throw new Error(`data_change gave ${JSON.stringify(row?.[column])} as ${column}, expected an integer below 2^53`)
 }
 
-function forget({ all, many, byKey }: Tracks): void {
-  all.forget()
-  many.forget()
-  for (const track of byKey.values()) track.forget()
+function prune({ all, many, byKey }: Tracks): void {
+  all.prune()
+  many.prune()
+  for (const track of byKey.values()) track.prune()
 }

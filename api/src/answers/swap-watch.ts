@@ -3,7 +3,7 @@ import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query, rowsOf } from '../queries/query.js'
 import type { ReadTables } from '../read-tables.js'
-import type { SwapCount } from './apart.js'
+import type { SwapCount } from './consistent-reads.js'
 
 /*
  * Swaps where several processes read the tables. The projector that is about to swap announces it in the table

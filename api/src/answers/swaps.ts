@@ -1,5 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
-import type { SwapCount } from './apart.js'
+import type { SwapCount } from './consistent-reads.js'
 
 /** Far above what a swap takes; whoever waits longer gets the last answer, or is asked to come again. */
 const PATIENCE_MS = 5000

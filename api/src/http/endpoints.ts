@@ -1,9 +1,9 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { AnswerContext, Endpoint } from '../answers/answer.js'
-import type { Apart } from '../answers/apart.js'
+import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
+import type { ConsistentReads } from '../answers/consistent-reads.js'
 import { type Coding, etagOf, namedTag } from '../answers/etag.js'
-import { type Answer, type AnswerMemory, type Frame, isCompressible } from '../answers/memory.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
 import type { ReadTables } from '../read-tables.js'
@@ -15,9 +15,16 @@ import { otherPath } from './other-path.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
 import { codingFor } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
-import { answerHeaders, type KnownUrl, KnownUrls, know, questionOf, type Versions } from './request/known-url.js'
 import { parseInput } from './request/parameters.js'
 import { readQuery } from './request/query-string.js'
+import {
+  answerHeaders,
+  questionOf,
+  type ResolvedUrl,
+  ResolvedUrls,
+  resolveUrl,
+  type Versions
+} from './request/resolved-url.js'
 
 /** What answering needs. */
 export type EndpointNeeds = {
@@ -26,8 +33,8 @@ export type EndpointNeeds = {
   readonly versions: Versions
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
-  readonly memory: AnswerMemory
-  readonly apart: Apart
+  readonly cache: AnswerCache
+  readonly consistent: ConsistentReads
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
@@ -36,7 +43,7 @@ export type EndpointNeeds = {
 
 /** Adds the routes of the endpoints. HEAD comes with each GET. What is posted is never known by its URL. */
 export function addEndpoints(app: FastifyInstance, endpoints: readonly Endpoint[], needs: EndpointNeeds): void {
-  const urls = new KnownUrls()
+  const urls = new ResolvedUrls()
   const { tables, versions } = needs
   const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
   const shared = { ...needs, playersCheckedMs: playersCheckCache({ tables, versionOf }) }
@@ -58,11 +65,11 @@ type AnsweringNeeds = EndpointNeeds & Pick<AnswerContext, 'playersCheckedMs'>
  */
 class Answering {
   readonly #endpoint: Endpoint
-  readonly #urls: KnownUrls
+  readonly #urls: ResolvedUrls
   readonly #needs: AnsweringNeeds
   readonly #observe: ReturnType<HttpMetrics['durations']>
 
-  constructor(endpoint: Endpoint, urls: KnownUrls, needs: AnsweringNeeds) {
+  constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: AnsweringNeeds) {
     this.#endpoint = endpoint
     this.#urls = urls
     this.#needs = needs
@@ -104,8 +111,8 @@ class Answering {
     const hasKey = SESSION_KEY_FIELD in given
     const isPersonal = endpoint.answerTo !== undefined && (hasKey || hasKeyHeader(request.raw.headers))
     try {
-      const { known, found } = await needs.apart.read(async () => {
-        const known = await know(endpoint, input, question, {
+      const { known, found } = await needs.consistent.read(async () => {
+        const known = await resolveUrl(endpoint, input, question, {
           versions: needs.versions,
           catalog: () => needs.catalog.held(),
           nowMs: needs.now(),
@@ -136,7 +143,7 @@ class Answering {
   /** The answer for whoever shows a key. */
   async #makeFor(
     sessionKey: string | undefined,
-    known: KnownUrl,
+    known: ResolvedUrl,
     request: FastifyRequest,
     gone: AbortSignal
   ): Promise<{ answer: Answer; outcome: Outcome }> {
@@ -145,13 +152,13 @@ class Answering {
   }
 
   /** The right answer from memory, or made now, alone or together with others who ask the same. */
-  async #find(known: KnownUrl, gone: AbortSignal): Promise<{ answer: Answer; outcome: Outcome }> {
-    const { memory, apart } = this.#needs
-    const kept = memory.newest(known.question)
+  async #find(known: ResolvedUrl, gone: AbortSignal): Promise<{ answer: Answer; outcome: Outcome }> {
+    const { cache, consistent } = this.#needs
+    const kept = cache.newest(known.question)
     if (kept?.identity === known.identity) return { answer: kept, outcome: 'memory' }
-    const outcome = memory.isUnderWay(known.identity) ? 'joined' : 'query'
-    const answer = await memory.make(known.question, known.identity, gone, (signal) =>
-      apart.once(() => this.#make(known, signal))
+    const outcome = cache.isPending(known.identity) ? 'joined' : 'query'
+    const answer = await cache.make(known.question, known.identity, gone, (signal) =>
+      consistent.readOnce(() => this.#make(known, signal))
     )
     return { answer, outcome }
   }
@@ -165,7 +172,7 @@ class Answering {
     })
   }
 
-  async #make(known: KnownUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
+  async #make(known: ResolvedUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
     const { resolved, identity, dataVersion, headers } = known
     const { tables, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
     const context: AnswerContext = {
@@ -187,7 +194,7 @@ class Answering {
       identity,
       dataVersion,
       headers: { ...headers, ...made.headers },
-      madeAtMs: now(),
+      createdAtMs: now(),
       body,
       isProvisional: made.isProvisional === true,
       frames: {},
@@ -208,7 +215,7 @@ class Answering {
     isPersonal: boolean
   ): Promise<void> {
     const isUnavailable = error instanceof Refusal && error.status === 503
-    const last = isUnavailable ? this.#needs.memory.newest(question) : undefined
+    const last = isUnavailable ? this.#needs.cache.newest(question) : undefined
     if (last === undefined) throw error
     this.#needs.logger.warn(
       { err: error, reqId: exchange.request.id },
@@ -219,7 +226,7 @@ class Answering {
     else await this.#send({ ...exchange, known }, last, 'stale')
   }
 
-  #sendNotModified({ request, reply, known, startedAt }: Exchange & { known: KnownUrl }): boolean {
+  #sendNotModified({ request, reply, known, startedAt }: Exchange & { known: ResolvedUrl }): boolean {
     const tag = this.#namedTag(request, known)
     if (tag === undefined) return false
     reply.hijack()
@@ -231,14 +238,14 @@ class Answering {
   }
 
   /** The tag by which the caller says to have the answer. What is posted has none. */
-  #namedTag({ raw }: FastifyRequest, known: KnownUrl): string | undefined {
+  #namedTag({ raw }: FastifyRequest, known: ResolvedUrl): string | undefined {
     const ifNoneMatch = raw.headers['if-none-match']
     return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, known.identity)
   }
 
   #sendReady(exchange: Exchange): boolean {
     const { request, known } = exchange
-    const answer = this.#needs.memory.newest(known.question)
+    const answer = this.#needs.cache.newest(known.question)
     if (answer?.identity !== known.identity) return false
     const coding = isCompressible(answer) ? codingFor(headerOf(request, 'accept-encoding')) : 'identity'
     const frame = answer.frames[coding]
@@ -248,12 +255,12 @@ class Answering {
   }
 
   async #send(exchange: Exchange, answer: Answer, outcome: Outcome): Promise<void> {
-    const { memory } = this.#needs
+    const { cache } = this.#needs
     const coding = isCompressible(answer) ? codingFor(headerOf(exchange.request, 'accept-encoding')) : 'identity'
     let frame = answer.frames[coding]
     if (frame === undefined) {
-      frame = frameOf(answer, coding, await memory.compressed(answer, coding), this.#isPosted)
-      memory.keepFrame(exchange.known.question, answer, coding, frame)
+      frame = frameOf(answer, coding, await cache.compressed(answer, coding), this.#isPosted)
+      cache.addFrame(exchange.known.question, answer, coding, frame)
     }
     this.#write(exchange, frame, outcome, this.#ageOf(answer, outcome))
   }
@@ -275,7 +282,7 @@ class Answering {
     const { versions, now } = this.#needs
     // While changes cannot be learnt, nobody knows whether an answer from memory is the newest: it says its age.
     const isOld = outcome === 'stale' || (outcome === 'memory' && !versions.isCurrent)
-    return isOld ? Math.max(0, Math.floor((now() - answer.madeAtMs) / 1000)) : undefined
+    return isOld ? Math.max(0, Math.floor((now() - answer.createdAtMs) / 1000)) : undefined
   }
 
   #write(
@@ -297,7 +304,7 @@ class Answering {
 type Exchange = {
   readonly request: FastifyRequest
   readonly reply: FastifyReply
-  readonly known: Pick<KnownUrl, 'question' | 'identity'>
+  readonly known: Pick<ResolvedUrl, 'question' | 'identity'>
   readonly startedAt: number
 }
 

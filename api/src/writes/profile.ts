@@ -1,7 +1,7 @@
 import { instantOf, Refusal, type SocialLink } from '@gamenet/schemas'
 import type { ChatAccount } from '../remote/chat-platform.js'
 import type { WriteSide, WriteTransactions } from '../write-side.js'
-import { type ProfileState, tellOfProfile } from './user.js'
+import { type ProfileState, publishProfile } from './user.js'
 
 /** What an edit gives; an absent field stays as it is. */
 export type ProfileEdit = {
@@ -58,7 +58,7 @@ export async function editProfile(
       instantOf(nowMs)
     ])
     if (state === undefined) return undefined
-    await tellOfProfile(transaction, state)
+    await publishProfile(transaction, state)
     return { state, isNew: true }
   })
 }

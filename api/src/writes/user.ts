@@ -11,7 +11,7 @@ import {
 } from '@gamenet/schemas'
 import type { Session } from '../session/sessions.js'
 import type { WriteSide, WriteTransactions } from '../write-side.js'
-import { tell } from './tell.js'
+import { publishChange } from './publish-change.js'
 
 /** A row of `profile`. */
 export type ProfileState = {
@@ -37,13 +37,13 @@ export type SaveNeeds = {
   changed(change: WriteChange): void
 }
 
-const FORGETTING_RETRY_SECONDS = 5
+const ERASURE_RETRY_SECONDS = 5
 
 /**
- * Keeps what a verified session says of its user, when it says something new. One who was forgotten is not made known
- * again by being here (`leave`), but by what they do (`return`).
+ * Stores the user of a verified session when the session shows something new. An erased user is not stored again by a
+ * session alone (`leave`), but by an edit or a rating (`return`).
  */
-export async function saveUser(needs: SaveNeeds, session: Session, ifForgotten: 'leave' | 'return'): Promise<void> {
+export async function saveUser(needs: SaveNeeds, session: Session, ifErased: 'leave' | 'return'): Promise<void> {
   const { writes, nowMs, changed } = needs
   const { userKey, username, gamertag } = session
   const [known] = await writes.query<Pick<ProfileState, 'username' | 'session_gamertag'>>(
@@ -52,29 +52,34 @@ export async function saveUser(needs: SaveNeeds, session: Session, ifForgotten: 
   )
   if (known?.username === username && known.session_gamertag === gamertag) return
   const hasChanged = await writes.transaction(async (transaction) => {
-    if (!(await mayBeKnown(transaction, userKey, ifForgotten))) return false
-    const [kept] = await transaction.query<ProfileState>(KEEP_SESSION, [userKey, username, gamertag, instantOf(nowMs)])
-    if (kept !== undefined) await tellOfProfile(transaction, kept)
-    return kept !== undefined
+    if (!(await mayBeStored(transaction, userKey, ifErased))) return false
+    const [stored] = await transaction.query<ProfileState>(UPSERT_SESSION, [
+      userKey,
+      username,
+      gamertag,
+      instantOf(nowMs)
+    ])
+    if (stored !== undefined) await publishProfile(transaction, stored)
+    return stored !== undefined
   })
   if (hasChanged) changed(['profile', userKey])
 }
 
 /**
- * Makes a row for somebody whom presence alone knows, so that ratings hang on it. It says nothing that was not known, and
- * is no change.
+ * Stores a row for a user known from presence alone, so that ratings can refer to it. Answers do not change by it.
+ * Returns false for an erased user.
  */
 export async function saveSighted(needs: SaveNeeds, user: { userKey: string; username: string }): Promise<boolean> {
   return await needs.writes.transaction(async (transaction) => {
-    if (!(await mayBeKnown(transaction, user.userKey, 'leave'))) return false
-    await transaction.query(KEEP_SIGHTED, [user.userKey, user.username, instantOf(needs.nowMs)])
+    if (!(await mayBeStored(transaction, user.userKey, 'leave'))) return false
+    await transaction.query(INSERT_SIGHTED, [user.userKey, user.username, instantOf(needs.nowMs)])
     return true
   })
 }
 
-/** Tells the log, and everybody who listens, of a profile as it is now. */
-export async function tellOfProfile(transaction: WriteSide, state: ProfileState): Promise<void> {
-  await tell(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
+/** Publishes a profile in its current state to the log and to all listeners. */
+export async function publishProfile(transaction: WriteSide, state: ProfileState): Promise<void> {
+  await publishChange(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
 }
 
 /** Whether the gamertag that a user has linked is that of their last verified session. */
@@ -99,19 +104,19 @@ function eventOf(state: ProfileState): ProfileChanged {
 }
 
 /**
- * Whether a row may be made for a user. From here to the end of the transaction nobody is forgotten: who forgets holds
- * the lock alone, and in a statement of its own the next one sees what they did.
+ * Whether a row may be stored for a user. The shared lock keeps erasures out until the transaction ends; the following
+ * statement reads a snapshot taken under the lock, so it sees every erasure that has ended.
  */
-async function mayBeKnown(transaction: WriteSide, userKey: string, ifForgotten: 'leave' | 'return'): Promise<boolean> {
+async function mayBeStored(transaction: WriteSide, userKey: string, ifForgotten: 'leave' | 'return'): Promise<boolean> {
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
-  const [forgotten] = await transaction.query<{ done_at: Date | null; returned_at: Date | null }>(
+  const [erasure] = await transaction.query<{ done_at: Date | null; returned_at: Date | null }>(
     `SELECT f.done_at, f.returned_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
     [userKey]
   )
-  if (forgotten === undefined || forgotten.returned_at !== null) return true
+  if (erasure === undefined || erasure.returned_at !== null) return true
   if (ifForgotten === 'leave') return false
-  if (forgotten.done_at === null) {
-    throw new Refusal('forgetting_under_way', [], { retryAfterSeconds: FORGETTING_RETRY_SECONDS })
+  if (erasure.done_at === null) {
+    throw new Refusal('forgetting_under_way', [], { retryAfterSeconds: ERASURE_RETRY_SECONDS })
   }
   await transaction.query(`UPDATE forgotten AS f SET returned_at = now() WHERE f.name_hash = ${HASH}`, [userKey])
   return true
@@ -119,7 +124,7 @@ async function mayBeKnown(transaction: WriteSide, userKey: string, ifForgotten: 
 
 const HASH = `(SELECT ${nameHashSql('$1::text', 's.salt')} FROM forgetting_salt AS s)`
 
-const KEEP_SESSION = `
+const UPSERT_SESSION = `
   INSERT INTO profile AS p (user_key, username, session_gamertag, revision, changed_at)
   VALUES ($1, $2, $3, nextval('revision'), $4::text::timestamptz)
   ON CONFLICT (user_key) DO UPDATE
@@ -128,7 +133,7 @@ const KEEP_SESSION = `
   WHERE (p.username, p.session_gamertag) IS DISTINCT FROM (excluded.username, excluded.session_gamertag)
   RETURNING p.*`
 
-const KEEP_SIGHTED = `
+const INSERT_SIGHTED = `
   INSERT INTO profile (user_key, username, revision, changed_at)
   VALUES ($1, $2, nextval('revision'), $3::text::timestamptz)
   ON CONFLICT (user_key) DO NOTHING`

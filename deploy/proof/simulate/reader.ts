@@ -1,4 +1,4 @@
-import { type AnswerContext, Apart, DataVersions, type Dependency } from '@gamenet/api'
+import { type AnswerContext, ConsistentReads, DataVersions, type Dependency } from '@gamenet/api'
 import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
 import { nameKey } from '@gamenet/schemas'
 import { type Place, TITLE_IDS, USERS } from './place.js'
@@ -25,7 +25,7 @@ export class Follower {
 /** What a process knows of answers. */
 export type Reading = {
   readonly versions: DataVersions
-  readonly apart: Apart
+  readonly consistent: ConsistentReads
   readonly kept: Map<string, { version: number; answer: string }>
   /** Follows the feed of changes to its end. */
   follow(): Promise<void>
@@ -44,7 +44,7 @@ export function runReader(
   const tables = bug.readerTables(tablesOver(world, store))
   const versions = new DataVersions({ tables })
   const swaps = swapsOf(versions)
-  const apart = new Apart(swaps.count)
+  const consistent = new ConsistentReads(swaps.count)
   let turned: Promise<unknown> = Promise.resolve()
   /** One page after the other: a cursor is used once. */
   const turnPage = (): Promise<number> => {
@@ -55,7 +55,7 @@ export function runReader(
   const readPage = async (): Promise<number> => {
     const context = { tables, signal: new AbortController().signal } as unknown as AnswerContext
     const asked = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
-    const page = await apart.read(() => readFeed(asked, context))
+    const page = await consistent.read(() => readFeed(asked, context))
     follower.seen.push(...page.rows)
     follower.places = page.next
     return page.rows.length
@@ -63,7 +63,7 @@ export function runReader(
   const follow = async () => {
     while ((await turnPage()) > 0);
   }
-  const reading: Reading = { versions, apart, kept: new Map(), follow }
+  const reading: Reading = { versions, consistent, kept: new Map(), follow }
   let isStopped = false
   const every = async (ms: number, work: () => Promise<unknown>) => {
     while (!isStopped) {
@@ -100,14 +100,14 @@ async function askAgain(place: Place, reading: Reading): Promise<void> {
 /** An answer: that which is kept, if nothing that it reads has changed since. The version is taken before the question. */
 export async function answer(
   { world, store }: Place,
-  { versions, apart, kept }: Reading,
+  { versions, consistent, kept }: Reading,
   { name, dependency, find }: Question
 ): Promise<string> {
-  return await apart.read(async () => {
+  return await consistent.read(async () => {
     const version = versions.versionOf(dependency)
     const before = kept.get(name)
     if (before?.version === version) return before.answer
-    const rows = await apart.once(() => lookUp(world, store, name, find))
+    const rows = await consistent.readOnce(() => lookUp(world, store, name, find))
     const found = answerText(rows)
     kept.set(name, { version, answer: found })
     return found

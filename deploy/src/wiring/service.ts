@@ -1,8 +1,8 @@
 import {
-  Apart,
   actions,
   buildApp,
   type ChatSettings,
+  ConsistentReads,
   catalogCache,
   DataVersions,
   endpoints,
@@ -314,7 +314,7 @@ function makeIngest({
       players: config.SCRAPE_PLAYERS_SECONDS
     },
     achievements: {
-      apart: (read) => new Apart(swaps.count).read(read),
+      apart: (read) => new ConsistentReads(swaps.count).read(read),
       late: lateReader(engines.clickhouse.control, 'achievements')
     },
     requestsPerSecond:

@@ -23,7 +23,7 @@ const BUSY_RETRY_SECONDS = 1
 class TablesSwapped extends Error {}
 
 /** Sees to it that what is read of several tables, or in several statements, is read apart from swaps. */
-export class Apart {
+export class ConsistentReads {
   readonly #count: SwapCount
 
   constructor(count: SwapCount) {
@@ -34,7 +34,7 @@ export class Apart {
   async read<Result>(work: () => Promise<Result>): Promise<Result> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       try {
-        return await this.once(work)
+        return await this.readOnce(work)
       } catch (error) {
         if (!(error instanceof TablesSwapped)) throw error
       }
@@ -43,7 +43,7 @@ export class Apart {
   }
 
   /** Reads, and rejects where a swap came in between: for what is kept for others who read themselves. */
-  async once<Result>(work: () => Promise<Result>): Promise<Result> {
+  async readOnce<Result>(work: () => Promise<Result>): Promise<Result> {
     const before = await this.#count.before()
     const [outcome] = await Promise.allSettled([work()])
     if ((await this.#count.after()) !== before) throw new TablesSwapped('tables were swapped meanwhile')

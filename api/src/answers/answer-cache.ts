@@ -3,36 +3,36 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import type { Coding } from './etag.js'
 
-/** Below this many bytes the frame of a compressed answer eats what compressing saves. */
+/** Below this size the framing of a compressed body outweighs the bytes that compression saves. */
 const COMPRESSED_BYTES_MIN = 1024
-/** One answer may take this share of the memory; a larger one is sent and forgotten. */
+/** The share of the cache that one answer may take; a larger one is sent and not cached. */
 const SHARE_PER_ANSWER_MAX = 1 / 4
-/** What an entry weighs besides its bodies and texts: headers, bookkeeping. */
+/** Size of an entry without bodies and texts: headers and bookkeeping. */
 const ENTRY_BYTES = 1024
-/** A text with one character above U+00FF takes so much for each. */
+/** Bytes per character of a string that has a character above U+00FF. */
 const CHARACTER_BYTES = 2
 
-/** The bytes of an answer in one coding and all headers but those of the single request, as name, value, name, value. */
+/** The body of an answer in one coding, and all headers except those of the single request, as name, value, name, value. */
 export type Frame = { readonly bytes: Uint8Array; readonly headers: readonly string[] }
 
-/** A made answer as it is sent. */
+/** An answer as it is sent and cached. */
 export type Answer = {
   /** See `identityOf`: path, resolved input and versions. */
   readonly identity: string
   /** `X-Data-Version`. */
   readonly dataVersion: string
-  readonly madeAtMs: number
+  readonly createdAtMs: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
   /** See `EndpointResult`: sent to the callers that wait for it, and never cached. */
   readonly isProvisional: boolean
-  /** What is ready to be sent, by coding. */
+  /** Bodies with headers that are ready to send, by coding. */
   readonly frames: Partial<Record<Coding, Frame>>
-  /** Codings under way. */
+  /** Compressions in progress. */
   readonly compressing: Partial<Record<Coding, Promise<Uint8Array>>>
 }
 
-type Flight = { readonly answer: Promise<Answer>; readonly abort: AbortController; waiting: number }
+type PendingAnswer = { readonly answer: Promise<Answer>; readonly abort: AbortController; waiting: number }
 
 /** Whether an answer is worth compressing. */
 export function isCompressible(answer: Answer): boolean {
@@ -40,13 +40,13 @@ export function isCompressible(answer: Answer): boolean {
 }
 
 /**
- * The newest answer to each question, bounded in bytes; the least recently asked leave first. An answer whose data
- * have changed stays until its successor is made: it is what is sent when the tables are away.
+ * LRU cache of the newest answer to each question, bounded in bytes. An answer stays after its data have changed, until
+ * its successor replaces it: it is served with its age while the tables are unavailable.
  */
-export class AnswerMemory {
+export class AnswerCache {
   readonly #answers: LRUCache<string, Answer>
-  readonly #flights = new Map<string, Flight>()
-  /** Rises when all is dropped: what is under way then is not kept. */
+  readonly #pending = new Map<string, PendingAnswer>()
+  /** Rises with `clear`: an answer that was begun before it is not cached. */
   #generation = 0
 
   constructor({ bytesMax }: { bytesMax: number }) {
@@ -57,7 +57,7 @@ export class AnswerMemory {
     })
   }
 
-  /** Bytes held. */
+  /** Size in bytes. */
   get bytes(): number {
     return this.#answers.calculatedSize
   }
@@ -67,21 +67,21 @@ export class AnswerMemory {
     return this.#answers.get(question)
   }
 
-  /** Keeps nothing of what there is, or is under way: it may be about somebody who was forgotten. */
-  drop(): void {
+  /** Removes all answers, those in progress too: they may contain data of an erased user. */
+  clear(): void {
     this.#generation += 1
     this.#answers.clear()
-    this.#flights.clear()
+    this.#pending.clear()
   }
 
-  /** Whether somebody is making this answer already. */
-  isUnderWay(identity: string): boolean {
-    return this.#flights.has(identity)
+  /** Whether this answer is being computed. */
+  isPending(identity: string): boolean {
+    return this.#pending.has(identity)
   }
 
   /**
-   * Makes an answer and keeps it under its question. Who asks for the same identity meanwhile waits for the same
-   * making; it is aborted when all who wait have gone.
+   * Computes an answer and caches it under its question. Concurrent calls with the same identity share one computation,
+   * which is aborted when the signals of all of them have fired.
    */
   async make(
     question: string,
@@ -89,24 +89,24 @@ export class AnswerMemory {
     signal: AbortSignal,
     make: (signal: AbortSignal) => Promise<Answer>
   ): Promise<Answer> {
-    const flight = this.#flights.get(identity) ?? this.#begin(question, identity, make)
-    flight.waiting += 1
+    const pending = this.#pending.get(identity) ?? this.#begin(question, identity, make)
+    pending.waiting += 1
     const leave = (): void => {
-      flight.waiting -= 1
-      if (flight.waiting > 0) return
-      this.#land(identity, flight)
-      flight.abort.abort(signal.reason)
+      pending.waiting -= 1
+      if (pending.waiting > 0) return
+      this.#settle(identity, pending)
+      pending.abort.abort(signal.reason)
     }
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
     try {
-      return await flight.answer
+      return await pending.answer
     } finally {
       signal.removeEventListener('abort', leave)
     }
   }
 
-  /** The bytes of an answer in a coding. Who asks for them meanwhile waits for the same compressing. */
+  /** The bytes of an answer in a coding. Concurrent calls share one compression. */
   async compressed(answer: Answer, coding: Coding): Promise<Uint8Array> {
     if (coding === 'identity') return answer.body
     answer.compressing[coding] ??= compress[coding](answer.body)
@@ -117,37 +117,37 @@ export class AnswerMemory {
     }
   }
 
-  /** Keeps a frame with its answer, and counts it in, unless the answer has been replaced or dropped meanwhile. */
-  keepFrame(question: string, answer: Answer, coding: Coding, frame: Frame): void {
+  /** Adds a frame to its answer, and its size to the cache unless the answer has been replaced or removed. */
+  addFrame(question: string, answer: Answer, coding: Coding, frame: Frame): void {
     answer.frames[coding] = frame
     if (this.#answers.peek(question) !== answer) return
-    // The cache weighs a value only when it is another one than before.
+    // The LRU cache recomputes a size only for a different value.
     this.#answers.delete(question)
     this.#answers.set(question, answer)
   }
 
-  #begin(question: string, identity: string, make: (signal: AbortSignal) => Promise<Answer>): Flight {
+  #begin(question: string, identity: string, make: (signal: AbortSignal) => Promise<Answer>): PendingAnswer {
     const abort = new AbortController()
     const generation = this.#generation
     const answer = make(abort.signal)
-    const flight: Flight = { answer, abort, waiting: 0 }
-    this.#flights.set(identity, flight)
+    const pending: PendingAnswer = { answer, abort, waiting: 0 }
+    this.#pending.set(identity, pending)
     answer.then(
-      (made) => {
-        if (!made.isProvisional && generation === this.#generation) this.#answers.set(question, made)
-        this.#land(identity, flight)
+      (result) => {
+        if (!result.isProvisional && generation === this.#generation) this.#answers.set(question, result)
+        this.#settle(identity, pending)
       },
-      () => this.#land(identity, flight)
+      () => this.#settle(identity, pending)
     )
-    return flight
+    return pending
   }
 
-  #land(identity: string, flight: Flight): void {
-    if (this.#flights.get(identity) === flight) this.#flights.delete(identity)
+  #settle(identity: string, pending: PendingAnswer): void {
+    if (this.#pending.get(identity) === pending) this.#pending.delete(identity)
   }
 }
 
-/** The question and the identity hold what the client sent: without them, many long names would be counted 20 times too small. */
+/** Includes question and identity: they hold what the client sent, and long names would make the size 20 times too small. */
 function weightOf(question: string, answer: Answer): number {
   const { gzip: gzipped, br } = answer.frames
   const texts = (question.length + answer.identity.length) * CHARACTER_BYTES
@@ -157,7 +157,7 @@ function weightOf(question: string, answer: Answer): number {
 const gzipBytes = promisify<Uint8Array, object, Uint8Array>(gzip)
 const brotliBytes = promisify<Uint8Array, object, Uint8Array>(brotliCompress)
 
-/** Made once and sent many times, but on the first caller's time: the middle of both scales. */
+/** Middle levels: one client waits for the compression, many get its result. */
 const compress = {
   gzip: (bytes: Uint8Array) => gzipBytes(bytes, { level: 6 }),
   br: (bytes: Uint8Array) =>

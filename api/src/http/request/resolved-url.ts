@@ -17,11 +17,11 @@ export type Versions = {
   readonly isCurrent: boolean
   versionOf(dependency: Dependency): number
   /** Takes in a change of the write side. */
-  hear(change: WriteChange): void
+  recordWrite(change: WriteChange): void
 }
 
 /** A request's URL, read to its end: which question it asks and which answer is right, at one revision and minute. */
-export type KnownUrl = {
+export type ResolvedUrl = {
   readonly question: string
   readonly resolved: unknown
   readonly identity: string
@@ -40,17 +40,17 @@ export function minuteOf(nowMs: number): number {
 }
 
 /** URLs that were read lately, so that asking again takes no parsing as long as neither data nor minute have moved. */
-export class KnownUrls {
-  readonly #urls = new LRUCache<string, KnownUrl>({ max: URLS_KEPT })
+export class ResolvedUrls {
+  readonly #urls = new LRUCache<string, ResolvedUrl>({ max: URLS_KEPT })
 
   /** What a URL means now, when that is known already. */
-  get(url: string, versions: Versions, nowMs: number): KnownUrl | undefined {
+  get(url: string, versions: Versions, nowMs: number): ResolvedUrl | undefined {
     const known = this.#urls.get(url)
     return known?.revision === versions.revision && known.minute === minuteOf(nowMs) ? known : undefined
   }
 
   /** Remembers what a URL means. */
-  set(url: string, known: KnownUrl): void {
+  set(url: string, known: ResolvedUrl): void {
     if (url.length <= URL_CHARACTERS_KEPT) this.#urls.set(url, known)
   }
 }
@@ -61,12 +61,12 @@ export function questionOf(path: string, input: unknown): string {
 }
 
 /** Resolves an input to the answer that is right for it now. Throws what resolving throws. */
-export async function know(
+export async function resolveUrl(
   endpoint: Endpoint,
   input: unknown,
   question: string,
   { versions, ...context }: ResolveContext & { readonly versions: Versions }
-): Promise<KnownUrl> {
+): Promise<ResolvedUrl> {
   const resolve = async () => {
     const resolved = await endpoint.resolve(input, context)
     const reads = endpoint.reads(resolved)

@@ -3,7 +3,7 @@ import { onEachPostgres, openPeopleApi } from './people-api.js'
 import { TestTables } from './support/test-app.js'
 
 onEachPostgres(
-  'every process hears of an edit and a rating, and takes all as changed when it begins to listen',
+  'every process is notified of edits and ratings, and treats everything as changed when it starts to listen',
   async (t, postgres) => {
     const failures: unknown[] = []
     const versions = new DataVersions({ tables: new TestTables(), onFailure: (error) => failures.push(error) })
@@ -24,7 +24,7 @@ onEachPostgres(
     t.equal(read('rating', 'anybody'), before.other)
     await postgres.query("SELECT pg_notify('gamenet_changed', 'nonsense')")
     await until(() => failures.length > 0)
-    t.match(String(failures[0]), /gamenet_changed told of nonsense/)
+    t.match(String(failures[0]), /gamenet_changed sent nonsense/)
     await unfollow()
   }
 )

@@ -25,13 +25,13 @@ export {
   retryDeadLetters
 } from './dead-letters/dead-letters.js'
 export { eventTableNames } from './events/event-tables.js'
-export { type AcceptedGap, acceptedGaps, acceptGaps, type Halt } from './load/halts.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
 export type { FromReader, LoaderPort } from './load/message.js'
 export { readBeside } from './load/read-beside.js'
 export { type LoaderWorkerOptions, runLoaderWorker } from './load/read-log.js'
 export { SEAL_KEYS_KEPT_MS, type SealKeys } from './load/seal-keys.js'
+export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
 export { type Folding, foldBeside } from './project/folding/folding.js'
 export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './project/late-batches.js'
@@ -85,5 +85,5 @@ export {
   readMigrations
 } from './store/migrate.js'
 export { newestWrites } from './store/newest-writes.js'
-export { readHalts, readProgress, waitForProgress } from './store/progress.js'
+export { readProgress, readStalls, waitForProgress } from './store/progress.js'
 export type { Parameters, Tables } from './store/tables.js'

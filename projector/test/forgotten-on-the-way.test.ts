@@ -68,7 +68,7 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
         throw new Error('the keys are away')
       },
       metrics: projectorMetrics(new Registry(), {
-        standing: async () => ({ lag: new Map(), halts: [] }),
+        standing: async () => ({ lag: new Map(), stalled: [] }),
         deadLetters: async () => new Map()
       }),
       logger: QUIET,

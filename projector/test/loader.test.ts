@@ -322,7 +322,7 @@ test('the loader', async (t) => {
       },
       sealKeys,
       metrics: projectorMetrics(new Registry(), {
-        standing: async () => ({ lag: new Map(), halts: [] }),
+        standing: async () => ({ lag: new Map(), stalled: [] }),
         deadLetters: async () => new Map()
       }),
       logger: QUIET,

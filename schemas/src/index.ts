@@ -134,14 +134,14 @@ export { TitleId } from './values/title-id.js'
 export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
 export {
-  haltOf,
-  haltReason,
   type LogBatch,
-  type LogHalt,
   type LogMessage,
   type LogPosition,
   type LogRecord,
-  type PartitionExtent
+  type PartitionExtent,
+  type StalledPartition,
+  stallOf,
+  stallReason
 } from './wire/log-record.js'
 export { openSealed, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
 export { type Lift, type Topic, topic } from './wire/topic.js'

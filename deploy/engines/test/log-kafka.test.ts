@@ -6,7 +6,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
-import type { LogHalt } from '@gamenet/schemas'
+import type { StalledPartition } from '@gamenet/schemas'
 import kafkajs, { type Admin } from 'kafkajs'
 import tap, { type Test, test } from 'tap'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
@@ -73,7 +73,7 @@ if (missing !== undefined) {
   /** Reads in the background; `until` resolves when what was read so far is enough. */
   const follow = (log: KafkaLog, topics: readonly string[], startAt: (topic: string) => number = () => 0) => {
     const values: string[] = []
-    const halts: LogHalt[] = []
+    const stalled: StalledPartition[] = []
     const stop = new AbortController()
     let look: () => void = () => {}
     const reading = log.consume({
@@ -83,15 +83,15 @@ if (missing !== undefined) {
         values.push(...records.map((record) => asAppended(record).value))
         look()
       },
-      onHalt: (halt) => {
-        halts.push(halt)
+      onStall: (stall) => {
+        stalled.push(stall)
         look()
       },
       signal: stop.signal
     })
     return {
       values,
-      halts,
+      stalled,
       async until(isEnough: () => boolean): Promise<void> {
         while (!isEnough()) {
           const changed = new Promise<void>((resolve) => {
@@ -158,7 +158,7 @@ if (missing !== undefined) {
     t.same([...(await readAll(log, 'thing', 4)).values()].flat().map(asAppended), messages(4, 6))
   })
 
-  void test('a retention that passed the reading halts its topic alone, until the reading may begin elsewhere', async (t) => {
+  void test('a retention that passed the reading stalls its topic alone, until the reading may begin elsewhere', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix })
     await log.ensureTopics(['lost', 'kept'])
@@ -167,21 +167,21 @@ if (missing !== undefined) {
     await broker.deleteRecords(`${topicPrefix}lost`, { partition: 0, offset: 6 })
     let start = 2
     const reader = follow(log, ['lost', 'kept'], (topic) => (topic === 'lost' ? start : 0))
-    await reader.until(() => reader.halts.length > 0 && reader.values.length === 3)
-    t.same(reader.halts, [{ topic: 'lost', epoch: 1, partition: 0, first: 6, next: 10, wanted: 2 }])
+    await reader.until(() => reader.stalled.length > 0 && reader.values.length === 3)
+    t.same(reader.stalled, [{ topic: 'lost', epoch: 1, partition: 0, first: 6, next: 10, wanted: 2 }])
     await log.append('kept', messages(1, 3))
     await reader.until(() => reader.values.length === 4)
     start = 6
     await reader.until(() => reader.values.length === 8)
     await reader.stop()
-    t.same(reader.halts.length, 1, 'it is told once')
+    t.same(reader.stalled.length, 1, 'it is told once')
     t.same(
       reader.values.slice(4),
       messages(4, 6).map(({ value }) => value)
     )
   })
 
-  void test('a topic that is made anew under a reading halts, and is read from its begin in the next epoch', async (t) => {
+  void test('a topic that is made anew under a reading stalls, and is read from its begin in the next epoch', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix, stalledMs: 600, metadataMs: 500 })
     await log.ensureTopics(['thing'])
@@ -195,9 +195,9 @@ if (missing !== undefined) {
     const next = openLog(t, { topicPrefix, epoch: 2 })
     await next.ensureTopics(['thing'])
     await next.append('thing', messages(3, 100))
-    await reader.until(() => reader.halts.length > 0)
+    await reader.until(() => reader.stalled.length > 0)
     await reader.stop()
-    t.match(reader.halts, [{ first: 0, wanted: 10 }])
+    t.match(reader.stalled, [{ first: 0, wanted: 10 }])
     t.equal(reader.values.length, 10, 'nothing of the new one is taken for a continuation')
     const anew = follow(next, ['thing'])
     await anew.until(() => anew.values.length === 3)

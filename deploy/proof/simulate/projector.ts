@@ -109,7 +109,7 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
 
 function metricsOf() {
   return projectorMetrics(new Registry(), {
-    standing: async () => ({ lag: new Map(), halts: [] }),
+    standing: async () => ({ lag: new Map(), stalled: [] }),
     deadLetters: async () => new Map()
   })
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
-import type { Gaps, HaltStatus } from '../operator/operations.js'
+import type { Gaps, StallStatus } from '../operator/operations.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
@@ -31,7 +31,7 @@ function linesOf({ open, accepted }: Gaps): string[] {
   ]
 }
 
-function acceptedLines(topic: string, accepted: readonly HaltStatus[]): string[] {
+function acceptedLines(topic: string, accepted: readonly StallStatus[]): string[] {
   if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was done.`]
   return accepted.map(
     ({ epoch, partition, loaded, first }) =>

@@ -1,7 +1,7 @@
-import { acceptedGaps, acceptGaps, type Halt, readHalts } from '@gamenet/projector'
+import { acceptedGaps, acceptGaps, readStalls, type StallReport } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
-import type { HaltStatus, Operations } from '../operator/operations.js'
+import type { Operations, StallStatus } from '../operator/operations.js'
 import type { Engines } from '../wiring/engines.js'
 
 /** What is asked and done about parts of the log that are gone. */
@@ -13,7 +13,7 @@ export function gapOperations(
   return {
     gaps: () =>
       withLog(async () => ({
-        open: (await readHalts(needs)).map(haltStatus),
+        open: (await readStalls(needs)).map(stallStatus),
         accepted: await acceptedGaps(needs.tables)
       })),
     acceptGap: (topic) =>
@@ -22,15 +22,24 @@ export function gapOperations(
           const names = topics.map(({ name }) => name).join(', ')
           throw new UsageError(`There is no topic ${JSON.stringify(topic)}; there are ${names}.`)
         }
-        const halts = await readHalts(needs, topic)
-        const accepted = await acceptGaps(needs.tables, halts)
-        const [other] = halts.filter((halt) => !accepted.includes(halt))
+        const stalled = await readStalls(needs, topic)
+        const accepted = await acceptGaps(needs.tables, stalled)
+        const [other] = stalled.filter((stall) => !accepted.includes(stall))
         if (other !== undefined) throw new FailureError(`This is no gap that can be accepted: ${other.reason}.`)
-        return accepted.map(haltStatus)
+        return accepted.map(stallStatus)
       })
   }
 }
 
-export function haltStatus({ topic, epoch, partition, first, next, wanted, loadedAt, reason }: Halt): HaltStatus {
+export function stallStatus({
+  topic,
+  epoch,
+  partition,
+  first,
+  next,
+  wanted,
+  loadedAt,
+  reason
+}: StallReport): StallStatus {
   return { topic, epoch, partition, loaded: wanted, first, head: next, loadedAt, reason }
 }

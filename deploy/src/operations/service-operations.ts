@@ -46,7 +46,7 @@ import { abortedAfter } from '../wiring/time-limit.js'
 import { VERSION } from '../wiring/version.js'
 import { backupOperation } from './backup-operation.js'
 import { deadLetterOperations } from './dead-letter-operations.js'
-import { gapOperations, haltStatus } from './gap-operations.js'
+import { gapOperations, stallStatus } from './gap-operations.js'
 import { finishRetractions, importRuns, type Retracting, retractImport } from './import-retraction.js'
 import { leftOf, rebuildOperations, requireRepaired } from './rebuild-operations.js'
 import { verify } from './verify.js'
@@ -283,7 +283,7 @@ async function progressOf({
         lagEvents: lag,
         reason: null
       })),
-      halts: progress.halts.map(haltStatus),
+      halts: progress.stalled.map(stallStatus),
       trouble: null
     }
   }
@@ -300,7 +300,7 @@ async function progressOf({
       lagEvents: lag,
       reason
     })),
-    halts: status.halts.map(haltStatus),
+    halts: status.stalled.map(stallStatus),
     trouble: status.loaderTrouble
   }
 }

@@ -25,7 +25,7 @@ export const SourceStatus = z.object({
 })
 
 /** A partition that stands still, since the log does not have what is to be loaded next. */
-export const HaltStatus = z.object({
+export const StallStatus = z.object({
   topic: z.string(),
   epoch: z.int(),
   partition: z.int(),
@@ -38,10 +38,10 @@ export const HaltStatus = z.object({
   loadedAt: Instant.nullable(),
   reason: z.string()
 })
-export type HaltStatus = z.infer<typeof HaltStatus>
+export type StallStatus = z.infer<typeof StallStatus>
 
 export const Gaps = z.object({
-  open: z.array(HaltStatus),
+  open: z.array(StallStatus),
   /** Offsets `first` to below `next`, which are missing for good. */
   accepted: z.array(
     z.object({
@@ -85,7 +85,7 @@ export const Status = z.object({
   /** Those that are under way or have tables left; none where another process projects. */
   rebuilds: z.array(RebuildStatus),
   /** Partitions that stand still until an operator decides; the others go on. */
-  halts: z.array(HaltStatus),
+  halts: z.array(StallStatus),
   /** What waits on the disk of this process for a log that is away; null in processes without a spool. */
   spool: z
     .object({
@@ -316,7 +316,7 @@ export type Operations = {
   /** Partitions that stand still, and gaps of the log that were accepted. */
   gaps(): Promise<Gaps>
   /** Goes on behind what the log has lost of a topic. Throws a `UsageError` for no topic, a `FailureError` for no gap. */
-  acceptGap(topic: string): Promise<HaltStatus[]>
+  acceptGap(topic: string): Promise<StallStatus[]>
   /** Brings the engines to the newest schema; the names of the migrations that were applied. */
   migrate(): Promise<string[]>
 }

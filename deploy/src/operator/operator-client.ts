@@ -10,7 +10,6 @@ import {
   ForgetReport,
   Forgetting,
   Gaps,
-  HaltStatus,
   ImportProgress,
   ImportReport,
   ImportRun,
@@ -20,6 +19,7 @@ import {
   ScrapeProgress,
   ScrapeReport,
   SettledReport,
+  StallStatus,
   Status,
   VerifyProgress,
   VerifyReport
@@ -68,7 +68,7 @@ export function operatorClient(operatorUrl: string): Operations {
         'retraction'
       ),
     gaps: () => ask(Gaps, 'GET', '/gaps'),
-    acceptGap: (topic) => ask(z.array(HaltStatus), 'POST', `/gaps/${encodeURIComponent(topic)}/accept`),
+    acceptGap: (topic) => ask(z.array(StallStatus), 'POST', `/gaps/${encodeURIComponent(topic)}/accept`),
     deadLetters: deadLetterClient(ask, (path, body, { progress, report }, onProgress) =>
       follow(operatorUrl, path, [body], lineOf(progress, report), onProgress, 'retry')
     ),

@@ -9,10 +9,10 @@ import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '.
 import { PEOPLE_CHECKPOINT } from '../store/newest-writes.js'
 import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
-import { haltSentence } from './halts.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { DEAD_LETTER_COLUMNS } from './row-builder.js'
 import { KeptSealKeys, type SealKeys } from './seal-keys.js'
+import { describeStall } from './stalled-partitions.js'
 
 /** A reading side that was started. */
 export type ReadingSide = {
@@ -211,8 +211,8 @@ class Session {
       else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
       else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
-      else if (message.kind === 'halted')
-        logger.error({ reason: haltSentence(message.halt) }, 'a partition stands still')
+      else if (message.kind === 'stalled')
+        logger.error({ reason: describeStall(message.stalled) }, 'a partition stands still')
       else if (message.kind === 'replaced') {
         metrics.replacedReaders.inc()
         logger.warn(message, 'what read the log is replaced')

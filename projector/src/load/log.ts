@@ -1,4 +1,4 @@
-import type { LogBatch, LogHalt, PartitionExtent } from '@gamenet/schemas'
+import type { LogBatch, PartitionExtent, StalledPartition } from '@gamenet/schemas'
 
 /** What the loader asks of a log. */
 export type LogReader = {
@@ -10,14 +10,14 @@ export type LogReader = {
    * partition that the process becomes responsible for and gives the first offset wanted. The next batch of a
    * partition is not delivered before `deliver` has resolved for the one before; that is the back pressure.
    *
-   * A partition of which the log does not have what is wanted halts: `onHalt` is told, `startAt` is asked again every few
-   * seconds until it names something that the log has, and everything else goes on. Without `onHalt` it rejects.
+   * A partition of which the log does not have what is wanted stalls: `onStall` is told, `startAt` is asked again every few
+   * seconds until it names something that the log has, and everything else goes on. Without `onStall` it rejects.
    */
   consume(options: {
     readonly topics: readonly string[]
     startAt(topic: string, epoch: number, partition: number): Promise<number>
     deliver(batch: LogBatch): Promise<void>
-    readonly onHalt?: ((halt: LogHalt) => void) | undefined
+    readonly onStall?: ((stall: StalledPartition) => void) | undefined
     readonly signal: AbortSignal
   }): Promise<void>
   /** Tells the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints decide. */

@@ -1,4 +1,4 @@
-import type { LogHalt, PartitionExtent } from '@gamenet/schemas'
+import type { PartitionExtent, StalledPartition } from '@gamenet/schemas'
 import type { Progress } from '../store/checkpoint.js'
 
 /*
@@ -40,7 +40,7 @@ export type FromReader =
   /** Reading failed and will be tried again; null: it goes on. */
   | { readonly kind: 'trouble'; readonly reason: string | null }
   /** A partition stands still until an operator decides. */
-  | { readonly kind: 'halted'; readonly halt: LogHalt }
+  | { readonly kind: 'stalled'; readonly stalled: StalledPartition }
   /** What read the log failed or stood still, and was replaced. */
   | { readonly kind: 'replaced'; readonly reason: string }
   /** The log did not take a commit. Harmless: our own checkpoints decide. */

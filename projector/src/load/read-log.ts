@@ -1,4 +1,4 @@
-import { errorMessage, type LogBatch, type LogHalt, type Topic } from '@gamenet/schemas'
+import { errorMessage, type LogBatch, type StalledPartition, type Topic } from '@gamenet/schemas'
 import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import type { LogReader } from './log.js'
@@ -72,7 +72,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
   const startAt = async (topic: string, epoch: number, partition: number) =>
     (await questions.ask((id) => ({ kind: 'start-at', id, topic, epoch, partition }))).next
 
-  const onHalt = (halt: LogHalt) => post({ kind: 'halted', halt })
+  const onStall = (stalled: StalledPartition) => post({ kind: 'stalled', stalled })
 
   for (let failures = 0; !stop.signal.aborted; ) {
     const deliver = async (batch: LogBatch) => {
@@ -82,7 +82,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     }
     try {
       const names = topics.map((topic) => topic.name)
-      await reader.consume({ topics: names, startAt, deliver, onHalt, signal: stop.signal })
+      await reader.consume({ topics: names, startAt, deliver, onStall, signal: stop.signal })
       if (!stop.signal.aborted) throw new Error('reading the log ended by itself')
     } catch (error) {
       if (stop.signal.aborted) break

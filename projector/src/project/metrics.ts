@@ -1,4 +1,4 @@
-import { type LogHalt, topics } from '@gamenet/schemas'
+import { type StalledPartition, topics } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
 /** What the projector measures of itself. Bucket bounds in seconds, from a small step to a step over a whole backlog. */
@@ -7,7 +7,7 @@ export type Metrics = ReturnType<typeof projectorMetrics>
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 
 /** What is asked of log and tables at each scrape: what the log holds beyond the event tables, and what it lacks. */
-export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly halts: readonly LogHalt[] }
+export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly stalled: readonly StalledPartition[] }
 
 type Asked = {
   readonly standing: () => Promise<Standing>
@@ -29,14 +29,15 @@ export function projectorMetrics(registry: Registry, asked: Asked) {
         for (const [topic, events] of (await ask()).lag) this.set({ topic }, events)
       }
     }),
-    haltedPartitions: new Gauge({
+    stalledPartitions: new Gauge({
       name: 'gamenet_loader_halted_partitions',
       help: 'Alarm: partitions that stand still because the log does not have what is to be loaded next',
       labelNames: ['topic'],
       registers,
       async collect() {
-        const { halts } = await ask()
-        for (const { name: topic } of topics) this.set({ topic }, halts.filter((halt) => halt.topic === topic).length)
+        const { stalled } = await ask()
+        for (const { name: topic } of topics)
+          this.set({ topic }, stalled.filter((stall) => stall.topic === topic).length)
       }
     }),
     missingEvents: new Gauge({
@@ -45,8 +46,8 @@ export function projectorMetrics(registry: Registry, asked: Asked) {
       labelNames: ['topic'],
       registers,
       async collect() {
-        const { halts } = await ask()
-        for (const { name: topic } of topics) this.set({ topic }, missingOf(halts, topic))
+        const { stalled } = await ask()
+        for (const { name: topic } of topics) this.set({ topic }, missingOf(stalled, topic))
       }
     }),
     replacedReaders: new Counter({
@@ -103,8 +104,10 @@ export function projectorMetrics(registry: Registry, asked: Asked) {
   }
 }
 
-function missingOf(halts: readonly LogHalt[], topic: string): number {
-  const missing = halts.filter((halt) => halt.topic === topic).map(({ first, wanted }) => Math.max(0, first - wanted))
+function missingOf(stalled: readonly StalledPartition[], topic: string): number {
+  const missing = stalled
+    .filter((stall) => stall.topic === topic)
+    .map(({ first, wanted }) => Math.max(0, first - wanted))
   return missing.reduce((sum, events) => sum + events, 0)
 }
 

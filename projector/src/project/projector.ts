@@ -2,9 +2,9 @@ import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic,
 import { Registry } from 'prom-client'
 import type { Backoff } from '../backoff.js'
 import { deadLetterCounter } from '../dead-letters/count.js'
-import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
 import type { SealKeys } from '../load/seal-keys.js'
+import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import type { Logger } from '../logger.js'
 import { projections } from '../projections/projections.js'
 import type { AroundSwap, Rebuilds, Retractions } from '../rebuild/rebuild.js'
@@ -89,7 +89,7 @@ export type ProjectorStatus = {
   readonly topics: readonly TopicStatus[]
   readonly projections: readonly ProjectionStatus[]
   /** Partitions that stand still until an operator decides; the others go on. */
-  readonly halts: readonly Halt[]
+  readonly stalled: readonly StallReport[]
   /** Why loading stands still at the moment, else null. */
   readonly loaderTrouble: string | null
 }
@@ -246,7 +246,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
   const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
-  const halts = await describedHalts(tables, haltsOf(flat(extents), before))
+  const stalled = await stallReports(tables, stalledPartitions(flat(extents), before))
   return {
     topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0)),
     projections: projections.map((each) => ({
@@ -256,8 +256,8 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       isOutdated: serving.isOutdated(each.name),
       lag: lagOf(each, checkpoints)
     })),
-    halts,
-    loaderTrouble: troubleOf(loader) ?? halts[0]?.reason ?? (extents.size < topics.length ? LOG_SILENT : null)
+    stalled,
+    loaderTrouble: troubleOf(loader) ?? stalled[0]?.reason ?? (extents.size < topics.length ? LOG_SILENT : null)
   }
 }
 
@@ -276,7 +276,7 @@ function loaderOf(
     readers: options.reloadReaders,
     sealKeys: options.sealKeys,
     metrics: projectorMetrics(new Registry(), {
-      standing: async () => ({ lag: new Map(), halts: [] }),
+      standing: async () => ({ lag: new Map(), stalled: [] }),
       deadLetters: async () => new Map()
     }),
     logger: options.logger,
@@ -301,7 +301,7 @@ async function standingOf(loader: Loader, checkpoints: () => Checkpoints): Promi
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
   const before = checkpoints()
   const extents = await answeredExtents(loader)
-  return { lag: lagByTopic(extents, checkpoints()), halts: haltsOf(flat(extents), before) }
+  return { lag: lagByTopic(extents, checkpoints()), stalled: stalledPartitions(flat(extents), before) }
 }
 
 function flat(extents: ReadonlyMap<string, readonly PartitionExtent[]>): (PartitionExtent & { topic: string })[] {

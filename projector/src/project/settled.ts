@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { errorMessage, loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
-import { describedHalts, haltsOf } from '../load/halts.js'
 import type { Loader } from '../load/loader.js'
+import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import type { Tables } from '../store/tables.js'
@@ -33,8 +33,8 @@ export async function endsToReach(tables: Tables, ...asking: Parameters<typeof e
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
   const loaded = await Checkpoints.read(tables)
   const ends = await endsOfLog(...asking)
-  const halts = await describedHalts(tables, haltsOf(ends, loaded))
-  if (halts.length > 0) throw new Error(`${halts.map(({ reason }) => reason).join('; ')}.`)
+  const stalled = await stallReports(tables, stalledPartitions(ends, loaded))
+  if (stalled.length > 0) throw new Error(`${stalled.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
   return ends.filter(({ first, next }) => first < next)
 }

@@ -8,8 +8,8 @@ import {
 } from '@gamenet/schemas'
 import { pause } from '../backoff.js'
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
-import { describedHalts, type Halt, haltsOf } from '../load/halts.js'
 import type { LogReader } from '../load/log.js'
+import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { noLongerThan } from '../no-longer-than.js'
 import { lagOf } from '../project/run-projections.js'
 import { endsToReach, type Target } from '../project/settled.js'
@@ -44,7 +44,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   /** Messages that could not be read and wait for a decision, of each topic that has one. */
   readonly deadLetters: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
-  readonly halts: readonly Halt[]
+  readonly stalled: readonly StallReport[]
 }> {
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
   const before = await Checkpoints.read(needs.tables)
@@ -54,7 +54,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
     topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
     deadLetters: await deadLettersByTopic(needs.tables),
     projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
-    halts: await describedHalts(needs.tables, haltsOf(flat([...extents]), before))
+    stalled: await stallReports(needs.tables, stalledPartitions(flat([...extents]), before))
   }
 }
 
@@ -115,13 +115,13 @@ export async function waitForProgress(
 }
 
 /** Partitions that stand still until an operator decides, of one topic or of all. */
-export async function readHalts(needs: ProgressNeeds, topic?: string): Promise<Halt[]> {
+export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(needs.tables)
   const extents = await extentsOf(needs)
-  const halts = haltsOf(flat(extents), checkpoints)
-  return await describedHalts(
+  const stalled = stalledPartitions(flat(extents), checkpoints)
+  return await stallReports(
     needs.tables,
-    halts.filter((halt) => topic === undefined || halt.topic === topic)
+    stalled.filter((stall) => topic === undefined || stall.topic === topic)
   )
 }
 

@@ -34,16 +34,16 @@ export type PartitionExtent = {
 }
 
 /** A partition that cannot be read on: `wanted` comes before `first`, or after `next`. */
-export type LogHalt = PartitionExtent & { readonly topic: string; readonly wanted: number }
+export type StalledPartition = PartitionExtent & { readonly topic: string; readonly wanted: number }
 
 /** Whether reading can begin at an offset; 0 means the oldest that is held. */
-export function haltOf(topic: string, extent: PartitionExtent, wanted: number): LogHalt | undefined {
+export function stallOf(topic: string, extent: PartitionExtent, wanted: number): StalledPartition | undefined {
   const isHeld = wanted <= extent.next && (wanted === 0 || wanted >= extent.first)
   return isHeld ? undefined : { topic, ...extent, wanted }
 }
 
-/** Why a halted partition cannot be read, and the way out of it. */
-export function haltReason({ topic, epoch, partition, first, next, wanted }: LogHalt, log: string): string {
+/** Why a stalled partition cannot be read, and the way out of it. */
+export function stallReason({ topic, epoch, partition, first, next, wanted }: StalledPartition, log: string): string {
   const name = `${topic}, epoch ${epoch}, partition ${partition}`
   if (wanted < first)
     return `offsets ${wanted} to ${first - 1} of ${name} are no longer in ${log}: its retention passed them`

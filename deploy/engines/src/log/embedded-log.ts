@@ -5,13 +5,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import {
   errorCode,
   errorMessage,
-  haltOf,
-  haltReason,
   type LogBatch,
-  type LogHalt,
   type LogMessage,
   type LogRecord,
-  type PartitionExtent
+  type PartitionExtent,
+  type StalledPartition,
+  stallOf,
+  stallReason
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
@@ -40,8 +40,8 @@ const READ_RECORDS = 4096
 /** A delivery at most: 512 records are 0.3 MB, of which nothing is left when the garbage collector comes by. */
 const DELIVERY_RECORDS = 512
 const TRIM_BATCHES_MAX = 1000
-/** How often it is asked whether a halted partition may go on. */
-const HALT_ASK_MS = 2000
+/** How often it is asked whether a stalled partition may go on. */
+const STALL_CHECK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
@@ -78,14 +78,14 @@ export type EmbeddedLog = {
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
    * Delivers what the topics hold from `startAt` on, and then what is appended, until `signal` aborts. A start of 0
-   * means the oldest that is held; at any other start that is no longer, or not yet, held the partition halts: `onHalt`
-   * is told, and `startAt` asked again until it names one that is held; without `onHalt` it rejects.
+   * means the oldest that is held; at any other start that is no longer, or not yet, held the partition stalls: `onStall`
+   * is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects.
    */
   consume(options: {
     readonly topics: readonly string[]
     startAt(topic: string, epoch: number, partition: number): Promise<number>
     deliver(batch: LogBatch): Promise<void>
-    readonly onHalt?: ((halt: LogHalt) => void) | undefined
+    readonly onStall?: ((stall: StalledPartition) => void) | undefined
     readonly signal: AbortSignal
   }): Promise<void>
   /** Does nothing: this log keeps no lag figures of its own. */
@@ -603,18 +603,18 @@ function* deliveriesOf({ batches, skipped }: Reading): Generator<LogRecord[]> {
 /** Where reading begins. Where the log does not have what is wanted, it waits until something else is. */
 async function firstOffset(store: Store, place: PartitionPlace, request: ConsumeRequest): Promise<number> {
   const { topic, epoch, partition } = place
-  const { startAt, onHalt, signal } = request
-  for (let haltedAt: number | undefined; ; ) {
+  const { startAt, onStall, signal } = request
+  for (let stalledAt: number | undefined; ; ) {
     const wanted = await startAt(topic, epoch, partition)
     if (signal.aborted) return wanted
     store.batches.resetReadTxn()
     const extent = extentOf(store, topic, epoch, partition)
-    const halt = haltOf(topic, extent, wanted)
-    if (halt === undefined) return Math.max(wanted, extent.first)
-    if (onHalt === undefined) throw new Error(haltReason(halt, `the log at ${store.path}`))
-    if (haltedAt !== wanted) onHalt(halt)
-    haltedAt = wanted
-    await delay(HALT_ASK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+    const stall = stallOf(topic, extent, wanted)
+    if (stall === undefined) return Math.max(wanted, extent.first)
+    if (onStall === undefined) throw new Error(stallReason(stall, `the log at ${store.path}`))
+    if (stalledAt !== wanted) onStall(stall)
+    stalledAt = wanted
+    await delay(STALL_CHECK_MS, undefined, { signal, ref: false }).catch(() => undefined)
     if (signal.aborted) return wanted
   }
 }

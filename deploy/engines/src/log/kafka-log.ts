@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LogBatch, LogHalt, LogMessage, PartitionExtent } from '@gamenet/schemas'
+import type { LogBatch, LogMessage, PartitionExtent, StalledPartition } from '@gamenet/schemas'
 import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
@@ -74,15 +74,15 @@ export type KafkaLog = {
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
    * Delivers the partitions that the group gives to this process, from `startAt` on, whatever the group has committed.
-   * A start of 0 means the oldest that is held; at any other that is no longer, or not yet, held the partition halts:
-   * `onHalt` is told, and `startAt` asked again until it names one that is held; without `onHalt` it rejects. A consumer
+   * A start of 0 means the oldest that is held; at any other that is no longer, or not yet, held the partition stalls:
+   * `onStall` is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects. A consumer
    * that crashes or stands still is built anew. Topics that are missing are made.
    */
   consume(options: {
     readonly topics: readonly string[]
     startAt(topic: string, epoch: number, partition: number): Promise<number>
     deliver(batch: LogBatch): Promise<void>
-    readonly onHalt?: ((halt: LogHalt) => void) | undefined
+    readonly onStall?: ((stall: StalledPartition) => void) | undefined
     readonly signal: AbortSignal
   }): Promise<void>
   /** Commits for the group, upward only. Never rejects for what Kafka answers: the next commit makes up for it. */

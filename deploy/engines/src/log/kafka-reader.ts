@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { haltOf, haltReason, type LogHalt, type LogRecord, type PartitionExtent } from '@gamenet/schemas'
+import { type LogRecord, type PartitionExtent, type StalledPartition, stallOf, stallReason } from '@gamenet/schemas'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
 import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
@@ -20,8 +20,8 @@ const STALLED_MS = 30_000
 const JOINED_MS = REBALANCE_MS + STALLED_MS
 const EXTENTS_MS = 10_000
 const LEAVE_MS = 5000
-/** How often it is asked whether a halted partition may go on. */
-const HALT_ASK_MS = 2000
+/** How often it is asked whether a stalled partition may go on. */
+const STALL_CHECK_MS = 2000
 const RESTART_MS_MAX = 30_000
 const OFFSETS_END = 2 ** 48
 
@@ -53,7 +53,7 @@ type Holding = {
   progressAtMs: number
   isDelivering: boolean
   /** The offset at which it was told to stand. */
-  haltedAt: number | undefined
+  stalledAt: number | undefined
 }
 
 /** Thrown to end a reading for a reason that a new consumer would meet again. */
@@ -212,10 +212,10 @@ class Session {
         .startAt(topic, this.#needs.options.epoch, partition)
         .catch((error: unknown) => Promise.reject(new ReadingEnded(error)))
       const extent = await this.#extent(topic, partition)
-      const halt = haltOf(topic, extent, wanted)
-      if (halt !== undefined) return this.#halt(holding, halt)
+      const stall = stallOf(topic, extent, wanted)
+      if (stall !== undefined) return this.#stall(holding, stall)
       holding.next = Math.max(wanted, extent.first)
-      holding.haltedAt = undefined
+      holding.stalledAt = undefined
     }
     if (!this.#holds(holding)) return
     holding.progressAtMs = Date.now()
@@ -224,17 +224,17 @@ class Session {
   }
 
   /** Stands until the checkpoint, or the log, is another one; the other partitions go on. */
-  #halt(holding: Holding, halt: LogHalt): void {
-    const { onHalt } = this.#request
-    if (onHalt === undefined) throw new ReadingEnded(new Error(haltReason(halt, 'Kafka')))
+  #stall(holding: Holding, stall: StalledPartition): void {
+    const { onStall } = this.#request
+    if (onStall === undefined) throw new ReadingEnded(new Error(stallReason(stall, 'Kafka')))
     const { topic, partition } = holding
     holding.next = undefined
     if (this.#holds(holding)) this.#consumer.pause([{ topic: this.#prefix + topic, partitions: [partition] }])
-    if (holding.haltedAt !== halt.wanted) onHalt(halt)
-    holding.haltedAt = halt.wanted
+    if (holding.stalledAt !== stall.wanted) onStall(stall)
+    holding.stalledAt = stall.wanted
     setTimeout(() => {
       if (this.#holds(holding)) void this.#inTurn(nameOf(topic, partition), () => this.#start(holding))
-    }, HALT_ASK_MS).unref()
+    }, STALL_CHECK_MS).unref()
   }
 
   async #extent(topic: string, partition: number): Promise<PartitionExtent> {
@@ -268,7 +268,7 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
-  /** False when the batch is not where the reading stands: then the consumer is sent there, or the partition halts. */
+  /** False when the batch is not where the reading stands: then the consumer is sent there, or the partition stalls. */
   async #deliver(holding: Holding, messages: readonly KafkaMessage[]): Promise<boolean> {
     const { topic, partition } = holding
     const next = holding.next ?? 0
@@ -281,9 +281,9 @@ class Session {
       }
       // Gaps are made by transactions and by compaction, but also by a retention that overtook the reading; and older
       // records come after a rebalance, but also out of a topic that was made anew.
-      const halt = haltOf(topic, await this.#extent(topic, partition), next)
-      if (halt !== undefined) {
-        this.#halt(holding, halt)
+      const stall = stallOf(topic, await this.#extent(topic, partition), next)
+      if (stall !== undefined) {
+        this.#stall(holding, stall)
         return false
       }
       if (first === undefined) return true
@@ -345,7 +345,7 @@ class Session {
     const extent = await this.#extent(topic, partition)
     if (!this.#holds(holding) || holding.next !== next || !isQuiet()) return
     if (extent.next === next) holding.progressAtMs = Date.now()
-    else if (extent.next < next) this.#halt(holding, { topic, ...extent, wanted: next })
+    else if (extent.next < next) this.#stall(holding, { topic, ...extent, wanted: next })
     else {
       const stood = `stood still at offset ${next} of ${extent.next} for ${this.#stalledMs} ms`
       this.#end(new Error(`${topic}, partition ${partition} ${stood}`))
@@ -367,7 +367,7 @@ function fresh(topic: string, partition: number): Holding {
     committed: 0,
     progressAtMs: Date.now(),
     isDelivering: false,
-    haltedAt: undefined
+    stalledAt: undefined
   }
 }
 

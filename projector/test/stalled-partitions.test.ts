@@ -2,7 +2,7 @@ import { openEmbeddedLog } from '@gamenet/engines/log'
 import { scrapeTopic, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { acceptedGaps, acceptGaps, readHalts, readProgress } from '../src/index.js'
+import { acceptedGaps, acceptGaps, readProgress, readStalls } from '../src/index.js'
 import { message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const counted = (minute: number, online: number) =>
@@ -20,14 +20,14 @@ const ran = (minute: number) =>
     published: 1
   })
 
-test('what retention took before it was loaded halts its partition alone, until the gap is accepted', async (t) => {
+test('what retention took before it was loaded stalls its partition alone, until the gap is accepted', async (t) => {
   const engine = await openTables()
   const tables = engine.control
   const log = openEmbeddedLog({ path: t.testdir({}), retentionBytes: 1 })
   t.teardown(() => log.close())
   await log.append('title-count', [counted(0, 1), counted(1, 2)])
   await runToHead(engine, log)
-  t.same(await readHalts({ tables, log }), [])
+  t.same(await readStalls({ tables, log }), [])
 
   for (const minute of [2, 3, 4]) await log.append('title-count', [counted(minute, minute)])
   await log.trim()
@@ -40,23 +40,23 @@ test('what retention took before it was loaded halts its partition alone, until 
   await t.rejects(projector.settled(), { message: sentence })
   await projector.settled({ targets: [{ topic: 'scrape', epoch: 1, partition: 0, next: 1 }] })
   t.equal((await tables.rows('SELECT s.source AS source FROM scrape AS s')).length, 1, 'other topics go on')
-  const halt = { topic: 'title-count', epoch: 1, partition: 0, wanted: 2, first: 4, next: 5, reason: sentence }
-  t.match((await projector.status()).halts, [halt])
-  t.match((await readProgress({ tables, log })).halts, [halt], 'a process that does not load says the same')
+  const stall = { topic: 'title-count', epoch: 1, partition: 0, wanted: 2, first: 4, next: 5, reason: sentence }
+  t.match((await projector.status()).stalled, [stall])
+  t.match((await readProgress({ tables, log })).stalled, [stall], 'a process that does not load says the same')
   const metrics = await registry.metrics()
   t.match(metrics, /gamenet_loader_halted_partitions\{topic="title-count"\} 1/)
   t.match(metrics, /gamenet_loader_missing_events\{topic="title-count"\} 2/)
   t.match(metrics, /gamenet_loader_halted_partitions\{topic="scrape"\} 0/)
 
-  t.match(await acceptGaps(tables, await readHalts({ tables, log }, 'title-count')), [halt])
+  t.match(await acceptGaps(tables, await readStalls({ tables, log }, 'title-count')), [stall])
   await projector.settled()
-  t.same((await projector.status()).halts, [])
+  t.same((await projector.status()).stalled, [])
   t.same(await tables.rows('SELECT c.online AS online FROM title_count AS c FINAL ORDER BY c.ts'), [
     { online: 1 },
     { online: 2 },
     { online: 4 }
   ])
   t.match(await acceptedGaps(tables), [{ topic: 'title-count', epoch: 1, partition: 0, first: 2, next: 4 }])
-  t.same(await acceptGaps(tables, await readHalts({ tables, log })), [], 'a second time there is nothing to accept')
+  t.same(await acceptGaps(tables, await readStalls({ tables, log })), [], 'a second time there is nothing to accept')
   await projector.stop()
 })

@@ -1,4 +1,4 @@
-import { haltOf, type LogHalt, loadCheckpoint, type PartitionExtent, shownInstant } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, type StalledPartition, shownInstant, stallOf } from '@gamenet/schemas'
 import { type Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
 import type { Tables } from '../store/tables.js'
 
@@ -6,18 +6,21 @@ import type { Tables } from '../store/tables.js'
 export type TopicExtent = PartitionExtent & { readonly topic: string }
 
 /** A partition that stands still until an operator decides, and since when; `wanted` is the first offset not loaded. */
-export type Halt = LogHalt & { readonly loadedAt: string | null; readonly reason: string }
+export type StallReport = StalledPartition & { readonly loadedAt: string | null; readonly reason: string }
 
-/** Partitions of which the log does not have what is to be loaded next: a loader halts at them, whichever process runs it. */
-export function haltsOf(extents: readonly TopicExtent[], checkpoints: Checkpoints): LogHalt[] {
+/** Partitions of which the log does not have what is to be loaded next: a loader stalls at them, whichever process runs it. */
+export function stalledPartitions(extents: readonly TopicExtent[], checkpoints: Checkpoints): StalledPartition[] {
   return extents.flatMap(({ topic, ...extent }) => {
     const wanted = checkpoints.next(loadCheckpoint(topic), extent.epoch, extent.partition)
-    return haltOf(topic, extent, wanted) ?? []
+    return stallOf(topic, extent, wanted) ?? []
   })
 }
 
 /** Why a partition stands still, in a sentence with the way out. */
-export function haltSentence({ topic, epoch, partition, first, next, wanted }: LogHalt, loadedAt?: string): string {
+export function describeStall(
+  { topic, epoch, partition, first, next, wanted }: StalledPartition,
+  loadedAt?: string
+): string {
   const name = `${topic}, epoch ${epoch}, partition ${partition}`
   const when = loadedAt === undefined ? '' : ` (last at ${loadedAt})`
   if (wanted > next) {
@@ -33,13 +36,13 @@ export function haltSentence({ topic, epoch, partition, first, next, wanted }: L
   )
 }
 
-/** Halts with since when they stand. */
-export async function describedHalts(tables: Tables, halts: readonly LogHalt[]): Promise<Halt[]> {
-  if (halts.length === 0) return []
+/** Stalled partitions with the instant of their last load and the reason in a sentence. */
+export async function stallReports(tables: Tables, stalled: readonly StalledPartition[]): Promise<StallReport[]> {
+  if (stalled.length === 0) return []
   const loadedAt = await lastLoads(tables)
-  return halts.map((halt) => {
-    const at = loadedAt.get(`${loadCheckpoint(halt.topic)}/${halt.epoch}/${halt.partition}`)
-    return { ...halt, loadedAt: at ?? null, reason: haltSentence(halt, at) }
+  return stalled.map((stall) => {
+    const at = loadedAt.get(`${loadCheckpoint(stall.topic)}/${stall.epoch}/${stall.partition}`)
+    return { ...stall, loadedAt: at ?? null, reason: describeStall(stall, at) }
   })
 }
 
@@ -57,8 +60,8 @@ async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
  * between the two notes it again. A topic that was made anew has no gap, and needs a new epoch.
  * @returns the gaps that were accepted
  */
-export async function acceptGaps(tables: Tables, halts: readonly Halt[]): Promise<Halt[]> {
-  const gaps = halts.filter(({ wanted, first }) => wanted < first)
+export async function acceptGaps(tables: Tables, stalled: readonly StallReport[]): Promise<StallReport[]> {
+  const gaps = stalled.filter(({ wanted, first }) => wanted < first)
   if (gaps.length === 0) return []
   const rows = gaps.map(({ topic, epoch, partition, wanted, first, loadedAt }) =>
     JSON.stringify([topic, epoch, partition, wanted, first, loadedAt?.replace('T', ' ').replace('Z', '') ?? null])

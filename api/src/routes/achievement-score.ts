@@ -6,7 +6,7 @@ import { highestScores } from '../queries/achievement-score.js'
 import { rowsOf } from '../queries/query.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'
 
-/** Row 9: who has the highest scores. */
+/** `GET /api/achievements/leaderboard`: users by achievement score. */
 export const achievementLeaderboard: Endpoint<{ limit: number }, { limit: number }> = {
   operationId: 'getAchievementLeaderboard',
   path: '/api/achievements/leaderboard',

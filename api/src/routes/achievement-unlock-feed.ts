@@ -9,7 +9,7 @@ import { ACHIEVEMENT_TAGS } from './achievement.js'
 /** Events that are read for each unlock that is asked for; hardly ever does one not count. */
 const READ_AHEAD = 2
 
-/** Row 10: who has unlocked what just now. */
+/** `GET /api/achievements/recent`: the newest unlocks of all users. */
 export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
   operationId: 'getRecentUnlocks',
   path: '/api/achievements/recent',

@@ -43,7 +43,7 @@ const groupExample = {
   imageUrl: 'https://images.example.org/halo2.png'
 }
 
-/** Row 8: what there is to achieve. */
+/** `GET /api/achievements`: all achievements. */
 export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   operationId: 'getAchievements',
   path: '/api/achievements',
@@ -63,7 +63,7 @@ export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   }
 }
 
-/** Row 2: what a user has achieved. */
+/** `GET /api/profile/:username/achievements`: the achievements of a user. */
 export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
   operationId: 'getUserAchievements',
   path: '/api/profile/:username/achievements',

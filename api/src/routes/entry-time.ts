@@ -20,7 +20,7 @@ type TimeSearch = {
 }
 type TimedRow = z.infer<(typeof timedEntries)['row']>
 
-/** Row 27: entries with a time. */
+/** `GET /api/datasearch/time`: entries with a time. */
 export const searchByTime: Endpoint<
   { time: number; tolerance: number; titleId?: string | undefined; limit: number },
   TimeSearch

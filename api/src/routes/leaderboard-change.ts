@@ -43,7 +43,7 @@ type ChangesRequest = {
   readonly from: { readonly offset: number } | { readonly places: readonly LanePlace[] }
 }
 
-/** Row 21: changes of entries, newest first or from a cursor on. */
+/** `GET /api/leaderboard-changes`: changes of entries, newest first or from a cursor on. */
 export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   operationId: 'getLeaderboardChanges',
   path: PATH,

@@ -23,7 +23,7 @@ type BoardInput = {
 type BoardRequest = BoardId & { limit: number | null; offset: number; asOfMs: number | null }
 type Page = { readonly total: number; readonly entries: readonly BoardEntry[] }
 
-/** Row 20: a board, now or as of any instant. */
+/** `GET /api/game/:game/leaderboards/:leaderboardId`: a board, now or as of any instant. */
 export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   operationId: 'getLeaderboard',
   path: '/api/game/:game/leaderboards/:leaderboardId',

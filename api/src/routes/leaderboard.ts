@@ -8,7 +8,7 @@ import { gameParameter, knownGame } from './known-game.js'
 const TAGS = ['Leaderboards']
 const unknownGame = { 404: 'No game of this id or name is known.' }
 
-/** Row 18: how many boards and entries a game has. */
+/** `GET /api/game/:game/leaderboard-summary`: how many boards and entries a game has. */
 export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }> = {
   operationId: 'getLeaderboardSummary',
   path: '/api/game/:game/leaderboard-summary',
@@ -48,7 +48,7 @@ export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }>
   refuses: unknownGame
 }
 
-/** Row 19: the boards of a game. */
+/** `GET /api/game/:game/leaderboards`: the boards of a game. */
 export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
   operationId: 'getLeaderboards',
   path: '/api/game/:game/leaderboards',

@@ -62,7 +62,7 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' 
   refuses: unknownTitle
 }
 
-/** Row 23: the lobbies of a title, now. */
+/** `GET /api/title/:titleId/matches`: the current lobbies of a title. */
 export const matches: Endpoint<TitleInput, OfTitle> = {
   ...listOfLobbies,
   operationId: 'getMatches',
@@ -70,7 +70,7 @@ export const matches: Endpoint<TitleInput, OfTitle> = {
   summary: 'Current matches of a title'
 }
 
-/** Row 23 under its second path. */
+/** `GET /api/game/:titleId/matches`: the same under another path. */
 export const gameMatches: Endpoint<TitleInput, OfTitle> = {
   ...listOfLobbies,
   operationId: 'getGameMatches',
@@ -78,7 +78,7 @@ export const gameMatches: Endpoint<TitleInput, OfTitle> = {
   summary: 'Current matches of a title, by another path'
 }
 
-/** Row 23 under its old path. */
+/** `GET /api/title/:titleId/lobbies`: the same under the deprecated path. */
 export const lobbies: Endpoint<TitleInput, OfTitle> = {
   ...listOfLobbies,
   operationId: 'getLobbies',
@@ -130,7 +130,7 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
   }
 }
 
-/** Row 24: the matches of a title over time. */
+/** `GET /api/title/:titleId/matches/history`: the matches of a title over time. */
 export const matchHistory: Endpoint<HistoryInput, HistoryRequest> = {
   ...historyOfMatches,
   operationId: 'getMatchHistory',
@@ -143,7 +143,7 @@ export const matchHistory: Endpoint<HistoryInput, HistoryRequest> = {
   })
 }
 
-/** Row 24 under its old path. */
+/** `GET /api/title/:titleId/matches/last/:hours`: the same under the deprecated path. */
 export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryRequest> = {
   ...historyOfMatches,
   operationId: 'getLastMatches',
@@ -190,7 +190,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | '
   refuses: unknownTitle
 }
 
-/** Row 25: what the matches of a title are like. */
+/** `GET /api/title/:titleId/matches/stats`: statistics of the matches of a title. */
 export const matchStats: Endpoint<TitleInput, StatsRequest> = {
   ...statsOfMatches,
   operationId: 'getMatchStats',
@@ -198,7 +198,7 @@ export const matchStats: Endpoint<TitleInput, StatsRequest> = {
   summary: 'Statistics of a title’s matches'
 }
 
-/** Row 25 under its old path. */
+/** `GET /api/title/:titleId/lobby-stats`: the same under the deprecated path. */
 export const lobbyStats: Endpoint<TitleInput, StatsRequest> = {
   ...statsOfMatches,
   operationId: 'getLobbyStats',

@@ -42,7 +42,7 @@ const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const PERIODS = { today: { hours: 24 }, '7d': { hours: 168 } } as const
 
-/** Row 11: the last count of registered users of each UTC day. */
+/** `GET /api/network-stats/registered-users`: the last count of registered users of each UTC day. */
 export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = {
   operationId: 'getRegisteredUsers',
   path: '/api/network-stats/registered-users',
@@ -65,7 +65,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
   ]
 }
 
-/** Row 12: users online over time. */
+/** `GET /api/network-stats/online-24h`: users online over time. */
 export const onlineHistory = networkSeries({
   metric: 'online',
   operationId: 'getOnlineHistory',
@@ -78,7 +78,7 @@ export const onlineHistory = networkSeries({
   ]
 })
 
-/** Row 13: open lobbies over time. */
+/** `GET /api/network-stats/lobbies-24h`: open lobbies over time. */
 export const lobbyHistory = networkSeries({
   metric: 'lobbies',
   operationId: 'getLobbyHistory',
@@ -91,7 +91,7 @@ export const lobbyHistory = networkSeries({
   ]
 })
 
-/** Row 14: the peaks of a day or a week. */
+/** `GET /api/network-stats/activity-summary`: the peaks of a day or a week. */
 export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefined }, Window & { period: string }> = {
   operationId: 'getActivitySummary',
   path: '/api/network-stats/activity-summary',
@@ -147,7 +147,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
   }
 }
 
-/** Row 26a: the online counts of each UTC day. */
+/** `GET /api/network-stats/daily-online`: the online counts of each UTC day. */
 export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   operationId: 'getDailyOnline',
   path: '/api/network-stats/daily-online',

@@ -90,7 +90,7 @@ const shape = {
 
 type Fields = z.infer<ReturnType<typeof strictFields<typeof shape>>>
 
-/** Row 5: a user edits their own profile. */
+/** `PATCH /api/profile/:username`: a user edits their own profile. */
 export const editProfile: Action<{ username: string }, Fields> = {
   operationId: 'editProfile',
   path: '/api/profile/:username',

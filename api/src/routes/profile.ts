@@ -26,7 +26,7 @@ const PERIODS_ONLINE = 3
 /** `nowMs`: the minute that has begun. Who is online, and which unlocks are new, follows from it. */
 type ProfileRequest = UserRequest & { readonly nowMs: number }
 
-/** Row 1: what is known of a user. */
+/** `GET /api/profile/:username`: a user’s profile, presence and totals. */
 export const profile: Endpoint<{ username: string }, ProfileRequest> = {
   operationId: 'getProfile',
   path: '/api/profile/:username',

@@ -27,7 +27,7 @@ const verdictExample = { stars: 4, comment: 'Good sport.', createdAt: '2026-03-1
 
 type ReputationRequest = UserRequest & { readonly feedbackLimit: number }
 
-/** Row 6: what others think of a user; with a session, what its user gave, too. */
+/** `GET /api/profile/:username/reputation`: the ratings of a user; with a session, also the rating by its user. */
 export const reputation: Endpoint<{ username: string; feedbackLimit: number }, ReputationRequest> = {
   operationId: 'getReputation',
   path: PATH,
@@ -51,7 +51,7 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   refuses: { 404: 'No user of this name is known.' }
 }
 
-/** Row 7: a user rates another's profile. */
+/** `POST /api/profile/:username/reputation`: a user rates the profile of another. */
 export const rateProfile: Action<{ username: string }, { stars: number; comment?: string | null | undefined }> = {
   operationId: 'rateProfile',
   path: PATH,

@@ -26,7 +26,7 @@ import {
 /** Matches are asked for by themselves, page by page: their newest list may be this much older than the newest count. */
 const LIST_AGE_MS_MAX = 10 * 60_000
 
-/** Row 15: how many play what, now. */
+/** `GET /api/online-users`: current players of all titles. */
 export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   operationId: 'getOnlineUsers',
   path: '/api/online-users',
@@ -83,7 +83,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   }
 }
 
-/** Row 16: players of one title over time. */
+/** `GET /api/title/:titleId/online-users/history`: players of one title over time. */
 export const titleOnlineHistory: Endpoint<
   WindowInput & { titleId: string; resolution?: 'raw' | number | undefined },
   SeriesRequest & { titleId: string }
@@ -124,7 +124,7 @@ export const titleOnlineHistory: Endpoint<
   refuses: { 400: seriesRefusal, 404: 'No title of this id is known.' }
 }
 
-/** Row 26b: the games of a window by their peaks. */
+/** `GET /api/network-stats/top-games`: the games of a window by their peaks. */
 export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Window & { limit: number | null }> = {
   operationId: 'getTopGames',
   path: '/api/network-stats/top-games',

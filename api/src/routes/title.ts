@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../answers/answer.js'
 import { shown, text } from '../http/request/parameters.js'
 
-/** Row 17: what is known of a game. */
+/** `GET /api/game/:game`: title, publisher, release date and image of a game. */
 export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   operationId: 'getGame',
   path: '/api/game/:game',
@@ -34,7 +34,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   refuses: { 404: 'No game of this id or name is described.' }
 }
 
-/** Row 22: the names of all games. */
+/** `GET /api/games`: the names of all games. */
 export const gameNames: Endpoint<Record<string, never>, Record<string, never>> = {
   operationId: 'getGames',
   path: '/api/games',

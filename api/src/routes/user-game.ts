@@ -9,7 +9,7 @@ import { PROFILE_TAGS } from './profile.js'
 
 /** Beside whom: the names that titles have, for the answer finds titles by the names that presence gives. */
 
-/** Row 3: what a user plays. */
+/** `GET /api/profile/:username/games-played`: the games of a user. */
 export const userGames: Endpoint<{ username: string }, UserRequest> = {
   operationId: 'getUserGames',
   path: '/api/profile/:username/games-played',

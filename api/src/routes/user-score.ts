@@ -11,7 +11,7 @@ import { PROFILE_TAGS } from './profile.js'
 type ScoresInput = { username: string; limit: number }
 type ScoresRequest = UserRequest & { readonly limit: number }
 
-/** Row 4: where a user stands on leaderboards. */
+/** `GET /api/profile/:username/leaderboard-scores`: the best entries of a user on leaderboards. */
 export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
   operationId: 'getUserScores',
   path: '/api/profile/:username/leaderboard-scores',

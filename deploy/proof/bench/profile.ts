@@ -16,9 +16,9 @@ const SIGHTINGS = 600
 type Asked = { readonly what: string; readonly atMost?: number; path(profile: string, other: string): string }
 
 const asked: readonly Asked[] = [
-  { what: 'row 1, profile', atMost: 25, path: (profile) => profile },
-  { what: 'row 3, games', path: (profile) => `${profile}/games-played` },
-  { what: 'row 4, scores', path: (profile) => `${profile}/leaderboard-scores` },
+  { what: 'profile', atMost: 25, path: (profile) => profile },
+  { what: 'games', path: (profile) => `${profile}/games-played` },
+  { what: 'scores', path: (profile) => `${profile}/leaderboard-scores` },
   { what: 'play time by day and game', path: (profile) => `${profile}/play-time` },
   { what: 'timeline', path: (profile) => `${profile}/timeline` },
   { what: 'two players compared', path: (_, names) => `/api/players/compare?names=${names}` }
@@ -32,7 +32,7 @@ export const profile: Measurement = {
   async run(conditions) {
     const uncached = await measureUncached(conditions)
     const repeated = await compareRepeated(conditions, {
-      questions: [{ what: 'row 1, a profile', path: '/api/profile/badger' }],
+      questions: [{ what: 'a profile', path: '/api/profile/badger' }],
       codings: ['identity'],
       prepare: importSightings
     })

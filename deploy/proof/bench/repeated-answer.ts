@@ -26,9 +26,9 @@ export type Repeated = {
 }
 
 const QUESTIONS = [
-  { what: 'row 15, 200 titles', path: '/api/online-users' },
-  { what: 'row 12, 30 days', path: '/api/network-stats/online-24h?days=30' },
-  { what: `row 20, ${BOARD_ENTRIES} entries`, path: BOARD_PATH }
+  { what: 'online-users, 200 titles', path: '/api/online-users' },
+  { what: 'online-24h, 30 days', path: '/api/network-stats/online-24h?days=30' },
+  { what: `a board, ${BOARD_ENTRIES} entries`, path: BOARD_PATH }
 ] as const
 const CODINGS = ['identity', 'gzip'] as const
 const ROUNDS = 5

@@ -9,7 +9,7 @@ const WIDTH_SECONDS = 21_600
 const HOUR_MS = 3_600_000
 const HOURS = 8760
 
-/** Row 16 over a year, each question new, through the API over HTTP, against bare SQL on the same engine. */
+/** Title history over a year (`GET /api/title/:titleId/online-users/history`), each query new, over HTTP against bare SQL. */
 export const titleHistory: Measurement = {
   name: 'title-history',
   claim: 'a year of a title, not asked before, takes at most twice the bare SQL',
@@ -44,7 +44,7 @@ export const titleHistory: Measurement = {
       const measured = quantile(times.api, 0.5)
       return [
         {
-          what: 'row 16 over 8,760 hours, median',
+          what: 'title history over 8,760 hours, median',
           measured,
           unit: 'ms',
           baseline: { what: 'bare SQL over the samples', measured: quantile(times.samples, 0.5) },

@@ -36,7 +36,7 @@ function fickleLog(t: Test, path: string) {
 }
 
 function spooling(log: ReturnType<typeof fickleLog>['log'], spool: Spool): SpoolingLog {
-  return spoolingLog({ log, spool, registry: new Registry(), logger: QUIET, retry: { firstMs: 1, mostMs: 2 } })
+  return spoolingLog({ log, spool, registry: new Registry(), logger: QUIET, retry: { firstMs: 1, maxMs: 2 } })
 }
 
 async function drained(log: SpoolingLog): Promise<void> {

@@ -10,7 +10,6 @@
  * dead letter   a message that could not be read, kept with its reason
  * late event    one that came into its event table behind the checkpoints of projections, as a retried message does
  */
-export { type Backoff, pause } from './backoff.js'
 export {
   type DeadLetter,
   type DeadLetterPosition,

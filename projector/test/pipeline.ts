@@ -20,7 +20,7 @@ import {
 import { sealKeys, sealOf } from './people.js'
 
 /** Failures are tried again at once. */
-export const AT_ONCE = { firstMs: 1, mostMs: 5 }
+export const AT_ONCE = { firstMs: 1, maxMs: 5 }
 
 export const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 

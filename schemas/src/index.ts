@@ -6,6 +6,7 @@
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"
  */
+export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export {
   AchievementCatalog,
   AchievementLeaderboard,

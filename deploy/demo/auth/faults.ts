@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 
@@ -68,7 +68,7 @@ async function answerFaulty(
   { slowMs, signal }: { readonly slowMs: number; readonly signal: AbortSignal }
 ): Promise<FastifyReply | undefined> {
   if (fault === 'slow') {
-    await wait(slowMs, undefined, { signal }).catch(() => undefined)
+    await pause(slowMs, signal)
     return undefined
   }
   if (fault === '500') return reply.code(500).send({ error: 'The service is out of order.' })

@@ -1,5 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { bytesText } from './bytes.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
@@ -76,7 +75,7 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
     whenRoom: async (signal) => {
       while (watch.isLow) {
         signal.throwIfAborted()
-        await wait(options.lookMs ?? LOOK_MS, undefined, { signal }).catch(() => undefined)
+        await pause(options.lookMs ?? LOOK_MS, signal)
       }
     },
     close: () => watch.close()
@@ -148,7 +147,7 @@ class DiskWatch {
   async #watch(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {
-      await wait(this.#options.lookMs ?? LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+      await pause(this.#options.lookMs ?? LOOK_MS, signal, { ref: false })
       if (!signal.aborted) await this.#round()
     }
   }

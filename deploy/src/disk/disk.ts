@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { bytesText } from './bytes.js'
 import {
@@ -96,7 +96,7 @@ async function samplesOf(file: string | undefined): Promise<Samples | undefined>
 async function sample(samples: Samples | undefined, used: () => Promise<Used>, signal: AbortSignal): Promise<void> {
   if (samples === undefined) return
   while (!signal.aborted) {
-    await wait(SAMPLE_LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+    await pause(SAMPLE_LOOK_MS, signal, { ref: false })
     if (signal.aborted || !samples.isDue(Date.now())) continue
     // On a full disk it is not kept; the next one is tried again.
     await samples.add({ atMs: Date.now(), used: await used() }).catch(() => undefined)

@@ -1,5 +1,6 @@
 import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
-import { pause, projections } from '@gamenet/projector'
+import { projections } from '@gamenet/projector'
+import { pause } from '@gamenet/schemas'
 import type { LedgerEntry } from './ledger.js'
 
 type Lane = ClickHouse['control']

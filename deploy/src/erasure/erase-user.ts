@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { pause, SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
-import { nameKey, topics } from '@gamenet/schemas'
+import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
+import { nameKey, pause, topics } from '@gamenet/schemas'
 import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
 import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
 import {

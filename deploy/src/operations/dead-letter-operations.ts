@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { sealKeys } from '@gamenet/ingest'
 import {
   deadLettersAt,
@@ -12,7 +11,7 @@ import {
   type DeadLetter as StoredMessage
 } from '@gamenet/projector'
 import { StepHeld } from '@gamenet/projector/rebuild'
-import { shownInstant, topics } from '@gamenet/schemas'
+import { pause, shownInstant, topics } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import type {
   DeadLetter,
@@ -126,7 +125,7 @@ async function untilTaken(
   for (;;) {
     const behind = await notTaken(engines.clickhouse.control, topic, batches)
     if (behind.length === 0 || performance.now() - begun > TAKEN_MS || signal.aborted) return behind
-    await wait(ASK_AGAIN_MS, undefined, { signal }).catch(() => undefined)
+    await pause(ASK_AGAIN_MS, signal)
   }
 }
 

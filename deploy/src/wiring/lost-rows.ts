@@ -15,7 +15,7 @@ import {
   repairOf,
   type Target
 } from '@gamenet/projector'
-import { type PartitionExtent, Refusal, topics } from '@gamenet/schemas'
+import { type PartitionExtent, pause, Refusal, topics } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Engines } from './engines.js'
@@ -186,7 +186,7 @@ async function tryUntilDone(
     } catch (error) {
       if (signal.aborted) break
       logger.warn({ err: error }, failed)
-      await wait(AGAIN_MS, undefined, { signal }).catch(() => undefined)
+      await pause(AGAIN_MS, signal)
     }
   }
   return false

@@ -1,12 +1,14 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
+  type Backoff,
+  backoffMs,
   errorMessage,
   type LogMessage,
   matchListTopic,
   networkCountTopic,
   type PartitionExtent,
+  pause,
   presenceTopic,
   scrapeTopic,
   shownInstant,
@@ -26,7 +28,7 @@ export const SPOOLED_TOPICS: ReadonlySet<string> = new Set(
   [networkCountTopic, titleCountTopic, titleTopic, matchListTopic, presenceTopic, scrapeTopic].map(({ name }) => name)
 )
 
-const RETRY = { firstMs: 500, mostMs: 5000 }
+const RETRY: Backoff = { firstMs: 500, maxMs: 5000 }
 /** Longer than an append takes under load. The log goes on trying what it was given; what then comes twice has one id. */
 const PATIENCE_MS = 10_000
 /** Long enough for a log that answers; one that is away keeps no service from ending. */
@@ -58,7 +60,7 @@ export type SpoolingNeeds = {
   readonly registry: Registry
   readonly logger: Pick<Logger, 'info' | 'warn'>
   /** How long draining pauses after a failure; for tests. */
-  readonly retry?: { readonly firstMs: number; readonly mostMs: number }
+  readonly retry?: Backoff
 }
 
 /**
@@ -89,9 +91,8 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
         failures = 0
       } catch (error) {
         reason = errorMessage(error)
-        const pauseMs = Math.min(retry.firstMs * 2 ** failures, retry.mostMs)
         failures += 1
-        await delay(pauseMs, undefined, { signal: closing.signal }).catch(() => undefined)
+        await pause(backoffMs(retry, failures), closing.signal)
       }
     }
     if (closing.signal.aborted) return

@@ -22,7 +22,7 @@ import type { Test } from 'tap'
 import { reachedNow } from './achievement-model.js'
 import { type Life, lifeUntil } from './scraped-world.js'
 
-const AT_ONCE = { firstMs: 1, mostMs: 5 }
+const AT_ONCE = { firstMs: 1, maxMs: 5 }
 export const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 export const DAY_MS = 86_400_000
 export const START_MS = Date.UTC(2023, 11, 28)

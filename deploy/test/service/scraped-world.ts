@@ -8,7 +8,7 @@ import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { startUpstream, type Upstream } from './upstream.js'
 
-const AT_ONCE = { firstMs: 1, mostMs: 5 }
+const AT_ONCE = { firstMs: 1, maxMs: 5 }
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
 /** All that ingest works with, for real: pages over HTTP, log, tables, write side, and a projector that loads them. */

@@ -1,4 +1,4 @@
-import { leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
+import { backoffMs, leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
 import type { BoardMetrics } from '../boards/board-metrics.js'
 import type { BoardTurns, Turn } from '../boards/board-turns.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
@@ -18,8 +18,7 @@ const CAUGHT_UP_MS = 20_000
 const TITLES_EVERY_MS = 60_000
 /** So many pages in a row that upstream gives no answer for say that it is away. */
 const UNANSWERED_MAX = 3
-const REST_FIRST_MS = 10_000
-const REST_MAX_MS = 300_000
+const REST = { firstMs: 10_000, maxMs: 300_000 }
 
 export type BoardsNeeds = Omit<VisitNeeds, 'turns'> & {
   /** Opens the turns with the first run: a command that visits no board does without them. */
@@ -48,7 +47,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   /** What stops all visits, upstream or an engine, is not tried again at once. */
   const rest = (isTrouble: boolean) => {
     troubles = isTrouble ? troubles + 1 : 0
-    if (isTrouble) restUntilMs = performance.now() + Math.min(REST_FIRST_MS * 2 ** (troubles - 1), REST_MAX_MS)
+    if (isTrouble) restUntilMs = performance.now() + backoffMs(REST, troubles)
   }
   return {
     name: 'boards',

@@ -1,5 +1,13 @@
-import { errorMessage, loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
+import {
+  type Backoff,
+  backoffMs,
+  DEFAULT_BACKOFF,
+  errorMessage,
+  loadCheckpoint,
+  type PartitionExtent,
+  pause,
+  type Topic
+} from '@gamenet/schemas'
 import type { EventTable } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import type { Logger } from '../logger.js'

@@ -1,6 +1,5 @@
 import { MessageChannel } from 'node:worker_threads'
-import type { Topic } from '@gamenet/schemas'
-import type { Backoff } from '../backoff.js'
+import type { Backoff, Topic } from '@gamenet/schemas'
 import type { ReadingSide } from './loader.js'
 import type { LogReader } from './log.js'
 import { runLoaderWorker } from './read-log.js'

@@ -1,5 +1,13 @@
-import { errorMessage, type LogBatch, type StalledPartition, type Topic } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
+import {
+  type Backoff,
+  backoffMs,
+  DEFAULT_BACKOFF,
+  errorMessage,
+  type LogBatch,
+  pause,
+  type StalledPartition,
+  type Topic
+} from '@gamenet/schemas'
 import { eventTablesOf } from '../events/event-tables.js'
 import type { LogReader } from './log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'

@@ -1,6 +1,12 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, topics } from '@gamenet/schemas'
+import {
+  type Backoff,
+  loadCheckpoint,
+  type PartitionExtent,
+  projectionCheckpoint,
+  type Topic,
+  topics
+} from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import type { Backoff } from '../backoff.js'
 import { deadLetterCounter } from '../dead-letters/count.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
 import type { SealKeys } from '../load/seal-keys.js'

@@ -1,5 +1,13 @@
-import { errorMessage, INSTANTS_END_MS, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
-import { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
+import {
+  type Backoff,
+  backoffMs,
+  DEFAULT_BACKOFF,
+  errorMessage,
+  INSTANTS_END_MS,
+  loadCheckpoint,
+  pause,
+  projectionCheckpoint
+} from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
 import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
 import type { ServingDefinitions } from '../store/serving-definitions.js'

@@ -1,5 +1,4 @@
-import { errorMessage } from '@gamenet/schemas'
-import { backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
+import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
 import { makingOf, type RebuildContext, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'

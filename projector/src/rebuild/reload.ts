@@ -1,5 +1,4 @@
-import { errorMessage, loadCheckpoint, type PartitionExtent, type Topic } from '@gamenet/schemas'
-import { pause } from '../backoff.js'
+import { errorMessage, loadCheckpoint, type PartitionExtent, pause, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'

@@ -1,4 +1,4 @@
-import { pause } from '../backoff.js'
+import { pause } from '@gamenet/schemas'
 import type { Projection } from '../project/projection.js'
 import { deleteRetracted } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'

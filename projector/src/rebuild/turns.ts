@@ -1,5 +1,4 @@
-import { errorMessage } from '@gamenet/schemas'
-import { backoffMs, DEFAULT_BACKOFF, pause } from '../backoff.js'
+import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
 import type { RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'

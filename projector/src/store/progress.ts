@@ -2,11 +2,11 @@ import {
   errorMessage,
   loadCheckpoint,
   type PartitionExtent,
+  pause,
   projectionCheckpoint,
   Refusal,
   topics
 } from '@gamenet/schemas'
-import { pause } from '../backoff.js'
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'

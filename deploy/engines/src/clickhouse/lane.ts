@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '@gamenet/schemas'
+import { backoffMs, Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
 import { type Running, type Slots, settled } from './slots.js'
@@ -120,8 +120,7 @@ const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> =>
   released
 })
 
-const STOP_AGAIN_MS = 50
-const STOP_AGAIN_MS_MAX = 1000
+const STOP_AGAIN = { firstMs: 50, maxMs: 1000 }
 
 /** A kill that comes before the query executes does nothing, so it is sent until the query is over. */
 const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>): Promise<void> => {
@@ -129,9 +128,9 @@ const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>):
   const over = settled(work).then(() => {
     isOver = true
   })
-  for (let ms = STOP_AGAIN_MS; !isOver; ms = Math.min(ms * 2, STOP_AGAIN_MS_MAX)) {
+  for (let tries = 1; !isOver; tries += 1) {
     await stop()
-    await Promise.race([over, sleep(ms, undefined, { ref: false })])
+    await Promise.race([over, sleep(backoffMs(STOP_AGAIN, tries), undefined, { ref: false })])
   }
 }
 

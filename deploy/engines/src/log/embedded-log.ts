@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   errorCode,
   errorMessage,
@@ -9,6 +8,7 @@ import {
   type LogMessage,
   type LogRecord,
   type PartitionExtent,
+  pause,
   type StalledPartition,
   stallOf,
   stallReason
@@ -614,7 +614,7 @@ async function firstOffset(store: Store, place: PartitionPlace, request: Consume
     if (onStall === undefined) throw new Error(stallReason(stall, `the log at ${store.path}`))
     if (stalledAt !== wanted) onStall(stall)
     stalledAt = wanted
-    await delay(STALL_CHECK_MS, undefined, { signal, ref: false }).catch(() => undefined)
+    await pause(STALL_CHECK_MS, signal, { ref: false })
     if (signal.aborted) return wanted
   }
 }

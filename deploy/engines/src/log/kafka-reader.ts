@@ -1,5 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { type LogRecord, type PartitionExtent, type StalledPartition, stallOf, stallReason } from '@gamenet/schemas'
+import {
+  backoffMs,
+  type LogRecord,
+  type PartitionExtent,
+  pause,
+  type StalledPartition,
+  stallOf,
+  stallReason
+} from '@gamenet/schemas'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
 import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
@@ -22,7 +29,7 @@ const EXTENTS_MS = 10_000
 const LEAVE_MS = 5000
 /** How often it is asked whether a stalled partition may go on. */
 const STALL_CHECK_MS = 2000
-const RESTART_MS_MAX = 30_000
+const RESTART = { firstMs: 500, maxMs: 30_000 }
 const OFFSETS_END = 2 ** 48
 
 /** One `consume` call on a Kafka log. */
@@ -76,11 +83,8 @@ export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): Ka
         if (error instanceof ReadingEnded) throw error.reason
         needs.options.onCrash?.(error instanceof Error ? error : new Error(String(error)))
       }
-      if (Date.now() - startedMs > RESTART_MS_MAX) restarts = 0
-      const pauseMs = Math.min(RESTART_MS_MAX, 500 * 2 ** Math.min(restarts, 6))
-      await delay(pauseMs, undefined, { signal: request.signal }).catch(() => {
-        // Aborted: the loop ends.
-      })
+      if (Date.now() - startedMs > RESTART.maxMs) restarts = 0
+      await pause(backoffMs(RESTART, restarts + 1), request.signal)
     }
   }
   return {

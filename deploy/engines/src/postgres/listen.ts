@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { backoffMs, pause } from '@gamenet/schemas'
 import pg from 'pg'
 
 /** How often a connection that says nothing is asked whether it is still there, and how long it may take to answer. */
 const BEAT_MS = 10_000
 const BEAT_ANSWER_MS = 5000
-const RETRY_FIRST_MS = 100
-const RETRY_MOST_MS = 5000
+const RETRY = { firstMs: 100, maxMs: 5000 }
 /** A connection that does not even end. */
 const END_MS = 1000
 
@@ -46,7 +46,7 @@ export const listenToServer = (
         // Whatever it was, the next connection tells.
       }
       await Promise.race([client.end().catch(() => undefined), wait(END_MS, undefined, { ref: false })])
-      await pause(Math.min(RETRY_FIRST_MS * 2 ** failures, RETRY_MOST_MS), stopping.signal)
+      await pause(backoffMs(RETRY, failures + 1), stopping.signal, { ref: false })
     }
   }
   const running = run()
@@ -59,11 +59,7 @@ export const listenToServer = (
 /** Rejects when the connection does not answer any more; resolves when the signal says that it is over. */
 const beat = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
-    await pause(BEAT_MS, signal)
+    await pause(BEAT_MS, signal, { ref: false })
     if (!signal.aborted) await Promise.race([client.query('SELECT 1'), once(signal, 'abort')])
   }
-}
-
-const pause = async (ms: number, signal: AbortSignal): Promise<void> => {
-  await wait(ms, undefined, { signal, ref: false }).catch(() => undefined)
 }

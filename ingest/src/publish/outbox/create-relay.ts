@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
+import { backoffMs } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log } from '../../ports/log.js'
 import type { WriteTransactions } from '../../ports/write-side.js'
@@ -11,8 +12,7 @@ const POLL_MS = 250
 /** From a change that is told to the round that relays it: changes that come together go together. */
 const GATHER_MS = 20
 const STOP_MS = 3000
-const FAILED_FIRST_MS = 250
-const FAILED_MOST_MS = 5000
+const RETRY = { firstMs: 250, maxMs: 5000 }
 /** Rows that are no events: so many are remembered as such. */
 const UNREADABLE_MAX = 10_000
 
@@ -68,8 +68,8 @@ export function createRelay(options: RelayOptions): Relay {
       } catch (error) {
         metrics.failing.set(1)
         options.logger.warn({ err: error }, 'the outbox cannot be relayed; it is tried again')
-        await bell.passed(Math.min(FAILED_FIRST_MS * 2 ** failures, FAILED_MOST_MS))
         failures += 1
+        await bell.passed(backoffMs(RETRY, failures))
       }
     }
   }

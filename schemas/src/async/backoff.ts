@@ -1,0 +1,21 @@
+import { setMaxListeners } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** Delays between retries: `firstMs` after the first failure, twice as long after each further one, at most `maxMs`. */
+export type Backoff = { readonly firstMs: number; readonly maxMs: number }
+
+/** The default: an engine that restarts is found again at once, an engine that stays unavailable is asked twice a minute. */
+export const DEFAULT_BACKOFF: Backoff = { firstMs: 250, maxMs: 30_000 }
+
+/** Returns the delay in milliseconds after the n-th failure in a row; n counts from 1. */
+export function backoffMs({ firstMs, maxMs }: Backoff, failures: number): number {
+  return Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 30))
+}
+
+/** Resolves after `ms` milliseconds, or as soon as `signal` aborts. Never rejects. Any number of pauses may share one signal. */
+export async function pause(ms: number, signal: AbortSignal, { ref = true } = {}): Promise<void> {
+  setMaxListeners(0, signal)
+  await delay(ms, undefined, { signal, ref }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+}

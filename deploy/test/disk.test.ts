@@ -9,7 +9,7 @@ import { type Test, test } from 'tap'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
-import { Status } from '../src/operator/operations.js'
+import { Status } from '../src/operations/status.js'
 import { gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 
 const MB = 1_000_000

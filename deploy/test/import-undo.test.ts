@@ -9,7 +9,8 @@ import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import type { ImportRun } from '../src/operator/operations.js'
+import { importFile } from '../src/operations/import.js'
+import { type ImportRun, listImports } from '../src/operations/import-undo.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { openLog } from '../src/wiring/log.js'
 import { type Environment, gamenet, gamenetJson, spawnGamenet, startGamenet } from './service/gamenet.js'
@@ -232,7 +233,7 @@ async function provesCutOff(
   command.stderr?.resume()
   const run = async (isSo: (run: ImportRun) => boolean) => {
     for (;;) {
-      const found = (await operations.imports()).find((each) => each.file === 'long.csv.gz')
+      const found = (await operations.run(listImports, {})).find((each) => each.file === 'long.csv.gz')
       if (found !== undefined && isSo(found)) return found
       await setImmediate()
     }
@@ -246,7 +247,7 @@ async function provesCutOff(
   t.match(await run(({ isBeingPublished }) => !isBeingPublished), { importId, finished: false })
   const request = { topic: 'network-count', file: 'long.csv.gz', columns: {}, set: {}, strict: false }
   const again = operations
-    .import(request, Readable.from([await readFile(file)]), () => undefined)
+    .run(importFile, { request, content: Readable.from([await readFile(file)]) })
     .catch((error) => String(error))
   t.match(await run(({ isBeingPublished }) => isBeingPublished), { importId, finished: false })
   await killService()

@@ -5,7 +5,7 @@ import { migrate } from '@gamenet/projector'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { requireRepaired } from '../src/operations/rebuild-operations.js'
+import { requireRepaired } from '../src/operations/rebuild.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 
 const SQL = 'SELECT 1 AS one FROM network_count AS n'

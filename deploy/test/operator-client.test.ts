@@ -2,6 +2,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { freePort } from '@gamenet/engines/testing'
 import { test } from 'tap'
+import { rebuild } from '../src/operations/rebuild.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 
 test('who asks a service that ends meanwhile is told that it may be done, and how to find out', async (t) => {
@@ -15,14 +16,14 @@ test('who asks a service that ends meanwhile is told that it may be done, and ho
     const server = createServer((_request, response) => end(response)).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await t.rejects(operatorClient(url).rebuilds.swap('title-count'), {
+    await t.rejects(operatorClient(url).run(rebuild.swap, { projection: 'title-count' }), {
       message:
         /ended before it had answered \((ECONNRESET|UND_ERR_SOCKET)\): .* may have been done or not\. .* gamenet status\./
     })
     server.close()
   }
   const nowhere = `http://127.0.0.1:${await freePort()}`
-  await t.rejects(operatorClient(nowhere).rebuilds.swap('title-count'), {
+  await t.rejects(operatorClient(nowhere).run(rebuild.swap, { projection: 'title-count' }), {
     message: /cannot be reached \(ECONNREFUSED\)/
   })
 })

@@ -2,7 +2,8 @@ import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { Status } from '../src/operator/operations.js'
+import { backup } from '../src/operations/backup.js'
+import { Status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { startGamenet } from './service/gamenet.js'
 import { provesRefusalOfMalformed } from './service/malformed.js'
@@ -76,12 +77,9 @@ test('a service that dies during an answer leaves a sentence, and after the repo
   await once(server, 'listening')
   t.teardown(() => server.close())
   const operations = operatorClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-  t.same(await operations.backup('/b', () => undefined), report)
-  await t.rejects(
-    operations.backup('/b', () => undefined),
-    {
-      message:
-        'The service ended the backup without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.'
-    }
-  )
+  t.same(await operations.run(backup, { directory: '/b' }), report)
+  await t.rejects(operations.run(backup, { directory: '/b' }), {
+    message:
+      'The service ended the backup without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.'
+  })
 })

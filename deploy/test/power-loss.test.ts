@@ -1,6 +1,7 @@
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
+import { status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 
@@ -35,7 +36,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
 
   service = await start(t, environment)
   const operations = operatorClient(service.operatorUrl)
-  while ((await operations.status()).lostRows.some(({ state }) => state === 'repairing')) {
+  while ((await operations.run(status, {})).lostRows.some(({ state }) => state === 'repairing')) {
     const { status, body } = await answerOf(service)
     if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being made again/ })
     else t.same({ status, body }, before, 'nothing wrong is answered')
@@ -46,7 +47,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
     await (await fetch(`${service.operatorUrl}/metrics`)).text(),
     /gamenet_lost_parts\{table="network_count"\} 0\n/
   )
-  t.same((await operations.status()).lostRows, [])
+  t.same((await operations.run(status, {})).lostRows, [])
   t.equal(await service.stop(), 0)
   t.match(JSON.parse(await readFile(join(data, 'format.json'), 'utf8')), { format: Number })
 })

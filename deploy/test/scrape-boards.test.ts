@@ -11,7 +11,8 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { rebuildOperations } from '../src/operations/rebuild-operations.js'
+import type { OperationNeeds } from '../src/operations/operation.js'
+import { scrape } from '../src/operations/scrape.js'
 import { buildOperatorApp } from '../src/operator/operator-app.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import { lifeUntil, openScrapedWorld, type ScrapedWorld, type ScrapingProcess } from './service/scraped-world.js'
@@ -376,21 +377,8 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
   const refuse = () => Promise.reject(new Error('only scrapes are asked for'))
   const app = buildOperatorApp({
     operations: {
-      status: refuse,
-      settled: refuse,
-      migrate: refuse,
-      import: refuse,
-      verify: refuse,
-      forget: refuse,
-      imports: refuse,
-      retractImport: refuse,
-      gaps: refuse,
-      acceptGap: refuse,
-      forgettings: refuse,
-      backup: refuse,
-      rebuilds: rebuildOperations(undefined, { requireRoom: async () => {} }, () => []),
-      deadLetters: { list: refuse, show: refuse, retry: refuse, drop: refuse },
-      scrape: (source, onProgress) => ingest.runNow(source === 'boards' ? source : 'all', onProgress)
+      run: (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) =>
+        operation.run({ ingest } as OperationNeeds, input, { onProgress, signal })
     },
     registry: new Registry(),
     ready: refuse,
@@ -404,7 +392,11 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
 
   await t.test('tells how far it is, and ends with the report', async (t) => {
     const told: ScrapeProgress[] = []
-    const reports = await operatorClient(url).scrape('boards', (progress) => told.push(progress as ScrapeProgress))
+    const reports = await operatorClient(url).run(
+      scrape,
+      { source: 'boards' },
+      { onProgress: (progress) => told.push(progress as ScrapeProgress) }
+    )
     t.match(reports, [{ source: 'boards', outcome: 'succeeded', published: 0 }])
     t.match(told.at(-1), { source: 'boards', done: 3, total: 3 }, 'two lists and a board')
   })
@@ -419,7 +411,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
     const said = await body?.getReader().read()
     t.match(new TextDecoder().decode(said?.value), /^\{"progress":\{"source":"boards","done":0,/)
     leaving.abort()
-    const joined = operatorClient(url).scrape('boards')
+    const joined = operatorClient(url).run(scrape, { source: 'boards' })
     hold.answer()
     t.match(await joined, [{ outcome: 'succeeded', published: 1 }])
     t.equal((await fetch(`${url}/healthz`)).status, 200)

@@ -1,5 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
+import type { Operations } from '../../src/operations/operation.js'
+import { rebuild } from '../../src/operations/rebuild.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import {
@@ -36,7 +38,7 @@ export const rebuildApi: Measurement = {
     try {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
-      const { rebuilds } = operatorClient(service.operatorUrl)
+      const operations = operatorClient(service.operatorUrl)
       const warming = startLoad(service)
       await wait(WARMING_MS)
       await warming.stop()
@@ -48,18 +50,18 @@ export const rebuildApi: Measurement = {
       const rebuilding = startLoad(service)
       const begun = performance.now()
       while (performance.now() - begun < REBUILDING_MS) {
-        await rebuilds.start(PROJECTION)
-        await untilFilled(rebuilds)
-        if (performance.now() - begun < REBUILDING_MS) await rebuilds.cancel(PROJECTION)
+        await operations.run(rebuild.start, { projection: PROJECTION })
+        await untilFilled(operations)
+        if (performance.now() - begun < REBUILDING_MS) await operations.run(rebuild.cancel, { projection: PROJECTION })
       }
       await rebuilding.stop()
       note('asking while it is swapped in and taken back')
-      await rebuilds.verify(PROJECTION)
+      await operations.run(rebuild.verify, { projection: PROJECTION })
       const swapping = startLoad(service)
       await wait(1000)
-      const swap = await rebuilds.swap(PROJECTION)
+      const swap = await operations.run(rebuild.swap, { projection: PROJECTION })
       await wait(1000)
-      const rollback = await rebuilds.rollback(PROJECTION)
+      const rollback = await operations.run(rebuild.rollback, { projection: PROJECTION })
       await wait(1000)
       await swapping.stop()
       const failures = [...idle.failures, ...rebuilding.failures, ...swapping.failures]
@@ -94,9 +96,9 @@ export const rebuildApi: Measurement = {
   }
 }
 
-async function untilFilled(rebuilds: ReturnType<typeof operatorClient>['rebuilds']): Promise<void> {
+async function untilFilled(operations: Operations): Promise<void> {
   for (;;) {
-    const [newest] = await rebuilds.list()
+    const [newest] = await operations.run(rebuild.list, {})
     if (newest?.state === 'filled') return
     if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
     await wait(100)

@@ -8,7 +8,7 @@ import {
   type TitleCounted,
   titleCountTopic
 } from '@gamenet/schemas'
-import { finishRetractions, type Retracting, retractImport } from '../../src/operations/import-retraction.js'
+import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operations/undo-import.js'
 import { LATER_TYPE } from './late-events.js'
 import { type Place, TITLE_IDS } from './place.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
@@ -84,20 +84,20 @@ export function undoable({ world, imports, store }: Place): string | undefined {
 export async function undo(place: Place, projector: Rebuilding, importId: string): Promise<void> {
   const known = place.imports.get(importId)
   if (known !== undefined) known.isUndone = true
-  await retractImport(retractingIn(place, projector), importId, () => undefined)
+  await undoImport(undoNeedsIn(place, projector), importId, () => undefined)
 }
 
-/** Goes on with retractions that were cut off, as a process does that starts. */
+/** Completes interrupted undos, as a process does at its start. */
 export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Promise<void> {
-  await finishRetractions(retractingIn(place, projector))
+  await finishUndos(undoNeedsIn(place, projector))
 }
 
-function retractingIn(place: Place, { rebuilds }: Rebuilding): Retracting {
+function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
   const { world, store, log } = place
   const tables = tablesOver(world, store)
-  const engines: Retracting['engines'] = { clickhouse: { control: tables }, log: { append: log.append.bind(log) } }
-  const settled = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
-  return { engines, projector: rebuilds, running: new Set(), settled }
+  const engines: ImportUndoNeeds['engines'] = { clickhouse: { control: tables }, log: { append: log.append.bind(log) } }
+  const caughtUp = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
+  return { engines, projector: rebuilds, importing: new Set(), caughtUp }
 }
 
 /** Resolves when all that the log holds now of these topics was taken by all. */

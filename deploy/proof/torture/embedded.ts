@@ -4,7 +4,9 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { freePort } from '@gamenet/engines/testing'
-import type { Operations } from '../../src/operator/operations.js'
+import { caughtUp } from '../../src/operations/caught-up.js'
+import type { Operations } from '../../src/operations/operation.js'
+import { scrape } from '../../src/operations/scrape.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import type { Running } from '../../test/service/gamenet.js'
 import { differences } from './compare.js'
@@ -94,7 +96,7 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
   // Nor while the tables are behind: each run would wait for them, and give up.
   await untilSettled(operations)
   for (let run = 1; ; run += 1) {
-    const runs = await operations.scrape('all')
+    const runs = await operations.run(scrape, { source: 'all' })
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
     if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
   }
@@ -102,8 +104,8 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
   await untilSettled(operations)
 }
 
-async function untilSettled(operations: Pick<Operations, 'settled'>): Promise<void> {
-  const { settled, behind } = await operations.settled(SETTLED_MS)
+async function untilSettled(operations: Operations): Promise<void> {
+  const { settled, behind } = await operations.run(caughtUp, { seconds: SETTLED_MS / 1000 })
   if (!settled) throw new Error(`Not all can be read within ${SETTLED_MS} ms: ${behind.join('; ')}`)
 }
 

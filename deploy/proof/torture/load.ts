@@ -2,6 +2,8 @@ import { EventEmitter, once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { millisecondsOf } from '@gamenet/schemas'
 import type { DemoAuth } from '../../demo/auth/server.js'
+import { importFile } from '../../src/operations/import.js'
+import { scrape } from '../../src/operations/scrape.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { Caller, type SignedIn, signIn } from '../../test/service/people-service.js'
 import type { Facts } from './facts.js'
@@ -195,13 +197,16 @@ function operatorWork({ facts, operatorUrl }: LoadNeeds, told: Told) {
       let file = 0
       while (facts.imported.has(file)) file += 1
       const request = { topic: 'title-count', file: `file-${file}.csv`, columns: {}, set: {}, strict: false }
-      const report = await operations.import(request, bytesOf(importedFile(facts.seed, file).text), () => {})
+      const report = await operations.run(importFile, {
+        request,
+        content: bytesOf(importedFile(facts.seed, file).text)
+      })
       if (report.rejected > 0 || !report.finished) told.say(`import of file ${file}: ${JSON.stringify(report)}`)
       facts.add({ fact: 'imported', file })
       return true
     },
     async scrape(): Promise<boolean> {
-      const [run] = await operations.scrape('network')
+      const [run] = await operations.run(scrape, { source: 'network' })
       if (run?.outcome !== 'succeeded') return false
       const fromMs = millisecondsOf(run.observedAt)
       facts.add({ fact: 'scraped', fromMs, toMs: fromMs + run.durationMs + 1 })

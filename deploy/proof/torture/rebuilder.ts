@@ -1,6 +1,7 @@
 import { projections } from '@gamenet/projector'
 import type { RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
-import type { Operations } from '../../src/operator/operations.js'
+import type { Operations } from '../../src/operations/operation.js'
+import { rebuild } from '../../src/operations/rebuild.js'
 import type { Facts } from './facts.js'
 import { chance } from './world.js'
 
@@ -28,7 +29,7 @@ export function rebuilder({
   rebuilt,
   say
 }: {
-  readonly projectors: readonly Pick<Operations, 'rebuilds'>[]
+  readonly projectors: readonly Operations[]
   readonly facts: Facts
   /** To be rebuilt before any other. */
   readonly rebuilt: readonly string[]
@@ -44,33 +45,33 @@ export function rebuilder({
   const unserved = () => rebuilt.filter((name) => !served.has(name))
   const next = async (round: number): Promise<boolean> => {
     // Whoever is asked goes on with what the others have begun.
-    const { rebuilds } = projectors[round % projectors.length] ?? {}
-    if (rebuilds === undefined) return true
-    const all = await rebuilds.list()
+    const operations = projectors[round % projectors.length]
+    if (operations === undefined) return true
+    const all = await operations.run(rebuild.list, {})
     const one = all.find(({ state }) => !OVER.includes(state))
     if (one === undefined) {
       const isFromLog = chance(facts.seed, facts.counts.rebuilds, 302) < FROM_LOG_SHARE
       const left = unserved()
       const among = left.length > 0 ? left : REBUILT_NAMES
       const name = among[facts.counts.rebuilds % among.length] ?? ''
-      await rebuilds.start(name, { isFromLog })
+      await operations.run(rebuild.start, { projection: name, isFromLog })
       return did('start')
     }
     const { projection, state } = one
     if (state === 'swapped' && full.has(one.id)) for (const name of one.unit) served.add(name)
-    if (state === 'paused' || state === 'failed') await rebuilds.resume(projection)
+    if (state === 'paused' || state === 'failed') await operations.run(rebuild.resume, { projection })
     else if (state === 'filled' && one.verification === null) {
-      const report = await rebuilds.verify(projection)
+      const report = await operations.run(rebuild.verify, { projection })
       if (report.tables.every(({ liveRows }) => liveRows > 0)) full.add(one.id)
       if (!report.isEqual) say(`rebuilt, ${projection} differs: ${textOf(report)}`)
       return did('verify')
     } else if (state === 'filled') {
-      await rebuilds.swap(projection, { acceptDifferences: one.verification?.isEqual !== true })
+      await operations.run(rebuild.swap, { projection, acceptDifferences: one.verification?.isEqual !== true })
       return did('swap')
     } else if (state === 'swapped' && chance(facts.seed, one.id, 301) < 0.5) {
-      await rebuilds.rollback(projection)
+      await operations.run(rebuild.rollback, { projection })
       return did('rollback')
-    } else if (state === 'swapped') await rebuilds.drop(projection)
+    } else if (state === 'swapped') await operations.run(rebuild.drop, { projection })
     else return false
     return true
   }

@@ -5,6 +5,7 @@ import type { Command } from 'commander'
 import { draftOf, UNFINISHED_FILE } from '../backup/manifest.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
+import { backup } from '../operations/backup.js'
 import { showBytes } from './byte-progress.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -17,7 +18,11 @@ export function addBackup(program: Command, terminal: Terminal): void {
       const config = terminal.config()
       const progress = showBytes(terminal, options.json !== true)
       const report = await withData(terminal, (operations) =>
-        operations.backup(resolve(dir), ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal))
+        operations.run(
+          backup,
+          { directory: resolve(dir) },
+          { onProgress: ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal) }
+        )
       )
         .catch(async (error: unknown) => {
           if (error instanceof UsageError) throw error

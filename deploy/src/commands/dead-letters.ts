@@ -7,10 +7,14 @@ import {
   type DeadLetterContent,
   type DeadLetterList,
   type DeadLetterPosition,
+  dropDeadLetters,
+  listDeadLetters,
   type Position,
   type RetryProgress,
-  type RetryReport
-} from '../operator/dead-letters.js'
+  type RetryReport,
+  retryDeadLetters,
+  showDeadLetter
+} from '../operations/dead-letters.js'
 import { dumpOf, plain } from './bytes-text.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
@@ -34,12 +38,12 @@ function addLooking(parent: Command, terminal: Terminal): void {
     .option('--limit <messages>', 'so many at most', String(LIST_LIMIT))
     .option('--dropped', 'those that were dropped instead')
     .action(async ({ json, topic, limit, dropped = false }: ListOptions) => {
-      const asked = {
+      const query = {
         limit: limitOf(limit),
-        isDropped: dropped,
+        dropped,
         ...(topic === undefined ? {} : { topic })
       }
-      const list = await withData(terminal, (operations) => operations.deadLetters.list(asked))
+      const list = await withData(terminal, (operations) => operations.run(listDeadLetters, query))
       print(terminal, json, list, linesOfList(list, dropped))
     })
   addCommand(parent, 'show', 'one message: its reason, headers, key and bytes')
@@ -47,7 +51,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
     .argument('<position>', 'epoch/partition/offset')
     .action(async (topic: string, position: string, { json }: Options) => {
       const at = { topic, ...positionOf(position) }
-      const content = await withData(terminal, (operations) => operations.deadLetters.show(at))
+      const content = await withData(terminal, (operations) => operations.run(showDeadLetter, at))
       print(terminal, json, content, linesOfContent(content))
     })
 }
@@ -60,7 +64,7 @@ function addDeciding(parent: Command, terminal: Terminal): void {
   ).action(async (topic: string | undefined, positions: readonly string[], options: Options) => {
     const choice = choiceOf(topic, positions, options)
     const report = await withData(terminal, (operations) =>
-      operations.deadLetters.retry(choice, progressOf(terminal, options))
+      operations.run(retryDeadLetters, choice, { onProgress: progressOf(terminal, options) })
     )
     print(terminal, options.json, report, linesOfRetry(report))
     if (report.refused > 0 || report.behind.length > 0) terminal.exitCode = 1
@@ -68,7 +72,7 @@ function addDeciding(parent: Command, terminal: Terminal): void {
   choosing(parent, 'drop', 'give them up; they stay dropped when the log is read again').action(
     async (topic: string | undefined, positions: readonly string[], options: Options) => {
       const choice = choiceOf(topic, positions, options)
-      const report = await withData(terminal, (operations) => operations.deadLetters.drop(choice))
+      const report = await withData(terminal, (operations) => operations.run(dropDeadLetters, choice))
       print(terminal, options.json, report, [`${report.dropped} dropped.`])
     }
   )

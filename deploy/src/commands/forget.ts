@@ -1,7 +1,7 @@
 import { errorMessage } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
-import type { ForgetProgress, ForgetReport, Forgetting } from '../operator/operations.js'
+import { type Erasure, type ErasureProgress, type ErasureReport, erase, listErasures } from '../operations/erase.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
@@ -19,12 +19,16 @@ export function addForget(program: Command, terminal: Terminal): void {
     .action(async (username: string | undefined, options: Options) => {
       if (options.list === true) {
         if (username !== undefined) throw new UsageError('--list takes no username.')
-        const forgettings = await withData(terminal, (operations) => operations.forgettings())
+        const forgettings = await withData(terminal, (operations) => operations.run(listErasures, {}))
         return print(terminal, options.json, forgettings, linesOf(forgettings))
       }
       if (username === undefined) throw new UsageError('Who is to be forgotten? Give a username, or --list.')
       const report = await withData(terminal, (operations) =>
-        operations.forget(username, { anyway: options.anyway === true }, progressOf(terminal, options))
+        operations.run(
+          erase,
+          { username, anyway: options.anyway === true },
+          { onProgress: progressOf(terminal, options) }
+        )
       ).catch((error: unknown) => {
         if (error instanceof UsageError) throw error
         const reason = errorMessage(error)
@@ -45,7 +49,7 @@ const PHASES = {
 } as const
 
 /** A line that is written over on a terminal, a line for each phase elsewhere, nothing with --json. */
-function progressOf(terminal: Terminal, options: Options): (progress: ForgetProgress) => void {
+function progressOf(terminal: Terminal, options: Options): (progress: ErasureProgress) => void {
   let said = ''
   return ({ phase, done, total }) => {
     if (options.json === true) return
@@ -58,7 +62,7 @@ function progressOf(terminal: Terminal, options: Options): (progress: ForgetProg
   }
 }
 
-function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ForgetReport): string {
+function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureReport): string {
   if (!isEntered)
     return 'Nothing is known of a user of this name, and nothing was done. Look at its spelling (upper and lower case are one); --anyway forgets it all the same: whoever names it later is then not listened to.'
   return wasKnown
@@ -66,7 +70,7 @@ function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ForgetRepor
     : 'Nothing was known of this user; what pages and files say of them from now on is not listened to.'
 }
 
-function linesOf(forgettings: readonly Forgetting[]): string[] {
+function linesOf(forgettings: readonly Erasure[]): string[] {
   if (forgettings.length === 0) return ['Nobody was forgotten.']
   return table([
     ['FORGOTTEN AT', 'DONE AT', 'CAME BACK', 'NAME HASH'],

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
-import type { Gaps, StallStatus } from '../operator/operations.js'
+import { acceptGap, type Gaps, listGaps, type StallStatus } from '../operations/gap.js'
 import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
@@ -10,12 +10,12 @@ export function addGap(program: Command, terminal: Terminal): void {
     .argument('[topic]', 'whose gap is accepted')
     .action(async (action: string, topic: string | undefined, options: { json?: boolean }) => {
       if (action === 'list' && topic === undefined) {
-        const gaps = await withData(terminal, (operations) => operations.gaps())
+        const gaps = await withData(terminal, (operations) => operations.run(listGaps, {}))
         return print(terminal, options.json, gaps, linesOf(gaps))
       }
       if (action !== 'accept' || topic === undefined)
         throw new UsageError(`gap takes list, or accept and a topic; got ${[action, topic ?? []].flat().join(' ')}.`)
-      const accepted = await withData(terminal, (operations) => operations.acceptGap(topic))
+      const accepted = await withData(terminal, (operations) => operations.run(acceptGap, { topic }))
       print(terminal, options.json, accepted, acceptedLines(topic, accepted))
     })
 }

@@ -1,6 +1,6 @@
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
-import type { ImportRun, RetractionProgress } from '../operator/operations.js'
+import { type ImportRun, type ImportUndoProgress, listImports, undoImport } from '../operations/import-undo.js'
 import { barFormat } from './bar-format.js'
 import { withData } from './reach.js'
 import { duration } from './rebuild-text.js'
@@ -13,7 +13,7 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
   addCommand(importCommand, 'list', 'print every import, the newest first').action(
     async (_options: unknown, command: Command) => {
       const { json } = command.optsWithGlobals<{ json?: boolean }>()
-      const runs = await withData(terminal, (operations) => operations.imports())
+      const runs = await withData(terminal, (operations) => operations.run(listImports, {}))
       print(terminal, json, runs, linesOf(runs))
     }
   )
@@ -23,7 +23,7 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
       const { json } = command.optsWithGlobals<{ json?: boolean }>()
       const progress = showProgress(terminal, json === true)
       const report = await withData(terminal, (operations) =>
-        operations.retractImport(importId, progress.update)
+        operations.run(undoImport, { importId }, { onProgress: progress.update })
       ).finally(progress.stop)
       const line = report.alreadyDone
         ? `Import ${importId} was taken back before; nothing was done.`
@@ -48,7 +48,7 @@ function linesOf(runs: readonly ImportRun[]): string[] {
   ])
 }
 
-function progressLine({ phase, done, total, etaSeconds }: RetractionProgress): string {
+function progressLine({ phase, done, total, etaSeconds }: ImportUndoProgress): string {
   const left = etaSeconds === null ? '' : `, ${duration(etaSeconds)} left`
   return `${phase}: ${done} of ${total} events${left}`
 }
@@ -66,14 +66,14 @@ function showProgress(terminal: Terminal, isSilent: boolean) {
       cliProgress.Presets.shades_classic
     )
     bar.start(1, 0, { phase: 'waiting', left: '?' })
-    const update = ({ phase, done, total, etaSeconds }: RetractionProgress) => {
+    const update = ({ phase, done, total, etaSeconds }: ImportUndoProgress) => {
       bar.setTotal(Math.max(1, total))
       bar.update(done, { phase, left: etaSeconds === null ? '?' : duration(etaSeconds) })
     }
     return { update, stop: () => bar.stop() }
   }
   let saidAt = Date.now()
-  const update = (progress: RetractionProgress) => {
+  const update = (progress: ImportUndoProgress) => {
     if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
     saidAt = Date.now()
     terminal.errors.write(`${progressLine(progress)}\n`)

@@ -5,14 +5,16 @@ import { importableTopics } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
-import type { ImportProgress, ImportReport, Operations } from '../operator/operations.js'
+import { caughtUp } from '../operations/caught-up.js'
+import { type ImportProgress, type ImportReport, importFile } from '../operations/import.js'
+import type { Operations } from '../operations/operation.js'
 import { barFormat } from './bar-format.js'
 import { addImportUndo } from './import-undo.js'
 import { withOperations } from './reach.js'
 import { withStandardInput } from './standard-input.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
-const READABLE_WITHIN_MS = 600_000
+const READABLE_WITHIN_SECONDS = 600
 const PLAIN_PROGRESS_MS = 5000
 
 type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean }
@@ -48,7 +50,9 @@ export function addImport(program: Command, terminal: Terminal): void {
             }
             const content = createReadStream(file === '-' ? piped : file)
             const progress = showProgress(terminal, options, file)
-            const report = await operations.import(request, content, progress.update).finally(progress.stop)
+            const report = await operations
+              .run(importFile, { request, content }, { onProgress: progress.update })
+              .finally(progress.stop)
             reports.push({ file, ...report })
           }
           if (options.wait) await waitUntilReadable(operations, terminal)
@@ -72,7 +76,7 @@ async function requireFile(file: string): Promise<void> {
 }
 
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {
-  const settled = await operations.settled(READABLE_WITHIN_MS)
+  const settled = await operations.run(caughtUp, { seconds: READABLE_WITHIN_SECONDS })
   if (settled.settled) return
   terminal.errors.write(`Published, but not all can be read yet: ${settled.behind.join('; ')}.\n`)
   terminal.exitCode = 1

@@ -1,11 +1,12 @@
 import type { Command } from 'commander'
+import { migrate } from '../operations/migrate.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addMigrate(program: Command, terminal: Terminal): void {
   addCommand(program, 'migrate', 'bring the engines to the newest schema; `start` does it too').action(
     async (options: { json?: boolean }) => {
-      const applied = await withOperations(terminal, (operations) => operations.migrate())
+      const { applied } = await withOperations(terminal, (operations) => operations.run(migrate, {}))
       const lines =
         applied.length === 0 ? ['The schema is the newest; nothing to do.'] : applied.map((name) => `applied ${name}`)
       print(terminal, options.json, { applied }, lines)

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises'
 import { type Config, FailureError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
-import type { Operations } from '../operator/operations.js'
+import type { Operations } from '../operations/operation.js'
 import { operatorClient } from '../operator/operator-client.js'
 import type { Terminal } from './terminal.js'
 

@@ -1,7 +1,7 @@
 import { SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
-import type { ScrapeProgress, ScrapeReport } from '../operator/operations.js'
+import { type ScrapeProgress, type ScrapeReport, scrape } from '../operations/scrape.js'
 import { barFormat } from './bar-format.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -15,7 +15,7 @@ export function addScrape(program: Command, terminal: Terminal): void {
     .action(async (source: string, options: { json?: boolean }) => {
       const progress = options.json === true ? undefined : showProgress(terminal)
       const reports = await withOperations(terminal, (operations) =>
-        operations.scrape(source, progress?.update)
+        operations.run(scrape, { source }, progress === undefined ? {} : { onProgress: progress.update })
       ).finally(() => progress?.stop())
       print(terminal, options.json, reports, reports.map(lineOf))
       if (reports.some(hasFailedPage)) terminal.exitCode = 1

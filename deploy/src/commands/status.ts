@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
 import { diskLines } from '../disk/disk.js'
-import { SETTLED_SECONDS_MAX, type SettledReport, type Status } from '../operator/operations.js'
+import { CAUGHT_UP_SECONDS_MAX, type CaughtUpReport, caughtUp } from '../operations/caught-up.js'
+import { type Status, status } from '../operations/status.js'
 import { withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
@@ -15,13 +16,13 @@ export function addStatus(program: Command, terminal: Terminal): void {
       `wait until all that the log held at the call can be read (${WAIT_SECONDS} s unless given)`
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
-      const waitMs = options.wait === undefined ? undefined : secondsOf(options.wait) * 1000
-      const { status, settled } = await withData(terminal, async (operations) => ({
-        settled: waitMs === undefined ? undefined : await operations.settled(waitMs),
-        status: await operations.status()
+      const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)
+      const { found, settled } = await withData(terminal, async (operations) => ({
+        settled: seconds === undefined ? undefined : await operations.run(caughtUp, { seconds }),
+        found: await operations.run(status, {})
       }))
-      print(terminal, options.json, settled === undefined ? status : { ...status, settled }, [
-        ...linesOf(status),
+      print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
+        ...linesOf(found),
         ...(settled === undefined ? [] : [settledLine(settled)])
       ])
       if (settled?.settled === false) terminal.exitCode = 1
@@ -30,8 +31,8 @@ export function addStatus(program: Command, terminal: Terminal): void {
 
 function secondsOf(wait: string | true): number {
   if (wait === true) return WAIT_SECONDS
-  if (/^\d{1,5}$/.test(wait) && Number(wait) <= SETTLED_SECONDS_MAX) return Number(wait)
-  throw new UsageError(`--wait takes whole seconds from 0 to ${SETTLED_SECONDS_MAX}; got ${JSON.stringify(wait)}.`)
+  if (/^\d{1,5}$/.test(wait) && Number(wait) <= CAUGHT_UP_SECONDS_MAX) return Number(wait)
+  throw new UsageError(`--wait takes whole seconds from 0 to ${CAUGHT_UP_SECONDS_MAX}; got ${JSON.stringify(wait)}.`)
 }
 
 function linesOf(status: Status): string[] {
@@ -101,7 +102,7 @@ function sourceRow(source: Status['sources'][number]): string[] {
   ]
 }
 
-function settledLine(settled: SettledReport): string {
+function settledLine(settled: CaughtUpReport): string {
   if (settled.settled) return `All that the log held can be read (waited ${settled.waitedMs} ms).`
   return `After ${settled.waitedMs} ms not all can be read yet: ${settled.behind.join('; ')}.`
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { verify } from '../operations/verify.js'
 import { showBytes } from './byte-progress.js'
 import { plain } from './bytes-text.js'
 import { withData } from './reach.js'
@@ -10,7 +11,11 @@ export function addVerify(program: Command, terminal: Terminal): void {
     .action(async ({ json, repair = false }: { json?: boolean; repair?: boolean }) => {
       const progress = showBytes(terminal, json !== true)
       const report = await withData(terminal, (operations) =>
-        operations.verify({ repair }, ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal))
+        operations.run(
+          verify,
+          { repair },
+          { onProgress: ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal) }
+        )
       ).finally(() => progress.stop())
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${(bytes / 1e6).toFixed(1)} MB were read in ${(tookMs / 1000).toFixed(1)} s`

@@ -1,7 +1,7 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
 import { nameKey, pause, topics } from '@gamenet/schemas'
-import type { ForgetProgress, ForgetReport } from '../operator/operations.js'
+import type { ErasureProgress, ErasureReport } from '../operations/erase.js'
 import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
 import {
   addToLedger,
@@ -25,7 +25,7 @@ export type EraseNeeds = {
   readonly stepsEnded: () => Promise<void>
   /** Told when the tables have changed. */
   readonly onChange: () => Promise<unknown>
-  readonly onProgress: (progress: ForgetProgress) => void
+  readonly onProgress: (progress: ErasureProgress) => void
   readonly signal: AbortSignal
   /** {@link SEAL_KEYS_KEPT_MS} unless given. */
   readonly keysKeptMs?: number
@@ -40,7 +40,7 @@ const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((
  * Order: keys → what readers may still open → event tables and what is made of them → files. A row that is deleted does not
  * come back: behind the log's end at the time of deletion nothing of the person can be opened any more.
  */
-export async function eraseUser(needs: EraseNeeds, username: string, anyway = false): Promise<ForgetReport> {
+export async function eraseUser(needs: EraseNeeds, username: string, anyway = false): Promise<ErasureReport> {
   const { writes, tables } = needs
   const userKey = nameKey(username)
   const isKnown = (await isKnownToWrites(writes, userKey)) || (await isKnownToTables(tables, userKey))

@@ -1,322 +1,47 @@
-import { readdir, rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { type ClickHouse, checkPages, type Postgres } from '@gamenet/engines'
-import { sealKeys } from '@gamenet/ingest'
-import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
-import { errorMessage, type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
+import { z } from 'zod'
 import { FailureError } from '../config.js'
-import type { Finding, VerifyProgress, VerifyReport } from '../operator/operations.js'
-import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
-import type { Engines } from '../wiring/engines.js'
+import { Flag, operation } from './operation.js'
 
-const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
-const REASON_LENGTH_MAX = 300
+/** A damage, its cost, and the command that repairs it. */
+export const Finding = z.object({
+  part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints']),
+  what: z.string(),
+  cost: z.string(),
+  repair: z.string(),
+  /** Whether `--repair` was given and has repaired it. */
+  isRepaired: z.boolean()
+})
+export type Finding = z.infer<typeof Finding>
 
-type Found = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
-type Tell = (phase: VerifyProgress['phase'], bytes: number) => void
+export const VerifyProgress = z.object({
+  phase: z.enum(['log', 'tables', 'writes']),
+  bytes: z.int(),
+  /** An estimate. */
+  bytesTotal: z.int()
+})
+export type VerifyProgress = z.infer<typeof VerifyProgress>
 
-/** Reads everything that is kept, by its checksums, and compares what one part says of another. */
-export async function verify(
-  engines: Engines,
-  { repair }: { readonly repair: boolean },
-  onProgress: (progress: VerifyProgress) => void,
-  signal: AbortSignal
-): Promise<VerifyReport> {
-  const begun = performance.now()
-  const { clickhouse, directory, log } = engines
-  const found: Found[] = []
-  const writes = await engines.writes().catch((error: unknown) => {
-    const what = `the write side cannot be used: ${reasonOf(error)}`
-    found.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
-    return undefined
-  })
-  const tablesBytes = await bytesOfTables(clickhouse.control)
-  let [bytes, bytesTotal] = [0, tablesBytes]
-  const tell: Tell = (phase, more) => {
-    signal.throwIfAborted()
-    bytes += more
-    bytesTotal = Math.max(bytesTotal, bytes)
-    onProgress({ phase, bytes, bytesTotal })
+export const VerifyReport = z.object({
+  findings: z.array(Finding),
+  bytes: z.int(),
+  tookMs: z.int(),
+  /** Engines on servers, which check their own files. */
+  notChecked: z.array(z.string())
+})
+export type VerifyReport = z.infer<typeof VerifyReport>
+
+/** Reads everything that is stored and checks its checksums. Repairs a stopped service only. */
+export const verify = operation({
+  name: 'verification',
+  method: 'POST',
+  path: '/verify',
+  input: z.strictObject({ repair: Flag.default(false) }),
+  inputRule: 'The query takes repair as true or false',
+  progress: VerifyProgress,
+  result: VerifyReport,
+  run: async ({ engines, isRunning, stopping }, { repair }, { onProgress }) => {
+    if (repair && isRunning) throw new FailureError('A running service is not repaired: stop it, and ask again.')
+    const { findDamage } = await import('./find-damage.js')
+    return await findDamage(engines, { repair }, onProgress, stopping)
   }
-  const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
-  if (writesDirectory !== undefined) found.push(...(await damageOfPages(writes, writesDirectory, repair, tell)))
-  if (writes !== undefined) found.push(...(await damageOfWrites(writes)))
-  const expected = await Expected.begin(clickhouse.control)
-  if (log.files !== undefined) found.push(...(await damageOfLog(log.files, writes, expected, tell)))
-  found.push(...(await damageOfTables(clickhouse.control, repair, tell)))
-  if (engines.names.tables === 'chDB') found.push(...(await changedTables(clickhouse.control)))
-  found.push(...(await damageOfCheckpoints(engines, expected)))
-  return {
-    findings: found.map(({ isRepaired = false, ...finding }) => ({
-      ...finding,
-      what: shown(finding.what),
-      isRepaired
-    })),
-    bytes,
-    tookMs: Math.round(performance.now() - begun),
-    notChecked: [
-      ...(log.files === undefined ? ['files of the log'] : []),
-      ...(writesDirectory === undefined ? ['files of the write side'] : [])
-    ]
-  }
-}
-
-async function bytesOfTables(tables: ClickHouse['control']): Promise<number> {
-  const [row] = await tables.rows(
-    'SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p WHERE p.active AND p.database = currentDatabase()'
-  )
-  return Number(row?.bytes ?? 0)
-}
-
-/** What an engine says, on one line without its stack. */
-function shown(text: string): string {
-  const line = (text.split(/,? Stack trace/)[0] ?? '').replace(/\s+/g, ' ').trim()
-  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}…` : line
-}
-
-function reasonOf(error: unknown): string {
-  const said = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return shown(errorMessage(said))
-}
-
-/** Pages of the write side by their checksums. Indexes are made again of their tables; tables are not. */
-async function damageOfPages(
-  writes: Postgres | undefined,
-  directory: string,
-  repair: boolean,
-  tell: Tell
-): Promise<Found[]> {
-  const found: Found[] = []
-  const faults = checkPages(directory, (bytes) => tell('writes', bytes))
-  for (const { file, filenode, pages } of faults) {
-    const [relation] =
-      (await writes?.query<{ name: string; kind: string }>(
-        `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind
-       FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE pg_relation_filenode(c.oid) = $1`,
-        [filenode]
-      )) ?? []
-    const { name = 'no table of ours', kind = '' } = relation ?? {}
-    const what = `${pages.length} pages of writes/${file} (${name}) are not what was written`
-    if (kind === 'i' && writes !== undefined) {
-      const isMade = repair && (await made(writes, name))
-      found.push({
-        part: 'writes',
-        what,
-        cost: 'questions by this index fail',
-        repair: 'the index is made again of its table: gamenet verify --repair',
-        isRepaired: isMade
-      })
-    } else {
-      const isOurs = (kind !== '' || writes === undefined) && /^base\/5\//.test(file)
-      const cost = isOurs ? 'what stood there is lost; reads and writes of it fail' : 'nothing that the service reads'
-      found.push({ part: 'writes', what, cost, repair: RESTORE })
-    }
-  }
-  return found
-}
-
-/** False where the table that an index is of is damaged too. */
-async function made(writes: Postgres, index: string): Promise<boolean> {
-  return await writes.script(`REINDEX INDEX ${index}`).then(
-    () => true,
-    () => false
-  )
-}
-
-/** Whether all rows of the write side can be read. */
-async function damageOfWrites(writes: Postgres): Promise<Found[]> {
-  const found: Found[] = []
-  const names = await writes.query<{ name: string }>(
-    `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name FROM pg_class AS c
-     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-     WHERE c.relkind = 'r' AND n.nspname IN ('public', 'pg_catalog') ORDER BY name`
-  )
-  for (const { name } of names) {
-    try {
-      await writes.query(`SELECT sum(length(t::text)) FROM ${name} AS t`)
-    } catch (error) {
-      const what = `${name} of the write side cannot be read: ${reasonOf(error)}`
-      found.push({ part: 'writes', what, cost: 'what it holds is lost; reads and writes of it fail', repair: RESTORE })
-    }
-  }
-  return found
-}
-
-/** How many events the tables should hold, of what was loaded when it began. */
-class Expected {
-  readonly #next = new Map<string, number>()
-  readonly #events = new Map<string, number>()
-
-  static async begin(tables: ClickHouse['control']): Promise<Expected> {
-    const expected = new Expected()
-    const rows = await tables.rows(
-      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next FROM checkpoint AS c
-       GROUP BY c.name, c.epoch, c.partition`
-    )
-    for (const { name, epoch, partition, next } of rows)
-      expected.#next.set(`${name} ${epoch}/${partition}`, Number(next))
-    return expected
-  }
-
-  add(topic: string, epoch: number, partition: number, offset: number): void {
-    const place = `${loadCheckpoint(topic)} ${epoch}/${partition}`
-    if (offset < (this.#next.get(place) ?? 0)) this.#events.set(place, (this.#events.get(place) ?? 0) + 1)
-  }
-
-  /** The partitions of a topic that something was loaded of. */
-  of(topic: string): { epoch: number; partition: number; next: number; events: number }[] {
-    const prefix = `${loadCheckpoint(topic)} `
-    return [...this.#next]
-      .filter(([place]) => place.startsWith(prefix))
-      .map(([place, next]) => {
-        const [epoch = 0, partition = 0] = place.slice(prefix.length).split('/').map(Number)
-        return { epoch, partition, next, events: this.#events.get(place) ?? 0 }
-      })
-  }
-}
-
-/** Every batch by its checksum, and every sealed event whose people's keys are there. */
-async function damageOfLog(
-  log: NonNullable<Engines['log']['files']>,
-  writes: Postgres | undefined,
-  expected: Expected,
-  tell: Tell
-): Promise<Found[]> {
-  const cost = 'these events cannot be loaded again; what the tables have of them stays'
-  const unopened = new Map<string, { count: number; first: number }>()
-  const take = async ({ topic, epoch, partition, records }: LogBatch, bytes: number) => {
-    const sealed = records.map(({ value }) => readSealedValue(value))
-    const people = [...new Set(sealed.flatMap((each) => each?.people ?? []))]
-    const keys: ReadonlyMap<number, Uint8Array> = writes === undefined ? new Map() : await sealKeys(writes, people)
-    for (const [n, { offset }] of records.entries()) {
-      const each = sealed[n]
-      if (each !== undefined && !each.people.every((person) => keys.has(person))) continue
-      expected.add(topic, epoch, partition, offset)
-      if (each === undefined) continue
-      try {
-        openSealed(
-          each.sealed,
-          each.people.map((person) => keys.get(person) ?? new Uint8Array())
-        )
-      } catch {
-        const place = `${topic} ${epoch}/${partition}`
-        const { count = 0, first = offset } = unopened.get(place) ?? {}
-        unopened.set(place, { count: count + 1, first })
-      }
-    }
-    tell('log', bytes)
-  }
-  try {
-    const faults = await log.check(take)
-    return [
-      ...faults.map(({ topic, epoch, partition, first, next, reason }): Found => {
-        const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
-        return { part: 'log', what, cost, repair: RESTORE }
-      }),
-      ...[...unopened].map(([place, { count, first }]): Found => {
-        const what = `${count} events of ${place}, from offset ${first} on, do not open with the keys of their people`
-        return { part: 'seals', what, cost, repair: RESTORE }
-      })
-    ]
-  } catch (error) {
-    return [{ part: 'log', what: `the log cannot be read: ${reasonOf(error)}`, cost, repair: RESTORE }]
-  }
-}
-
-/** Every part of every table by its checksums. */
-async function damageOfTables(tables: ClickHouse['control'], repair: boolean, tell: Tell): Promise<Found[]> {
-  const found: Found[] = []
-  const again = 'gamenet verify --repair sets them aside, and the next start makes their rows again'
-  for (const { table } of await findLostParts(tables)) {
-    const what = `a part of ${table} was set aside, since it could not be read`
-    found.push({
-      part: 'tables',
-      what,
-      cost: 'its rows are missing until they are made again',
-      repair: 'gamenet start'
-    })
-  }
-  const names = await tables.rows(
-    `SELECT t.name AS name, t.data_paths[1] AS path, t.total_bytes AS bytes FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' ORDER BY name`
-  )
-  for (const row of names) {
-    const [name, path] = [String(row.name), String(row.path)]
-    const parts = await tables
-      .rows(`CHECK TABLE ${name}`)
-      .catch((error: unknown) => [{ is_passed: 0, part_path: '', message: reasonOf(error) }])
-    for (const part of parts) {
-      if (Number(part.is_passed) === 1) continue
-      const partName = String(part.part_path)
-      if (repair && partName !== '') await setAside(tables, name, path, partName)
-      found.push({
-        part: 'tables',
-        what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
-        cost: 'questions that read it fail, or give wrong answers',
-        repair: again,
-        isRepaired: repair && partName !== ''
-      })
-    }
-    tell('tables', Number(row.bytes ?? 0))
-  }
-  return found
-}
-
-async function changedTables(tables: ClickHouse['control']): Promise<Found[]> {
-  const cost = 'answers that it is asked for may be wrong'
-  return (await changedDefinitions(tables)).map((name) => {
-    return { part: 'tables', what: `${name} is not defined as the program made it`, cost, repair: TABLES_WAY_OUT }
-  })
-}
-
-/** As the engine does with a part that it cannot read at a start. */
-async function setAside(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
-  const folder = join(path, 'detached')
-  const before = new Set(await readdir(folder).catch(() => []))
-  await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
-  const detached = (await readdir(folder)).filter((name) => !before.has(name))
-  if (detached.length !== 1) throw new FailureError(`${part} of ${table} could not be set aside in ${dirname(folder)}.`)
-  await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
-}
-
-/** No checkpoint is behind the beginning or ahead of the end of the log, and event tables hold what checkpoints say. */
-async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expected): Promise<Found[]> {
-  const tables = clickhouse.control
-  const found: Found[] = []
-  const [retracted] = await tables.rows('SELECT count() AS n FROM import_retraction AS r')
-  for (const { name: topic } of topics) {
-    const table = eventTableNames.get(topic)
-    const extents = await log.extents(topic)
-    for (const { epoch, partition, next, events } of expected.of(topic)) {
-      const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
-      const place = `${topic} ${epoch}/${partition}`
-      if (extent === undefined || next > extent.next || (next < extent.first && next > 0)) {
-        found.push({
-          part: 'checkpoints',
-          what: `${place} is loaded up to ${next}; the log has ${extent?.first ?? 0} to ${extent?.next ?? 0}`,
-          cost: 'the topic stands still; events that the log lost cannot be loaded again',
-          repair: `gamenet gap list, then gamenet gap accept ${topic}; or ${RESTORE}`
-        })
-        continue
-      }
-      if (table === undefined || Number(retracted?.n) > 0) continue
-      const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
-      const [held] = await tables
-        .rows(
-          `SELECT (SELECT count() FROM ${table} AS t FINAL WHERE ${where}) AS rows,
-             (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,
-          { epoch, partition, next, topic }
-        )
-        // That it cannot be read is a finding of the tables.
-        .catch(() => [])
-      if (held === undefined || Number(held.rows) + Number(held.parked) >= events) continue
-      found.push({
-        part: 'checkpoints',
-        what: `${table} holds ${held.rows} events of ${place} below ${next}; the log has ${events}`,
-        cost: 'answers lack these events',
-        repair: 'load them again: gamenet rebuild --from-log, for the projections that read the table'
-      })
-    }
-  }
-  return found
-}
+})

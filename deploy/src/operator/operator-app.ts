@@ -1,42 +1,41 @@
 import { isIP } from 'node:net'
 import { PassThrough, Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import type { Readiness } from '@gamenet/api'
 import { errorMessage } from '@gamenet/schemas'
-import fastify, { type FastifyInstance } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
-import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import { addDeadLetters } from './dead-letters-app.js'
-import { ImportRequest, type Operations, SETTLED_SECONDS_MAX } from './operations.js'
-import { addRebuilds } from './rebuild-app.js'
+import type { Operation, Operations, RunContext } from '../operations/operation.js'
+import { operations } from '../operations/operations.js'
+import { LINES, OCTETS } from './media-types.js'
 
-/** A request that comes from a browser, on whatever page's behalf. */
+type AnyOperation = Operation<unknown, unknown, unknown>
+
+/** A request that a browser sent for a web page. */
 class ForeignRequest extends Error {}
 
-/**
- * The operator port: health, metrics and what the command line asks for. Not for the public: it has no sessions and
- * no limits on what may be asked.
- */
+/** The operator port: health, metrics and operations. Not for the public: it has no sessions and no limits of use. */
 export function buildOperatorApp(needs: {
   operations: Operations
   registry: Registry
   ready: () => Promise<Readiness>
   logger: Logger
-  /** Where it will listen; a loopback address is asked for by loopback names only. */
+  /** Where it will listen. On a loopback address, requests must name it by a loopback name. */
   host: string
 }): FastifyInstance {
-  const app = fastify({ logger: false, bodyLimit: 1024 * 1024, forceCloseConnections: true })
+  const { logger } = needs
+  const app = fastify({ logger: false, forceCloseConnections: true })
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/octet-stream', (_request, payload, done) => done(null, payload))
+  // Bodies stay streams: an import is not read into memory.
+  app.addContentTypeParser(OCTETS, (_request, payload, done) => done(null, payload))
   app.addHook('onRequest', async (request) => {
     refuseForeign(request.headers, isLoopback(needs.host))
   })
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `There is nothing at ${request.url}.` }))
   app.setErrorHandler((error, request, reply) => {
     const status = statusOf(error)
-    if (status >= 500) needs.logger.error({ err: error, url: request.url }, 'an operator request failed')
+    if (status >= 500) logger.error({ err: error, url: request.url }, 'an operator request failed')
     return reply.code(status).send({ error: errorMessage(error) })
   })
   app.get('/healthz', () => ({ ok: true }))
@@ -47,11 +46,7 @@ export function buildOperatorApp(needs: {
   app.get('/metrics', async (_request, reply) =>
     reply.type(needs.registry.contentType).send(await needs.registry.metrics())
   )
-  addOperations(app, needs.operations, needs.logger)
-  addRebuilds(app, needs.operations.rebuilds)
-  addDeadLetters(app, needs.operations.deadLetters, (reply, what, work) =>
-    reply.type(LINES).send(linesOf(work, (error) => needs.logger.error({ err: error }, what)))
-  )
+  for (const operation of operations) addOperation(app, operation, needs.operations, logger)
   return app
 }
 
@@ -75,106 +70,80 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-function addOperations(app: FastifyInstance, operations: Operations, logger: Logger): void {
-  app.get('/status', () => operations.status())
-  app.post('/migrate', async () => ({ applied: await operations.migrate() }))
-  app.get('/settled', (request) => {
-    const query = z.object({ seconds: z.coerce.number().min(0).max(SETTLED_SECONDS_MAX) }).safeParse(request.query)
-    if (!query.success) throw new UsageError(`seconds must be a number from 0 to ${SETTLED_SECONDS_MAX}.`)
-    return operations.settled(query.data.seconds * 1000)
-  })
-  // Plain JSON, or, to who accepts them, lines of it: progress, then the reports or the error. A caller who leaves ends
-  // nothing: the run is the service's.
-  app.post('/scrape/:source', (request, reply) => {
-    const { source } = z.object({ source: z.string() }).parse(request.params)
-    if (request.headers.accept !== LINES) return operations.scrape(source)
-    return reply.type(LINES).send(
-      linesOf(
-        (tell) => operations.scrape(source, tell),
-        (error) => logger.error({ err: error, source }, 'a scrape failed')
-      )
-    )
-  })
-  // The request's options travel in the query, the file's bytes as body; the answer is lines of JSON: progress, then
-  // the report or the error.
-  app.post('/import', { bodyLimit: Number.MAX_SAFE_INTEGER }, (request, reply) => {
-    const content = request.body
-    if (!(content instanceof Readable)) throw new UsageError('The file is the body, as application/octet-stream.')
-    const asked = importRequestOf(request.query)
-    return reply.type(LINES).send(
-      linesOf(
-        // An import ends with its command, for there is no other way to end one.
-        (tell, isLeft) => operations.import(asked, content, tell, isLeft),
-        (error) => logger.error({ err: error, file: asked.file }, 'an import failed')
-      )
-    )
-  })
-  app.post('/verify', (_request, reply) =>
-    reply.type(LINES).send(
-      linesOf(
-        (tell) => operations.verify({ repair: false }, tell),
-        (error) => logger.error({ err: error }, 'verifying failed')
-      )
-    )
-  )
-  app.get('/gaps', () => operations.gaps())
-  app.post('/gaps/:topic/accept', (request) => {
-    const { topic } = z.object({ topic: z.string() }).parse(request.params)
-    return operations.acceptGap(topic)
-  })
-  app.get('/imports', () => operations.imports())
-  app.post('/imports/:importId/retract', (request, reply) => {
-    const { importId } = z.object({ importId: z.string() }).parse(request.params)
-    return reply.type(LINES).send(
-      linesOf(
-        (tell) => operations.retractImport(importId, tell),
-        (error) => logger.error({ err: error, importId }, 'taking an import back failed')
-      )
-    )
-  })
-  app.get('/forgettings', () => operations.forgettings())
-  // A name in an address would stand in logs.
-  app.post('/forget', async (request, reply) => {
-    if (!(request.body instanceof Readable))
-      throw new UsageError('The username is the body, as application/octet-stream.')
-    const username = await text(request.body)
-    const { anyway } = z.object({ anyway: z.enum(['true', 'false']).default('false') }).parse(request.query)
-    return reply.type(LINES).send(
-      linesOf(
-        (tell) => operations.forget(username, { anyway: anyway === 'true' }, tell),
-        (error) => logger.error({ err: error }, 'forgetting failed')
-      )
-    )
-  })
-  app.post('/backup', (request, reply) => {
-    const query = z.object({ directory: z.string() }).safeParse(request.query)
-    if (!query.success) throw new UsageError('The query parameter directory must be the absolute path of a directory.')
-    const { directory } = query.data
-    return reply.type(LINES).send(
-      linesOf(
-        (tell) => operations.backup(directory, tell),
-        (error) => logger.error({ err: error, directory }, 'a backup failed')
-      )
-    )
+/** The route of an operation: JSON, or lines of progress for clients that accept them. */
+function addOperation(app: FastifyInstance, operation: AnyOperation, own: Operations, logger: Logger): void {
+  const { method, name, path: url, progress, body } = operation
+  const bodyLimit = body === undefined ? 1 : body.as === 'stream' ? Number.MAX_SAFE_INTEGER : body.bytesMax
+  app.route({
+    method,
+    url,
+    bodyLimit,
+    handler: async (request, reply) => {
+      const input = await inputOf(operation, request)
+      if (progress === undefined || request.headers.accept !== LINES) {
+        return await own.run(operation, input, { signal: closed(reply.raw) })
+      }
+      const onDefect = (error: unknown) => logger.error({ err: error, operation: name }, 'an operation failed')
+      return reply.type(LINES).send(linesOf((context) => own.run(operation, input, context), onDefect))
+    }
   })
 }
 
-const LINES = 'application/x-ndjson'
+/** The input, from path, query and body. */
+async function inputOf({ input, inputRule, body, method, path }: AnyOperation, request: FastifyRequest) {
+  const query = Object(request.query)
+  const rule = inputRule ?? `${method} ${path} takes no other parameters`
+  const invalid = () => new UsageError(`${rule}; the query is ${JSON.stringify(query)}.`)
+  const content = body === undefined ? {} : await contentOf(body, request.body)
+  try {
+    return input.parse({ ...query, ...Object(request.params), ...content })
+  } catch {
+    throw invalid()
+  }
+}
 
-/**
- * Lines of JSON about work that takes long: its progress, then its report, or the error. The work may end when whoever asked for it has
- * left.
- */
-function linesOf<Progress, Report>(
-  work: (tell: (progress: Progress) => void, isLeft: AbortSignal) => Promise<Report>,
+async function contentOf(declared: NonNullable<AnyOperation['body']>, body: unknown): Promise<object> {
+  const field = declared.as === 'json' ? 'input' : declared.field
+  if (!(body instanceof Readable)) throw new UsageError(`The body, as ${OCTETS}, is the ${field}; there is none.`)
+  if (declared.as === 'stream') return { [field]: body }
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.byteLength
+    if (bytes > declared.bytesMax)
+      throw new UsageError(`The body, the ${field}, is longer than the ${declared.bytesMax} bytes that are read of it.`)
+    chunks.push(chunk)
+  }
+  const text = Buffer.concat(chunks).toString()
+  return declared.as === 'json' ? objectOf(text) : { [field]: text }
+}
+
+/** An empty object for text that is no JSON object: the schema then refuses it. */
+function objectOf(text: string): object {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+/** Aborts when the client disconnects. */
+function closed(connection: { once(event: 'close', listener: () => void): unknown }): AbortSignal {
+  const abort = new AbortController()
+  connection.once('close', () => abort.abort())
+  return abort.signal
+}
+
+/** Lines of JSON: progress, then the report or the error. */
+function linesOf(
+  run: (context: RunContext<unknown>) => Promise<unknown>,
   onDefect: (error: unknown) => void
 ): Readable {
   const lines = new PassThrough()
-  const left = new AbortController()
-  lines.once('close', () => left.abort())
   const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
-  // Of progress that nobody takes, the next line says as much.
-  work((progress) => lines.writableNeedDrain || lines.destroyed || write({ progress }), left.signal)
+  // Progress that the client has not read is dropped: the next line has newer figures.
+  const onProgress = (progress: unknown) => lines.writableNeedDrain || lines.destroyed || write({ progress })
+  run({ onProgress, signal: closed(lines) })
     .then(
       (report) => write({ report }),
       (error: unknown) => {
@@ -186,17 +155,8 @@ function linesOf<Progress, Report>(
   return lines
 }
 
-function importRequestOf(query: unknown): ImportRequest {
-  const parsed = z.object({ request: z.string() }).safeParse(query)
-  try {
-    return ImportRequest.parse(JSON.parse(parsed.data?.request ?? ''))
-  } catch {
-    throw new UsageError('The query parameter request must be the JSON of an import request.')
-  }
-}
-
 function statusOf(error: unknown): number {
-  if (error instanceof UsageError || error instanceof z.ZodError) return 400
+  if (error instanceof UsageError) return 400
   if (error instanceof ForeignRequest) return 403
   if (error instanceof FailureError) return 409
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode

@@ -19,8 +19,8 @@ import { type Config, FailureError, UsageError } from '../config.js'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
+import type { Operations } from '../operations/operation.js'
 import { serviceOperations, type Unfinished } from '../operations/service-operations.js'
-import type { Operations } from '../operator/operations.js'
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { advanceSequences } from './advance-sequences.js'
 import { type ConcurrentWriters, concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
@@ -121,7 +121,7 @@ async function assemble(config: Config, role: Role, threadPoolSize: number, disp
     demo,
     spooling,
     lostRows,
-    isUnread: role === 'offline' && engines.isEmbedded,
+    isRunning: role !== 'offline',
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? applied : []
   })

@@ -12,7 +12,13 @@ import { z } from 'zod'
 import { readManifest } from '../../src/backup/manifest.js'
 import { restore } from '../../src/backup/restore.js'
 import { claimDataDirectory } from '../../src/data-directory.js'
-import type { Operations } from '../../src/operator/operations.js'
+import { backup } from '../../src/operations/backup.js'
+import { caughtUp } from '../../src/operations/caught-up.js'
+import { importFile } from '../../src/operations/import.js'
+import { listImports, undoImport } from '../../src/operations/import-undo.js'
+import type { Operations } from '../../src/operations/operation.js'
+import { rebuild } from '../../src/operations/rebuild.js'
+import { scrape } from '../../src/operations/scrape.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { VERSIONS } from '../../src/wiring/version.js'
 import { gamenet, gamenetJson, type Running, spawnGamenet } from './gamenet.js'
@@ -60,13 +66,13 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   const caller = new Caller(service, 8)
   t.teardown(() => caller.close())
   const operations = operatorClient(service.operatorUrl)
-  await operations.scrape('all')
+  await operations.run(scrape, { source: 'all' })
   const counts = { topic: 'network-count', file: 'counts.csv', columns: {}, set: {}, strict: false }
-  await operations.import(counts, Readable.from([Buffer.from(countsOfYears())]), () => undefined)
+  await operations.run(importFile, { request: counts, content: Readable.from([Buffer.from(countsOfYears())]) })
   const wrong = Buffer.from('observedAt,online\n2025-02-01T00:30:00Z,99999\n')
-  const { importId } = await operations.import(counts, Readable.from([wrong]), () => undefined)
-  await operations.retractImport(importId, () => undefined)
-  const imports = await operations.imports()
+  const { importId } = await operations.run(importFile, { request: counts, content: Readable.from([wrong]) })
+  await operations.run(undoImport, { importId })
+  const imports = await operations.run(listImports, {})
   t.match(imports, [{ importId, retractedAt: String }, { retractedAt: null }])
 
   const acknowledged = new Set<string>()
@@ -96,7 +102,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     t.teardown(() => asked.close())
     const found = await restingAnswers(restored, asked, names)
     for (const [path, body] of answers) t.same(found.get(path), body, path)
-    t.same(await operatorClient(restored.operatorUrl).imports(), imports)
+    t.same(await operatorClient(restored.operatorUrl).run(listImports, {}), imports)
     await makeAnew(t, restored, scale)
     for (const [path, body] of await restingAnswers(restored, asked, names)) {
       t.same(body, answers.get(path), `${path} of tables made anew`)
@@ -158,23 +164,23 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
 
 /** Makes tables anew from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
 async function makeAnew(t: Test, service: Running, { rebuilt = projections.map(({ name }) => name) }: BackupScale) {
-  const { rebuilds } = operatorClient(service.operatorUrl)
+  const operations = operatorClient(service.operatorUrl)
   const made = new Map<string, number>()
   const done = new Set<string>()
   for (const name of rebuilt) {
     if (done.has(name)) continue
-    const { id, unit } = await rebuilds.start(name)
+    const { id, unit } = await operations.run(rebuild.start, { projection: name })
     for (const each of unit) done.add(each)
     for (let state = ''; state !== 'filled'; await wait(POLL_MS)) {
-      const rebuild = (await rebuilds.list()).find((each) => each.id === id)
-      state = rebuild?.state ?? ''
-      if (!/^fill/.test(state)) throw new Error(`the rebuild of ${name} is ${state}: ${rebuild?.reason}`)
+      const found = (await operations.run(rebuild.list, {})).find((each) => each.id === id)
+      state = found?.state ?? ''
+      if (!/^fill/.test(state)) throw new Error(`the rebuild of ${name} is ${state}: ${found?.reason}`)
     }
-    const report = await rebuilds.verify(name)
+    const report = await operations.run(rebuild.verify, { projection: name })
     t.match(report, { isEqual: true, differences: [] }, unit.join(', '))
     for (const { table, liveRows } of report.tables) made.set(table, liveRows)
-    await rebuilds.swap(name)
-    await rebuilds.drop(name)
+    await operations.run(rebuild.swap, { projection: name })
+    await operations.run(rebuild.drop, { projection: name })
   }
   t.same(
     rebuilt.filter((name) => !done.has(name)),
@@ -245,7 +251,7 @@ async function killBackups(
   { backupKills: [first, second] }: BackupScale
 ) {
   const wanted = await entriesOf(like)
-  const asked = operatorClient(service.operatorUrl).backup(target, () => undefined)
+  const asked = operatorClient(service.operatorUrl).run(backup, { directory: target })
   await killAt(service.process, `${target}.unfinished`, { entries: Math.ceil(first * wanted), filling: asked })
   await provesNotHalf(t, target)
   const command = spawnGamenet({ DATA_DIR: data }, ['backup', target])
@@ -283,19 +289,19 @@ async function provesBackupRefusals(
   t: Test,
   { operations, part }: { operations: Operations; part: (name: string) => string }
 ) {
-  const backup = (target: string) => operations.backup(target, () => undefined)
-  await t.rejects(backup(part('busy')), /holds something already/)
+  const backUp = (target: string) => operations.run(backup, { directory: target })
+  await t.rejects(backUp(part('busy')), /holds something already/)
   const environment = { DATA_DIR: part('data') }
   t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /apart from it/ })
   const sparse = join(part('data'), 'sparse')
   await writeFile(sparse, '')
   await truncate(sparse, 2 ** 42)
-  await t.rejects(backup(part('large')), /MiB free; this takes/)
+  await t.rejects(backUp(part('large')), /MiB free; this takes/)
   await rm(sparse)
   await mkdir(part('foreign.unfinished'))
   await writeFile(join(part('foreign.unfinished'), 'mine'), '')
-  await t.rejects(backup(part('foreign')), /holds something else \(mine\)/)
-  await t.rejects(backup(join(part('foreign.unfinished'), 'mine')), /is a file, or lies in one/)
+  await t.rejects(backUp(part('foreign')), /holds something else \(mine\)/)
+  await t.rejects(backUp(join(part('foreign.unfinished'), 'mine')), /is a file, or lies in one/)
   t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /takes a directory.*got ""/ })
   t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
 }
@@ -466,7 +472,7 @@ function atRest(answer: unknown): unknown {
 }
 
 export async function settle({ operatorUrl }: Running): Promise<void> {
-  const { behind } = await operatorClient(operatorUrl).settled(SETTLED_MS)
+  const { behind } = await operatorClient(operatorUrl).run(caughtUp, { seconds: SETTLED_MS / 1000 })
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 

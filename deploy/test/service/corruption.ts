@@ -7,6 +7,8 @@ import fc from 'fast-check'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import type { DemoAuth } from '../../demo/auth/server.js'
+import { scrape } from '../../src/operations/scrape.js'
+import { type Status, status } from '../../src/operations/status.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { answersOf, pathsOf, rateUntil, restingAnswers, startPages } from './backups.js'
 import { gamenetJson, launchGamenet, type Running, spawnedGamenet } from './gamenet.js'
@@ -61,7 +63,7 @@ export async function openDamagedWorld(t: Test, folder: string): Promise<Damaged
     const upstream = await startPages(t, names)
     const service = await startPeopleService(base, auth, { UPSTREAM_URL: upstream.url, ...SILENT })
     const caller = new Caller(service, 8)
-    await operatorClient(service.operatorUrl).scrape('all')
+    await operatorClient(service.operatorUrl).run(scrape, { source: 'all' })
     const counts = join(folder, 'counts.csv')
     await writeFile(counts, countsOfDays())
     await gamenetJson({ DATA_DIR: base }, ['import', 'network-count', counts])
@@ -229,10 +231,10 @@ export async function tryDamage(
     outcome = '503'
     said = JSON.stringify(found.get(refused[0]))
   }
-  const status = await operatorClient(service.operatorUrl)
-    .status()
+  const seen = await operatorClient(service.operatorUrl)
+    .run(status, {})
     .catch((error: unknown) => String(error))
-  const reported = typeof status === 'string' ? status : reportOf(status)
+  const reported = typeof seen === 'string' ? seen : reportOf(seen)
   if (reported !== '' && outcome === 'harmless') {
     outcome = 'status'
     said = reported
@@ -268,7 +270,7 @@ export async function tryDamage(
   return { outcome, said, faults }
 }
 
-function reportOf(status: Awaited<ReturnType<ReturnType<typeof operatorClient>['status']>>): string {
+function reportOf(status: Status): string {
   return [
     ...status.lostRows.map(({ reason }) => reason),
     ...status.halts.map(({ reason }) => reason),

@@ -5,7 +5,7 @@ import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { runProgram } from '../../src/commands/program.js'
-import { Status } from '../../src/operator/operations.js'
+import { Status } from '../../src/operations/status.js'
 
 /** The root of the project, seen from the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)

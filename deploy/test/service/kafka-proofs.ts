@@ -6,6 +6,9 @@ import { openKafkaLog } from '@gamenet/engines/log'
 import type { KafkaBroker } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
+import { listGaps } from '../../src/operations/gap.js'
+import { rebuild } from '../../src/operations/rebuild.js'
+import { scrape } from '../../src/operations/scrape.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import { type OpenLog, openLog } from '../../src/wiring/log.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './gamenet.js'
@@ -133,7 +136,7 @@ export async function provesGap(
   t.teardown(() => service.kill())
   const asked = { OPERATOR_URL: service.operatorUrl }
   const operations = operatorClient(service.operatorUrl)
-  while ((await operations.gaps()).open.length === 0) await wait(LOOK_MS)
+  while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
   const listed = await gamenet(asked, ['gap', 'list'])
   t.match(listed, { code: 0, stdout: /^Stands still: / })
   t.match(listed.stdout, `${offset - 2}`, 'it says from where on')
@@ -175,11 +178,11 @@ export async function provesTwoIngests(
     })
   }
   page('7')
-  await operatorClient(operatorUrls[0]).scrape('all')
+  await operatorClient(operatorUrls[0]).run(scrape, { source: 'all' })
   await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180'])
   const before = await changes()
   page('8')
-  const runs = await Promise.all(operatorUrls.map((url) => operatorClient(url).scrape('all')))
+  const runs = await Promise.all(operatorUrls.map((url) => operatorClient(url).run(scrape, { source: 'all' })))
   t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
   t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180']), {
     settled: { settled: true }
@@ -219,12 +222,12 @@ export async function provesRebuild(
   await spoil(t, world.clickhouse)
   const [old, right] = ['4242,4242,4242,4242', '8,10,12,14']
 
-  await operatorClient(owner.operatorUrl).rebuilds.start('title-count')
+  await operatorClient(owner.operatorUrl).run(rebuild.start, { projection: 'title-count' })
   await owner.kill()
-  const { rebuilds } = operatorClient(other.operatorUrl)
+  const operations = operatorClient(other.operatorUrl)
   const asked = { OPERATOR_URL: other.operatorUrl }
   for (let state = ''; state !== 'filled'; await wait(LOOK_MS)) {
-    state = (await rebuilds.list())[0]?.state ?? ''
+    state = (await operations.run(rebuild.list, {}))[0]?.state ?? ''
     if (state !== 'filling' && state !== 'filled') throw new Error(`the rebuild is ${state}`)
   }
   t.equal((await gamenet(asked, ['rebuild', 'verify', 'title-count'])).code, 1, 'the tables that serve were spoilt')

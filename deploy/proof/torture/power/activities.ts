@@ -1,6 +1,9 @@
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { DemoAuth } from '../../../demo/auth/server.js'
+import { backup } from '../../../src/operations/backup.js'
+import { erase } from '../../../src/operations/erase.js'
+import { scrape } from '../../../src/operations/scrape.js'
 import { operatorClient } from '../../../src/operator/operator-client.js'
 import type { Running } from '../../../test/service/gamenet.js'
 import { Caller, signIn } from '../../../test/service/people-service.js'
@@ -54,18 +57,16 @@ export async function reach(activity: Exclude<Activity, 'migration'>, scene: Sce
   else if (activity === 'rating') await load.begun(auth.people[wholeChance(WRITERS, ...numbers, 2)]?.username ?? '')
   else if (activity === 'rebuild') {
     for (let step = wholeChance(REBUILD_STEPS_MAX, ...numbers, 2); step >= 0; step -= 1) await load.begun('rebuild')
-  } else if (activity === 'boards') operations.scrape('boards').catch(() => undefined)
+  } else if (activity === 'boards') operations.run(scrape, { source: 'boards' }).catch(() => undefined)
   else if (activity === 'restart') service.process.kill('SIGTERM')
   else if (activity === 'backup') {
     const directory = join(scene.backups, 'backup')
-    operations
-      .backup(directory, () => undefined)
-      .then(
-        () => {
-          promised.backup = directory
-        },
-        () => undefined
-      )
+    operations.run(backup, { directory }).then(
+      () => {
+        promised.backup = directory
+      },
+      () => undefined
+    )
   } else await beginErasure(scene)
   // Squared, most often early: there is more to break.
   await wait(chance(...numbers, 3) ** 2 * MS_MAX[activity])
@@ -94,7 +95,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
   const erased = { username, isAcknowledged: false }
   promised.erased = erased
   operatorClient(service.operatorUrl)
-    .forget(username, { anyway: false }, () => undefined)
+    .run(erase, { username, anyway: false })
     .then(
       () => {
         erased.isAcknowledged = true
@@ -107,11 +108,10 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
 export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
   const { erased } = promised
   if (erased === undefined) return []
-  const { wasKnown, isEntered } = await operatorClient(operatorUrl).forget(
-    erased.username,
-    { anyway: true },
-    () => undefined
-  )
+  const { wasKnown, isEntered } = await operatorClient(operatorUrl).run(erase, {
+    username: erased.username,
+    anyway: true
+  })
   return [
     ...(erased.isAcknowledged && wasKnown ? [`${erased.username} was erased, and is known again`] : []),
     ...(isEntered ? [] : [`${erased.username} was erased, and is not in the ledger`])

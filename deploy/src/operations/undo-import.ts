@@ -2,19 +2,20 @@ import { type Projector, RebuildRefused, unfinishedRetractions } from '@gamenet/
 import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import type { ImportRun, RetractionProgress, RetractionReport } from '../operator/operations.js'
 import type { Engines } from '../wiring/engines.js'
+import type { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-undo.js'
+import { notProjecting } from './rebuild.js'
 
-export type Retracting = {
+export type ImportUndoNeeds = {
   readonly engines: {
     readonly clickhouse: Pick<Engines['clickhouse'], 'control'>
     readonly log: Pick<Engines['log'], 'append'>
   }
   readonly projector: Pick<Projector, 'retractions'> | undefined
-  /** Resolves when all that the log holds now, of these topics or of all, is in the tables; rejects with what stands behind. */
-  readonly settled: (topics?: readonly string[]) => Promise<void>
+  /** Resolves when the tables have everything that the log holds now, of these topics or of all; rejects with what lags. */
+  readonly caughtUp: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process publishes now. */
-  readonly running: ReadonlySet<string>
+  readonly importing: ReadonlySet<string>
 }
 
 const Row = z.object({
@@ -29,13 +30,13 @@ const Row = z.object({
   retractedMs: z.coerce.number()
 })
 
-/** Every import that the tables know, the newest first; of those that this process publishes now, that it does. */
+/** Every import that the tables know, the newest first. */
 export async function importRuns({
   engines: { clickhouse },
-  running
+  importing
 }: {
-  readonly engines: Pick<Retracting['engines'], 'clickhouse'>
-  readonly running: ReadonlySet<string>
+  readonly engines: Pick<ImportUndoNeeds['engines'], 'clickhouse'>
+  readonly importing: ReadonlySet<string>
 }): Promise<ImportRun[]> {
   const rows = await clickhouse.control.rows(`
     SELECT i.import_id AS importId, i.topic AS topic, i.file AS file, toUnixTimestamp64Milli(i.ts) AS newestMs,
@@ -51,76 +52,71 @@ export async function importRuns({
       ...run,
       newestAt: shownInstant(newestMs),
       retractedAt: retractedMs > 0 ? shownInstant(retractedMs) : null,
-      isBeingPublished: running.has(run.importId),
+      isBeingPublished: importing.has(run.importId),
       isBeingRetracted: unfinished.has(run.importId)
     }
   })
 }
 
 /**
- * Takes an import back: the log is told, which is what makes it last; then its events leave the tables, and all that was made of
- * them is made anew. A second call joins what the first left, or finds that nothing is left to do.
+ * Undoes an import: an event in the log makes the undo permanent, then the import's events leave the tables, and everything
+ * derived from them is rebuilt. A second call completes an interrupted undo, or finds that it is done.
  */
-export async function retractImport(
-  needs: Retracting,
+export async function undoImport(
+  needs: ImportUndoNeeds,
   importId: string,
-  onProgress: (progress: RetractionProgress) => void
-): Promise<RetractionReport> {
-  const { engines, projector, settled, running } = needs
-  if (projector === undefined) {
-    throw new UsageError('This process rebuilds nothing; ask one that projects (gamenet start or projector).')
-  }
-  if (running.has(importId)) {
-    throw new FailureError(
-      `Import ${importId} is still being published; end its command first (Ctrl-C), then take it back.`
-    )
+  onProgress: (progress: ImportUndoProgress) => void
+): Promise<ImportUndoReport> {
+  const { engines, projector, caughtUp, importing } = needs
+  if (projector === undefined) throw notProjecting()
+  if (importing.has(importId)) {
+    throw new FailureError(`Import ${importId} is still being published; end its command first (Ctrl-C), then undo it.`)
   }
   onProgress({ phase: 'waiting', done: 0, total: 0, etaSeconds: null })
-  await settled()
+  await caughtUp()
   const run = (await importRuns(needs)).find((each) => each.importId === importId)
   if (run === undefined) {
-    throw new UsageError(
-      `There is no import ${JSON.stringify(importId)}; gamenet import list shows all that there are.`
-    )
+    throw new UsageError(`There is no import ${JSON.stringify(importId)}; gamenet import list shows all imports.`)
   }
   const alreadyDone = run.retractedAt !== null && !run.isBeingRetracted
   if (alreadyDone) return { importId, topic: run.topic, published: run.published, alreadyDone }
   if (run.retractedAt === null) {
-    await refusedPlainly(importId, () => projector.retractions.requireRetractable(importId, run.topic))
+    await refusalsOf(importId, () => projector.retractions.requireRetractable(importId, run.topic))
     const event = { importId, topic: run.topic, observedAt: instantOf(Date.now()) }
     await engines.log.append(importRetractionTopic.name, [
       encodeEvent(importRetractionTopic, event, { source: '/operator' })
     ])
-    await settled()
+    await caughtUp()
   }
-  await madeAnew(projector, importId, run.topic, onProgress)
+  await removeEvents(projector, importId, run.topic, onProgress)
   return { importId, topic: run.topic, published: run.published, alreadyDone }
 }
 
-/** Ends the retractions that were cut off, and those of a log that was loaded anew; gives how many. */
-export async function finishRetractions({ projector, settled }: Retracting): Promise<number> {
+/** Completes interrupted undos, and those of a log that was loaded again; resolves with how many. */
+export async function finishUndos({ projector, caughtUp }: ImportUndoNeeds): Promise<number> {
   if (projector === undefined) return 0
-  await settled([importRetractionTopic.name])
+  await caughtUp([importRetractionTopic.name])
   const left = await projector.retractions.unfinishedRetractions()
-  if (left.length > 0) await settled()
-  for (const { importId, topic } of left) await madeAnew(projector, importId, topic, () => undefined)
+  if (left.length > 0) await caughtUp()
+  for (const { importId, topic } of left) await removeEvents(projector, importId, topic, () => undefined)
   return left.length
 }
 
-async function madeAnew(
+async function removeEvents(
   projector: Pick<Projector, 'retractions'>,
   importId: string,
   topic: string,
-  onProgress: (progress: RetractionProgress) => void
+  onProgress: (progress: ImportUndoProgress) => void
 ): Promise<void> {
-  await refusedPlainly(importId, () =>
+  await refusalsOf(importId, () =>
     projector.retractions.retract(importId, topic, ({ done, total, etaSeconds }) =>
       onProgress({ phase: 'rebuilding', done, total, etaSeconds })
     )
   )
 }
 
-async function refusedPlainly(importId: string, work: () => Promise<void>): Promise<void> {
+/** Turns refusals of the projector into sentences with an exit code. */
+async function refusalsOf(importId: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
   } catch (error) {

@@ -1,0 +1,59 @@
+import { z } from 'zod'
+import { FailureError, UsageError } from '../config.js'
+import type { Engines } from '../wiring/engines.js'
+import { operation } from './operation.js'
+
+export const BackupProgress = z.object({
+  /** In this order; `flushing` waits for the disk. */
+  phase: z.enum(['journals', 'tables', 'writes', 'log', 'flushing']),
+  bytes: z.int(),
+  /** An estimate until the end. */
+  bytesTotal: z.int()
+})
+export type BackupProgress = z.infer<typeof BackupProgress>
+
+export const BackupReport = z.object({
+  directory: z.string(),
+  /** The backup has everything that was acknowledged before. */
+  createdAt: z.string(),
+  files: z.int(),
+  bytes: z.int(),
+  tookMs: z.int()
+})
+export type BackupReport = z.infer<typeof BackupReport>
+
+/** Targets of the backups that are under way. */
+const targets = new WeakMap<Engines, string>()
+
+/** Copies everything that an embedded service stores. One backup at a time. */
+export const backup = operation({
+  name: 'backup',
+  method: 'POST',
+  path: '/backup',
+  /** New or empty. */
+  input: z.strictObject({ directory: z.string() }),
+  inputRule: 'The query parameter directory must be the absolute path of a directory',
+  progress: BackupProgress,
+  result: BackupReport,
+  run: async ({ engines, stopping }, { directory }, { onProgress }) => {
+    const { directory: dataDirectory, log, clickhouse, isEmbedded } = engines
+    if (!isEmbedded || dataDirectory === undefined || log.files === undefined) {
+      throw new UsageError(
+        'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL back each server up with its own tools, in the order of docs/operators/backup.md.'
+      )
+    }
+    const target = targets.get(engines)
+    if (target !== undefined) {
+      throw new FailureError(`A backup to ${target} is under way; wait for its end, or stop the service to end it.`)
+    }
+    targets.set(engines, directory)
+    try {
+      const { backUp } = await import('../backup/backup.js')
+      const writes = await engines.writes()
+      const needs = { directory: dataDirectory, log: log.files, clickhouse, writes, onProgress, signal: stopping }
+      return await backUp(needs, directory)
+    } finally {
+      targets.delete(engines)
+    }
+  }
+})

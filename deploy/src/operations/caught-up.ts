@@ -1,0 +1,65 @@
+import type { Target } from '@gamenet/projector'
+import { errorMessage } from '@gamenet/schemas'
+import { z } from 'zod'
+import { abortedAfter } from '../wiring/time-limit.js'
+import { type OperationNeeds, operation } from './operation.js'
+
+/** Longest wait for the tables to catch up. */
+export const CAUGHT_UP_SECONDS_MAX = 86_400
+
+export const CaughtUpReport = z.object({
+  /** False when the time was up before. */
+  settled: z.boolean(),
+  waitedMs: z.int(),
+  /** What still lagged when the time was up. */
+  behind: z.array(z.string())
+})
+export type CaughtUpReport = z.infer<typeof CaughtUpReport>
+
+/** Waits until everything that the log held at the call can be read, or until the time is up. */
+export const caughtUp = operation({
+  name: 'wait for the tables',
+  method: 'GET',
+  path: '/settled',
+  input: z.strictObject({ seconds: z.coerce.number().min(0).max(CAUGHT_UP_SECONDS_MAX) }),
+  inputRule: `seconds must be a number from 0 to ${CAUGHT_UP_SECONDS_MAX}`,
+  result: CaughtUpReport,
+  needsLog: true,
+  run: (needs, { seconds }) => waitUntilCaughtUp(needs, seconds * 1000)
+})
+
+/** A projector knows which partitions are stalled and why; any other process reads the checkpoints. */
+export async function waitUntilCaughtUp(
+  { engines, projector, onChange, stopping }: OperationNeeds,
+  timeoutMs: number,
+  targets?: readonly Target[]
+): Promise<CaughtUpReport> {
+  const begun = performance.now()
+  const signal = abortedAfter(timeoutMs, stopping)
+  const behindByTables = async () => {
+    const { waitForProgress } = await import('@gamenet/projector')
+    return await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)
+  }
+  const behind =
+    projector === undefined
+      ? await behindByTables()
+      : await projector
+          .settled({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
+          .then(
+            () => [],
+            (error: unknown) => [errorMessage(error)]
+          )
+  // The answers of this process show it too. Where the read fails, it is repeated in the background.
+  if (behind.length === 0) await onChange().catch(() => undefined)
+  return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
+}
+
+/** The ends of these topics in the log. */
+export async function headsOf(
+  { engines }: Pick<OperationNeeds, 'engines'>,
+  topics: readonly string[]
+): Promise<Target[]> {
+  const ofTopic = async (topic: string) =>
+    (await engines.log.extents(topic)).filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+  return (await Promise.all(topics.map(ofTopic))).flat()
+}

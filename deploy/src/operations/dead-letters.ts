@@ -1,0 +1,239 @@
+import type { DeadLetter as StoredDeadLetter } from '@gamenet/projector'
+import { StepHeld } from '@gamenet/projector/rebuild'
+import { pause, shownInstant, topics } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FailureError } from '../config.js'
+import { requireTopic } from './gap.js'
+import { Flag, type OperationNeeds, operation } from './operation.js'
+
+/** Dead letters that one list has at most. */
+export const DEAD_LETTER_LIST_MAX = 10_000
+/** Dead letters that are named one by one at most. */
+export const DEAD_LETTER_CHOICE_MAX = 1000
+/** A thousand positions take some 60 kB. */
+const CHOICE_BYTES_MAX = 128 * 1024
+
+/** A retry waits for the projections so long, which is more than another process takes to find the messages. */
+const PROJECTED_MS_MAX = 30_000
+const POLL_MS = 100
+
+/** In its topic; written as `epoch/partition/offset`. */
+const Position = z.object({
+  epoch: z.int().min(0).max(65_535),
+  partition: z.int().min(0).max(65_535),
+  offset: z.int().min(0)
+})
+export type Position = z.infer<typeof Position>
+
+const DeadLetterPosition = Position.extend({ topic: z.string() })
+export type DeadLetterPosition = z.infer<typeof DeadLetterPosition>
+
+const DeadLetter = DeadLetterPosition.extend({
+  state: z.enum(['parked', 'dropped']),
+  parkedAt: z.string(),
+  bytes: z.int(),
+  reason: z.string()
+})
+type DeadLetter = z.infer<typeof DeadLetter>
+
+const DeadLetterList = z.object({
+  messages: z.array(DeadLetter),
+  /** Of all that match, listed or not. */
+  total: z.int()
+})
+export type DeadLetterList = z.infer<typeof DeadLetterList>
+
+const DeadLetterContent = DeadLetter.extend({
+  key: z.string(),
+  headers: z.record(z.string(), z.string()),
+  /** Base64. */
+  value: z.string()
+})
+export type DeadLetterContent = z.infer<typeof DeadLetterContent>
+
+const DeadLetterChoice = z.strictObject({
+  topic: z.string(),
+  /** `all`: every dead letter of the topic at the call. */
+  positions: z.union([z.literal('all'), z.array(Position).min(1).max(DEAD_LETTER_CHOICE_MAX)])
+})
+export type DeadLetterChoice = z.infer<typeof DeadLetterChoice>
+
+const RetryProgress = z.object({ retried: z.int(), passedOver: z.int(), refused: z.int() })
+export type RetryProgress = z.infer<typeof RetryProgress>
+
+const RetryReport = RetryProgress.extend({
+  /** The first of those that still cannot be read, with the present reason. */
+  refusals: z.array(DeadLetterPosition.extend({ reason: z.string() })),
+  /** Projections that had not consumed the retried messages when the time was up. */
+  behind: z.array(z.string())
+})
+export type RetryReport = z.infer<typeof RetryReport>
+
+const choiceRule =
+  'The body, as application/octet-stream, is the JSON {"topic": …, "positions": "all" or a list of {"epoch", "partition", "offset"}}'
+const choiceBody = { as: 'json', bytesMax: CHOICE_BYTES_MAX } as const
+
+export const listDeadLetters = operation({
+  name: 'list of dead letters',
+  method: 'GET',
+  path: '/parked',
+  input: z.strictObject({
+    topic: z.string().exactOptional(),
+    limit: z.coerce.number().pipe(z.int().min(1).max(DEAD_LETTER_LIST_MAX)).default(100),
+    /** Dropped ones instead of those that wait for a decision. */
+    dropped: Flag.default(false)
+  }),
+  inputRule: `The query takes topic, limit (1 to ${DEAD_LETTER_LIST_MAX}) and dropped (true or false)`,
+  result: DeadLetterList,
+  run: async ({ engines }, { topic, limit, dropped }) => {
+    if (topic !== undefined) requireTopic(topic)
+    const { listDeadLetters } = await import('@gamenet/projector')
+    const query = { state: dropped ? 'dropped' : 'parked', topic, limit } as const
+    const { messages, total } = await listDeadLetters(engines.clickhouse.control, query)
+    return { messages: messages.map(shown), total }
+  }
+})
+
+export const showDeadLetter = operation({
+  name: 'dead letter',
+  method: 'GET',
+  path: '/parked/:topic/:epoch/:partition/:offset',
+  input: z
+    .strictObject({
+      topic: z.string(),
+      epoch: z.coerce.number(),
+      partition: z.coerce.number(),
+      offset: z.coerce.number()
+    })
+    .pipe(DeadLetterPosition),
+  inputRule: 'A position is /parked/<topic>/<epoch>/<partition>/<offset>, in whole numbers',
+  result: DeadLetterContent,
+  run: async ({ engines }, position) => {
+    requireTopic(position.topic)
+    const { readDeadLetter } = await import('@gamenet/projector')
+    const stored = await readDeadLetter(engines.clickhouse.control, position)
+    if (stored === undefined) throw noneAt(position)
+    const { key, headers, value } = stored
+    return { ...shown(stored), key, headers, value: Buffer.from(value).toString('base64') }
+  }
+})
+
+export const dropDeadLetters = operation({
+  name: 'drop of dead letters',
+  method: 'POST',
+  path: '/parked/drop',
+  input: DeadLetterChoice,
+  inputRule: choiceRule,
+  body: choiceBody,
+  result: z.object({ dropped: z.int() }),
+  run: async ({ engines }, choice) => {
+    requireTopic(choice.topic)
+    const { dropAllDeadLetters, dropDeadLetters } = await import('@gamenet/projector')
+    const tables = engines.clickhouse.control
+    if (choice.positions === 'all') return { dropped: await dropAllDeadLetters(tables, choice.topic) }
+    const waiting = (await storedAt({ engines }, choice.topic, choice.positions)).filter(
+      ({ state }) => state === 'parked'
+    )
+    await dropDeadLetters(tables, waiting)
+    return { dropped: waiting.length }
+  }
+})
+
+/** Validates dead letters again. Resolves when those that are valid now are in the answers, or half a minute later. */
+export const retryDeadLetters = operation({
+  name: 'retry',
+  method: 'POST',
+  path: '/parked/retry',
+  input: DeadLetterChoice,
+  inputRule: choiceRule,
+  body: choiceBody,
+  progress: RetryProgress,
+  result: RetryReport,
+  run: async (needs, { topic, positions }, { onProgress }) => {
+    requireTopic(topic)
+    const { retryDeadLetters } = await import('@gamenet/projector')
+    const report = await retryDeadLetters(
+      {
+        tables: needs.engines.clickhouse.control,
+        topics,
+        withSealKeys: (people, use) => withSealKeys(needs, people, use),
+        inStep: needs.inStep,
+        onProgress: ({ retried, passedOver, refused }) => onProgress({ retried, passedOver, refused }),
+        signal: needs.stopping
+      },
+      topic,
+      positions === 'all' ? 'all' : await storedAt(needs, topic, positions)
+    ).catch((error: unknown) => {
+      if (!(error instanceof StepHeld)) throw error
+      throw new FailureError(
+        `${error.message} The messages that were not retried are still dead letters; retry them later.`
+      )
+    })
+    const { batches, refusals, ...counts } = report
+    return { ...counts, refusals: [...refusals], behind: await waitUntilProjected(needs, topic, batches) }
+  }
+})
+
+/** The dead letters at these positions, dropped ones included; throws where a position has none. */
+async function storedAt(
+  { engines }: Pick<OperationNeeds, 'engines'>,
+  topic: string,
+  positions: readonly Position[]
+): Promise<StoredDeadLetter[]> {
+  const { deadLettersAt } = await import('@gamenet/projector')
+  const wanted = positions.map((each) => ({ topic, ...each }))
+  const stored = await deadLettersAt(engines.clickhouse.control, wanted)
+  const places = new Set(stored.map(textOf))
+  const missing = wanted.find((each) => !places.has(textOf(each)))
+  if (missing !== undefined) throw noneAt(missing)
+  return stored
+}
+
+/** Locks the rows of the people until their events are stored: an erasure waits, and then deletes these events too. */
+async function withSealKeys(
+  { engines }: Pick<OperationNeeds, 'engines'>,
+  people: readonly number[],
+  use: (keys: ReadonlyMap<number, Uint8Array>) => Promise<void>
+): Promise<void> {
+  if (people.length === 0) return await use(new Map())
+  const { sealKeys } = await import('@gamenet/ingest')
+  const writes = await engines.writes()
+  await writes.transaction(async (transaction) => {
+    await transaction.query('SELECT p.id FROM person AS p WHERE p.id = ANY ($1::bigint[]) ORDER BY p.id FOR SHARE', [
+      people.map(String)
+    ])
+    await use(await sealKeys(transaction, people))
+  })
+}
+
+/** Resolves with the projections that have not consumed these batches when the time is up. */
+async function waitUntilProjected(
+  { engines, projector, stopping: signal }: OperationNeeds,
+  topic: string,
+  batches: readonly string[]
+): Promise<string[]> {
+  if (batches.length === 0) return []
+  const { notTaken } = await import('@gamenet/projector')
+  projector?.wakeForLate()
+  const begun = performance.now()
+  for (;;) {
+    const behind = await notTaken(engines.clickhouse.control, topic, batches)
+    if (behind.length === 0 || performance.now() - begun > PROJECTED_MS_MAX || signal.aborted) return behind
+    await pause(POLL_MS, signal)
+  }
+}
+
+function noneAt(position: DeadLetterPosition): FailureError {
+  return new FailureError(
+    `There is no dead letter at ${textOf(position)}, or it was retried; \`gamenet dead-letters list\` lists those there are.`
+  )
+}
+
+function textOf({ topic, epoch, partition, offset }: DeadLetterPosition): string {
+  return `${topic} ${epoch}/${partition}/${offset}`
+}
+
+function shown(stored: StoredDeadLetter): DeadLetter {
+  const { topic, epoch, partition, offset, state, storedAtMs, bytes, reason } = stored
+  return { topic, epoch, partition, offset, state, parkedAt: shownInstant(storedAtMs), bytes, reason }
+}

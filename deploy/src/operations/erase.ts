@@ -1,0 +1,119 @@
+import { Username } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FailureError, UsageError } from '../config.js'
+import type { EraseNeeds } from '../erasure/erase-user.js'
+import { headsOf, waitUntilCaughtUp } from './caught-up.js'
+import { Flag, Instant, NoInput, type OperationNeeds, operation } from './operation.js'
+
+const CAUGHT_UP_MS_MAX = 600_000
+/** Far above the longest username. */
+const USERNAME_BYTES_MAX = 4096
+
+export const ErasureProgress = z.object({
+  /** Keys are destroyed, readers of the log are waited for, tables are cleaned one by one, then files. */
+  phase: z.enum(['keys', 'waiting', 'tables', 'files']),
+  done: z.int(),
+  total: z.int()
+})
+export type ErasureProgress = z.infer<typeof ErasureProgress>
+
+export const ErasureReport = z.object({
+  /** Whether anything was stored about the user. */
+  wasKnown: z.boolean(),
+  /** Whether they are in the ledger now. */
+  isEntered: z.boolean(),
+  /** Rows that were deleted from the write side. */
+  rowsOfWrites: z.int(),
+  /** Rows that were deleted from event tables and read tables. */
+  rowsOfTables: z.int()
+})
+export type ErasureReport = z.infer<typeof ErasureReport>
+
+export const Erasure = z.object({
+  /** Of the username, with a salt of this installation; hexadecimal. */
+  nameHash: z.string(),
+  forgottenAt: Instant,
+  /** Null while it is under way. */
+  doneAt: Instant.nullable(),
+  /** When the user signed in again, as a new person. */
+  returnedAt: Instant.nullable()
+})
+export type Erasure = z.infer<typeof Erasure>
+
+/**
+ * Permanently erases a user. A username about which nothing is stored is entered in the ledger only with `anyway`. An
+ * interrupted erasure is completed when a service starts.
+ */
+export const erase = operation({
+  name: 'erasure',
+  method: 'POST',
+  path: '/forget',
+  input: z.strictObject({ username: z.string(), anyway: Flag.default(false) }),
+  inputRule: 'The query takes anyway as true or false; the body is the username',
+  // Addresses are written to logs of proxies and shells, bodies are not.
+  body: { as: 'text', field: 'username', bytesMax: USERNAME_BYTES_MAX },
+  progress: ErasureProgress,
+  result: ErasureReport,
+  needsLog: true,
+  run: async (needs, { username, anyway }, { onProgress }) => {
+    const name = Username.safeParse(username)
+    if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
+    const [{ eraseUser }, { writeLedgerCopy }] = await Promise.all([
+      import('../erasure/erase-user.js'),
+      import('../erasure/reapply-erasures.js')
+    ])
+    const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
+    await writeLedgerCopy(needs.engines)
+    return report
+  }
+})
+
+/** The ledger of erasures. */
+export const listErasures = operation({
+  name: 'list of erasures',
+  method: 'GET',
+  path: '/forgettings',
+  input: NoInput,
+  result: z.array(Erasure),
+  run: async ({ engines }) => {
+    const { readLedger } = await import('../erasure/ledger.js')
+    return (await readLedger(await engines.writes())).map(({ nameHash, forgottenAt, doneAt, returnedAt }) => ({
+      nameHash,
+      forgottenAt: forgottenAt.toISOString(),
+      doneAt: doneAt?.toISOString() ?? null,
+      returnedAt: returnedAt?.toISOString() ?? null
+    }))
+  }
+})
+
+/** Completes the erasures that an earlier process left, once the disk has free space; resolves with how many. */
+export async function finishErasures(needs: OperationNeeds): Promise<number> {
+  const { finishErasures } = await import('../erasure/erase-user.js')
+  await needs.engines.disk.whenRoom(needs.stopping)
+  return await finishErasures(await erasureNeeds(needs, () => undefined))
+}
+
+async function erasureNeeds(
+  needs: OperationNeeds,
+  onProgress: (progress: ErasureProgress) => void
+): Promise<EraseNeeds> {
+  const { engines, isRunning, onChange, stopping, stepsEnded } = needs
+  const isUnread = !isRunning && engines.isEmbedded
+  const settled = async (topics: readonly string[]) => {
+    // Rows are deleted next, which never ends while nothing is merged.
+    await engines.disk.requireRoom(0, 'Deleting the rows of a user')
+    // Without the keys, nobody can open the events that are not read yet.
+    if (isUnread) return
+    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(
+      needs,
+      CAUGHT_UP_MS_MAX,
+      await headsOf(needs, topics)
+    )
+    if (isCaughtUp) return
+    throw new FailureError(`The log is not read to its end; the next start tries again: ${behind.join('; ')}.`)
+  }
+  const tables = engines.clickhouse.control
+  const writes = await engines.writes()
+  const keysKept = isUnread ? { keysKeptMs: 0 } : {}
+  return { writes, tables, settled, stepsEnded, onChange, onProgress, signal: stopping, ...keysKept }
+}

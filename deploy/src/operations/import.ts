@@ -1,0 +1,164 @@
+import { mkdir } from 'node:fs/promises'
+import type { KnownImport } from '@gamenet/ingest'
+import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FailureError, UsageError } from '../config.js'
+import type { Disk } from '../disk/disk.js'
+import type { Engines } from '../wiring/engines.js'
+import { headsOf, waitUntilCaughtUp } from './caught-up.js'
+import { type OperationNeeds, operation, type RunContext } from './operation.js'
+
+const KNOWN_WITHIN_MS = 60_000
+
+export const ImportRequest = z.object({
+  topic: z.string(),
+  file: z.string().min(1).max(1024),
+  columns: z.record(z.string(), z.string()),
+  set: z.record(z.string(), z.string()),
+  strict: z.boolean()
+})
+export type ImportRequest = z.infer<typeof ImportRequest>
+
+export const ImportProgress = z.object({
+  /** `reading`: the complete file once, for its identity. `checking`: every row, in a strict import. */
+  phase: z.enum(['reading', 'checking', 'publishing']),
+  bytesRead: z.int(),
+  bytesTotal: z.int(),
+  rowsRead: z.int(),
+  published: z.int(),
+  rejected: z.int()
+})
+export type ImportProgress = z.infer<typeof ImportProgress>
+
+export const ImportReport = z.object({
+  importId: z.string(),
+  /** Rows of the file that were processed, by this run and those before it. */
+  rowsRead: z.int(),
+  /** By this run and, of an interrupted import, those before it; 0 when everything was imported before. */
+  published: z.int(),
+  rejected: z.int(),
+  /** Rows without a measured value. */
+  missing: z.int(),
+  /** Rows that an interrupted run of the same import had processed. */
+  skipped: z.int(),
+  /** False when a strict import found faults: then nothing was published. */
+  finished: z.boolean(),
+  /** This file was imported before; nothing was published. */
+  alreadyDone: z.boolean(),
+  /** The first of the rejected rows. */
+  faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
+  ignoredColumns: z.array(z.string()).readonly(),
+  absentColumns: z.array(z.string()).readonly()
+})
+export type ImportReport = z.infer<typeof ImportReport>
+
+const ImportInput = z.strictObject({
+  request: z.preprocess((given) => (typeof given === 'string' ? JSON.parse(given) : given), ImportRequest),
+  content: z.custom<AsyncIterable<Uint8Array>>()
+})
+type ImportInput = z.infer<typeof ImportInput>
+
+/** Publishes a file. It ends with its client: there is no other way to end it. The same request resumes it. */
+export const importFile = operation({
+  name: 'import',
+  method: 'POST',
+  path: '/import',
+  input: ImportInput,
+  inputRule: 'The query parameter request must be the JSON of an import request',
+  body: { as: 'stream', field: 'content' },
+  progress: ImportProgress,
+  result: ImportReport,
+  needsLog: true,
+  run: publishFile
+})
+
+async function publishFile(
+  needs: OperationNeeds,
+  { request, content }: ImportInput,
+  { onProgress, signal }: RunContext<ImportProgress>
+): Promise<ImportReport> {
+  const { topic, file, columns, set, strict } = request
+  const { ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
+  let importing: string | undefined
+  const { disk, log } = needs.engines
+  const requireSpace = () => disk.requireRoom(0, `The import of ${file}`)
+  try {
+    await requireSpace()
+    const input = whileSpace(content, disk)
+    const result = await importInWorker(
+      { topic, input, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
+      {
+        log: { append: (name, messages) => requireSpace().then(() => log.append(name, messages)) },
+        people: needs.people,
+        known: async (importId) => {
+          const known = await knownImport(needs, importId)
+          if (known?.isRetracted !== true) {
+            if (importing !== importId && needs.importing.has(importId))
+              throw new FailureError(concurrent(file, importId))
+            importing = importId
+            needs.importing.add(importId)
+          }
+          return known
+        },
+        onProgress,
+        signal: AbortSignal.any([needs.stopping, signal])
+      }
+    )
+    return { ...result, published: result.alreadyDone ? 0 : result.published }
+  } catch (error) {
+    if (signal.aborted && !needs.stopping.aborted)
+      throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
+    if (error instanceof ImportRefused) throw new UsageError(error.message)
+    if (error instanceof ImportCutOff) throw new FailureError(error.message)
+    if (errorCode(error) === 'ENOSPC') {
+      throw new FailureError(
+        `The disk that stores the upload of ${file} is full; free space and import again: what was published stays, the rest follows.`
+      )
+    }
+    throw error
+  } finally {
+    if (importing !== undefined) needs.importing.delete(importing)
+  }
+}
+
+const Known = z.object({
+  rowsRead: z.coerce.number(),
+  published: z.coerce.number(),
+  rejected: z.coerce.number(),
+  finished: z.boolean(),
+  isRetracted: z.coerce.boolean()
+})
+
+/** The state of an import, once everything that the log says about imports is in the tables. */
+async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
+  const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
+  const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
+  if (!isCaughtUp) throw new FailureError(`Whether this was imported before cannot be known: ${behind.join('; ')}.`)
+  const [row] = await needs.engines.clickhouse.control.rows(
+    `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
+       i.import_id IN (SELECT r.import_id FROM import_retraction AS r) AS isRetracted
+     FROM import_run AS i FINAL WHERE i.import_id = {importId: String}`,
+    { importId }
+  )
+  return row === undefined ? undefined : Known.parse(row)
+}
+
+function concurrent(file: string, importId: string): string {
+  return `${file} is being imported already, as ${importId}: gamenet import list shows when that has ended. Nothing was published by this command.`
+}
+
+/** The chunks of an upload, which is stored before it is imported; ends with a refusal when the disk gets low. */
+async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    if (disk.isLow()) await disk.requireRoom(0, 'The upload')
+    yield chunk
+  }
+}
+
+/** Uploads are stored on the disk of the engines, so that one check of free space covers both. */
+async function spoolOf({ directory }: Engines): Promise<{ spoolDirectory?: string }> {
+  if (directory === undefined) return {}
+  const spoolDirectory = directory.part('uploads')
+  await mkdir(spoolDirectory, { recursive: true })
+  return { spoolDirectory }
+}

@@ -1,0 +1,35 @@
+import { backup } from './backup.js'
+import { caughtUp } from './caught-up.js'
+import { dropDeadLetters, listDeadLetters, retryDeadLetters, showDeadLetter } from './dead-letters.js'
+import { erase, listErasures } from './erase.js'
+import { acceptGap, listGaps } from './gap.js'
+import { importFile } from './import.js'
+import { listImports, undoImport } from './import-undo.js'
+import { migrate } from './migrate.js'
+import type { Operation } from './operation.js'
+import { rebuild } from './rebuild.js'
+import { scrape } from './scrape.js'
+import { status } from './status.js'
+import { verify } from './verify.js'
+
+/** All operations of the operator port. */
+export const operations: readonly Operation<unknown, unknown, unknown>[] = [
+  status,
+  caughtUp,
+  migrate,
+  scrape,
+  importFile,
+  listImports,
+  undoImport,
+  erase,
+  listErasures,
+  listGaps,
+  acceptGap,
+  listDeadLetters,
+  showDeadLetter,
+  retryDeadLetters,
+  dropDeadLetters,
+  ...Object.values(rebuild),
+  backup,
+  verify
+]

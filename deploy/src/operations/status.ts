@@ -1,0 +1,187 @@
+import { type RebuildState, RebuildStatus } from '@gamenet/projector/rebuild'
+import { millisecondsOf, SCRAPE_SOURCES, type ScrapeRan, shownInstant } from '@gamenet/schemas'
+import { z } from 'zod'
+import { DiskStatus } from '../disk/disk.js'
+import type { Engines } from '../wiring/engines.js'
+import { VERSION } from '../wiring/version.js'
+import { StallStatus, stallStatus } from './gap.js'
+import { Instant, NoInput, type OperationNeeds, operation } from './operation.js'
+
+const SourceStatus = z.object({
+  source: z.string(),
+  /** 0 where it is scraped on request only; null in a process that does not scrape. */
+  periodSeconds: z.int().nullable(),
+  /** The last run that the tables know, or a later one of the process that answers. */
+  lastRun: z
+    .object({ observedAt: Instant, outcome: z.string(), durationMs: z.int(), published: z.int(), reason: z.string() })
+    .nullable()
+})
+type LastRun = NonNullable<z.infer<typeof SourceStatus>['lastRun']>
+
+export const Status = z.object({
+  version: z.string(),
+  startedAt: Instant,
+  engines: z.record(z.string(), z.string()),
+  sources: z.array(SourceStatus),
+  topics: z.array(
+    z.object({
+      topic: z.string(),
+      epoch: z.int(),
+      partition: z.int(),
+      head: z.int().nullable(),
+      loaded: z.int()
+    })
+  ),
+  /** Dead letters that wait for a decision, by topic; topics without one are absent. */
+  parked: z.record(z.string(), z.int()),
+  projections: z.array(
+    z.object({
+      projection: z.string(),
+      state: z.string(),
+      /** Its table was made by other statements than the program's; null where another process projects. */
+      isOutdated: z.boolean().nullable(),
+      lagEvents: z.int(),
+      reason: z.string().nullable()
+    })
+  ),
+  /** Those that are under way or have tables left; none where another process projects. */
+  rebuilds: z.array(RebuildStatus),
+  halts: z.array(StallStatus),
+  /** Messages on the disk of this process that wait for the log; null in processes without a spool. */
+  spool: z
+    .object({
+      bytes: z.int(),
+      bytesMax: z.int(),
+      messages: z.int(),
+      oldestAt: Instant.nullable(),
+      reason: z.string().nullable()
+    })
+    .nullable(),
+  /** Tables that lost rows with parts that could not be read at a start. */
+  lostRows: z.array(
+    z.object({ table: z.string(), parts: z.int(), state: z.enum(['repairing', 'left']), reason: z.string() })
+  ),
+  /** Why loading is stalled, or null. */
+  trouble: z.string().nullable(),
+  disk: DiskStatus,
+  /** Background work, such as the demo's history. */
+  background: z.array(z.object({ name: z.string(), done: z.int(), total: z.int() }))
+})
+export type Status = z.infer<typeof Status>
+
+export const status = operation({
+  name: 'status',
+  method: 'GET',
+  path: '/status',
+  input: NoInput,
+  result: Status,
+  run: async (needs) => {
+    const { engines, ingest, demo, startedAt } = needs
+    const [runs, progress, rebuilds, disk, lostRows] = await Promise.all([
+      newestRuns(engines),
+      progressOf(needs),
+      unfinishedRebuilds(needs),
+      engines.disk.status(),
+      needs.lostRows.status()
+    ])
+    return {
+      version: VERSION,
+      startedAt,
+      engines: { ...engines.names },
+      sources: SCRAPE_SOURCES.map((source) => {
+        const own = ingest?.status().find((each) => each.source === source)
+        return {
+          source,
+          periodSeconds: ingest === undefined ? null : (own?.periodSeconds ?? 0),
+          lastRun: newerRun(own?.lastRun, runs.get(source))
+        }
+      }),
+      ...progress,
+      spool: needs.spooling?.status() ?? null,
+      lostRows,
+      rebuilds,
+      disk,
+      background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
+    }
+  }
+})
+
+type Progress = Pick<Status, 'topics' | 'parked' | 'projections' | 'halts' | 'trouble'>
+
+async function progressOf({ engines, projector }: OperationNeeds): Promise<Progress> {
+  if (projector === undefined) return await progressByTables(engines)
+  const status = await projector.status()
+  return {
+    topics: status.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+    parked: Object.fromEntries(
+      status.topics.filter(({ deadLetters }) => deadLetters > 0).map(({ topic, deadLetters }) => [topic, deadLetters])
+    ),
+    projections: status.projections.map(({ projection, state, isOutdated, lag, reason }) => ({
+      projection,
+      state,
+      isOutdated,
+      lagEvents: lag,
+      reason
+    })),
+    halts: status.stalled.map(stallStatus),
+    trouble: status.loaderTrouble
+  }
+}
+
+/** For processes that do not project. */
+async function progressByTables(engines: Engines): Promise<Progress> {
+  const { readProgress } = await import('@gamenet/projector')
+  const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
+  return {
+    topics: progress.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+    parked: Object.fromEntries(progress.deadLetters),
+    projections: progress.projections.map(({ projection, lag }) => ({
+      projection,
+      state: 'elsewhere',
+      isOutdated: null,
+      lagEvents: lag,
+      reason: null
+    })),
+    halts: progress.stalled.map(stallStatus),
+    trouble: null
+  }
+}
+
+/** States in which a rebuild has no tables. */
+const OVER: readonly RebuildState[] = ['cancelled', 'rolled-back', 'dropped']
+
+async function unfinishedRebuilds({ projector }: OperationNeeds): Promise<RebuildStatus[]> {
+  if (projector === undefined) return []
+  return (await projector.rebuilds.list()).filter(({ state }) => !OVER.includes(state))
+}
+
+/** The newer of two runs. The tables may lack a run of this process while its log is unavailable. */
+function newerRun(own: ScrapeRan | null | undefined, known: LastRun | undefined): LastRun | null {
+  const ms = (run: { readonly observedAt: string }) => millisecondsOf(run.observedAt)
+  if (own === undefined || own === null || (known !== undefined && ms(known) >= ms(own))) return known ?? null
+  const { source: _source, reason = '', ...run } = own
+  return { ...run, reason }
+}
+
+const Run = z.object({
+  source: z.string(),
+  observedAtMs: z.coerce.number(),
+  outcome: z.string(),
+  durationMs: z.int(),
+  published: z.int(),
+  reason: z.string()
+})
+
+/** The last run of every source that the tables know, of any process. */
+async function newestRuns({ clickhouse }: Engines): Promise<Map<string, LastRun>> {
+  const rows = await clickhouse.control.rows(`
+    SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
+           s.duration_ms AS durationMs, s.published AS published, s.reason AS reason
+    FROM scrape AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source`)
+  return new Map(
+    rows.map((row) => {
+      const { source, observedAtMs, ...run } = Run.parse(row)
+      return [source, { observedAt: shownInstant(observedAtMs), ...run }]
+    })
+  )
+}

@@ -10,7 +10,7 @@ const PRESENCE_PROJECTIONS = ['presence-day', 'presence-latest', 'user-gamertag'
 const DAY_MS = 86_400_000
 const GOALS = rankGoals.map(({ id, rank }) => `(${rank}, toUInt8(${id}))`).join(', ')
 
-/** All rules about 1,000 users whom new sightings touched, of 100,000; what they have reached is sealed and published. */
+/** All rules about 1,000 of 100,000 users with new sightings; their unlocks are sealed and published. */
 export const achievement: Measurement = {
   name: 'achievement',
   claim: 'all rules about 1,000 touched users of 100,000 are evaluated within 2 s',

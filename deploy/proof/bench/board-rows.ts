@@ -6,7 +6,7 @@ import { type Conditions, scaled } from './measurement.js'
 
 /*
  * Boards of 1,000 entries with 20 states each, made by the engine itself in the read tables: 1,000 boards are 20 million
- * states. Beside them ten million changes in both orders, a fiftieth of which is none any more.
+ * states. In addition ten million changes in both orders; a fiftieth of them is void.
  */
 
 const BOARDS = 1000

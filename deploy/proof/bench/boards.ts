@@ -9,7 +9,7 @@ const WARM = 5
 const PAGE = 500
 const REACH_MS = 30
 const SQL_RATIO = 1.5
-/** Two pages of the same size, one of which finds other rows in the engine's caches. */
+/** Two pages of the same size with different rows in the engine's caches. */
 const DEPTH_RATIO = 1.5
 
 /** Boards and changes, each question new, through the API over HTTP, against bare SQL on the same engine. */

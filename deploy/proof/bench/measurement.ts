@@ -1,5 +1,5 @@
 /*
- * measurement   one promise of the service, measured: what is claimed, and what came out
+ * measurement   one promise of the service, measured: the claim and the result
  * result        one figure, with the figure to reach and, where there is one, a baseline of the same run
  * reach         the bound that a figure, or its ratio to the baseline, is held to
  */

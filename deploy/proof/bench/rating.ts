@@ -59,7 +59,7 @@ async function measured(
 async function rateAll(service: PeopleService, ratings: number): Promise<{ times: number[]; delayMs: number }> {
   const times: number[] = []
   let next = 0
-  // What was measured before is left behind: the figure begins anew each time it is read.
+  // Discards earlier measurements: each read resets the figure.
   await service.metric('nodejs_eventloop_lag_p99_seconds')
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {

@@ -14,11 +14,11 @@ const BLOCK_ROWS = 65_536
 /** By default a last block that is not full waits for 7.5 s, which says nothing of the engine's speed. */
 const FLUSH_MS = 500
 
-/** An event table made anew from Kafka, against ClickHouse's own Kafka engine: one broker, one topic, one process, turn by turn. */
+/** An event table reloaded from Kafka, against ClickHouse's own Kafka engine: one broker, one topic, one process, turn by turn. */
 export const reloadKafka: Measurement = {
   name: 'reload-kafka',
   claim:
-    "event tables are loaded anew from Kafka, every event judged, as fast as by ClickHouse's own Kafka engine in chDB",
+    "event tables are reloaded from Kafka, every event validated, as fast as by ClickHouse's own Kafka engine in chDB",
   async run(conditions) {
     const { scale, note } = conditions
     const missing = await kafkaBrokerMissing()
@@ -35,11 +35,11 @@ export const reloadKafka: Measurement = {
       }
       const events = await fillWithCounts(choice, scaled(EVENTS, scale, 50_000))
       note(`${events} events are in Kafka, ${PARTITIONS} partitions`)
-      return await withReloads(conditions, choice, events, async ({ tables, live, loadedAnew }) => {
+      return await withReloads(conditions, choice, events, async ({ tables, live, reloadedPerSecond }) => {
         const ours: number[] = []
         const theirs: number[] = []
         for (let round = 0; round < ROUNDS; round += 1) {
-          ours.push(await loadedAnew())
+          ours.push(await reloadedPerSecond())
           theirs.push(await loadedByTheirs(tables, broker.address, events))
           note(`ours ${figure(ours.at(-1) ?? 0)}/s, ClickHouse's own ${figure(theirs.at(-1) ?? 0)}/s`)
         }

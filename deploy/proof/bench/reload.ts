@@ -14,24 +14,24 @@ const ROUNDS = 3
 const EVENTS_A_SECOND = 200_000
 const LOOK_MS = 20
 
-/** An event table made anew from the embedded log. */
+/** An event table reloaded from the embedded log. */
 export const reload: Measurement = {
   name: 'reload',
-  claim: 'event tables are loaded anew from the embedded log at 200,000 events a second',
+  claim: 'event tables are reloaded from the embedded log at 200,000 events a second',
   async run(conditions) {
     const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(conditions.directory, 'log-')), epoch: 0 }
     const events = await fillWithCounts(choice, scaled(EVENTS, conditions.scale, 50_000))
     conditions.note(`${events} events are in the log`)
-    return await withReloads(conditions, choice, events, async ({ live, loadedAnew }) => {
-      const anew: number[] = []
+    return await withReloads(conditions, choice, events, async ({ live, reloadedPerSecond }) => {
+      const rates: number[] = []
       for (let round = 0; round < ROUNDS; round += 1) {
-        anew.push(await loadedAnew())
-        conditions.note(`loaded anew ${figure(anew.at(-1) ?? 0)}/s`)
+        rates.push(await reloadedPerSecond())
+        conditions.note(`reloaded ${figure(rates.at(-1) ?? 0)}/s`)
       }
       return [
         {
           what: 'events a second, first insert to last',
-          measured: quantile(anew, 0.5),
+          measured: quantile(rates, 0.5),
           unit: '/s',
           reach: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
           detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, beside its projections, ${figure(live)}/s`
@@ -45,8 +45,8 @@ type Reloads = {
   readonly tables: ClickHouse
   /** Events a second of the first load, with every projection beside it. */
   readonly live: number
-  /** Loads the event table anew, as `gamenet rebuild start title-count --from-log` does it first; events a second. */
-  loadedAnew(): Promise<number>
+  /** Reloads the event table, as `gamenet rebuild start title-count --from-log` does it first; events a second. */
+  reloadedPerSecond(): Promise<number>
 }
 
 /** Runs work on tables into which a log full of counts was loaded. */
@@ -65,14 +65,14 @@ export async function withReloads<Result>(
     // The checkpoints follow the rows, and a rebuild goes as far as they say.
     await projector.settled()
     note(`first load ${figure(live)}/s, every projection beside it`)
-    return await work({ tables, live, loadedAnew: () => loadedAnew(tables, projector, events) })
+    return await work({ tables, live, reloadedPerSecond: () => reloadedPerSecond(tables, projector, events) })
   } finally {
     await projector.stop()
     await tables.close()
   }
 }
 
-async function loadedAnew(tables: ClickHouse, { rebuilds }: Projector, events: number): Promise<number> {
+async function reloadedPerSecond(tables: ClickHouse, { rebuilds }: Projector, events: number): Promise<number> {
   await rebuilds.start('title-count', { isFromLog: true })
   const rate = await rateInto(tables, await freshTable(tables), events)
   await rebuilds.cancel('title-count')

@@ -22,7 +22,7 @@ export type Bug = {
   retryTables(tables: Tables): Tables
   /** Ending what a crash has cut off; and refusing to go on before. */
   recovery(recovery: Recovery): Recovery
-  /** How the projections and rebuilds of a process are kept from swaps of others, and how its loader is. */
+  /** How a process protects its projections, rebuilds and loader from concurrent swaps. */
   passes(passes: Passes): Passes
   loaderPasses(passes: Passes): Passes
   readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
@@ -68,14 +68,14 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ loaderTables: (tables) => laterThan(tables, 'checkpoint', (table) => table.startsWith('event_')) })
   },
   'offset-resolved-early': {
-    says: 'Reading goes on behind what was delivered, stored or not.',
+    says: 'Reading continues after the delivered messages, stored or not.',
     make: () => {
       const delivered = new Map<string, number>()
       return { reader: (reader) => resolvedEarly(reader, delivered) }
     }
   },
   'dedup-window': {
-    says: 'An insert whose token was seen is taken for stored, though the first one may have failed.',
+    says: 'An insert with a known token passes as stored, though the first one may have failed.',
     make: () => {
       const tokens = new Set<string>()
       return {
@@ -96,7 +96,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ loaderTables: (tables) => swallowing(tables, 'parked_message') })
   },
   'sum-over-increments': {
-    says: 'A rollup adds the events of a range to what it has, instead of being made anew.',
+    says: 'A rollup adds the events of a range to its buckets instead of recomputing them.',
     make: () => ({ folds: { 'title-count-hour': sumOfIncrements } })
   },
   'last-write-wins': {
@@ -111,11 +111,11 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ runnerTables: (tables) => laterThan(tables, 'checkpoint', isLast) })
   },
   'change-before-rows': {
-    says: 'Readers are told of a change before its rows are stored.',
+    says: 'Readers are notified of a change before its rows are stored.',
     make: () => ({ runnerTables: (tables) => laterThan(tables, 'data_change', isLast) })
   },
   'untold-change': {
-    says: 'A change that could not be told is logged and forgotten.',
+    says: 'A change that could not be published is logged and dropped.',
     make: () => ({ runnerTables: (tables) => swallowing(tables, 'data_change') })
   },
   'version-from-clock': {
@@ -123,7 +123,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ runnerTables: versionFromClock })
   },
   'narrow-touch': {
-    says: 'Only the instant of an event is told as changed, not the hour that it lies in.',
+    says: 'Only the instant of an event is published as changed, not its hour.',
     make: () => ({
       projections: (projections) =>
         projections.map((each) =>
@@ -167,15 +167,15 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     })
   },
   'swap-before-catch-up': {
-    says: 'What came since the fill is not caught up before the swap.',
+    says: 'Events since the fill are not consumed before the swap.',
     make: () => ({ rebuildTables: notCaughtUp })
   },
   'rebuild-ahead-of-live': {
-    says: 'A rebuild takes all that is loaded, whether the tables that serve have taken it or not.',
+    says: 'A rebuild consumes all loaded events, also those that the serving tables have not consumed.',
     make: () => ({ rebuildTables: (tables) => aheadOfLive(tables, TOPICS) })
   },
   'old-tables-not-caught-up': {
-    says: 'The checkpoints of the tables that a swap put away are not theirs but those of the tables that serve.',
+    says: 'After a swap the old tables get the checkpoints of the serving tables.',
     make: () => ({ rebuildTables: keptCheckpoint })
   },
   'passes-not-shared': {
@@ -183,7 +183,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ passes: () => OWN_PASSES })
   },
   'late-untold': {
-    says: 'A dead letter that is retried goes into its event table, and no projection is told of it.',
+    says: 'A retried dead letter is stored in its event table, and no projection is notified.',
     make: () => ({ retryTables: (tables) => without(tables, 'late_batch') })
   },
   'retry-decided-first': {
@@ -191,7 +191,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ retryTables: decidedFirst })
   },
   'retracted-reloaded': {
-    says: 'A rebuild that loads a topic from the log loads the events of imports too that were taken back.',
+    says: 'A rebuild from the log also loads the events of undone imports.',
     make: () => ({ rebuildTables: keepingRetracted })
   },
   'swap-not-ended': {

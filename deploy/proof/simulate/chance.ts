@@ -6,7 +6,7 @@ export class Chance {
     this.#state = Math.imul(seed + 1, 0x9e3779b1) >>> 0
   }
 
-  /** Where the sequence stands: two runs that asked for the same numbers stand at the same place. */
+  /** The place in the sequence: equal for two runs that drew the same numbers. */
   get state(): number {
     return this.#state
   }

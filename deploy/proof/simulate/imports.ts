@@ -17,13 +17,13 @@ import type { Life } from './virtual-time.js'
 
 type Rebuilding = { readonly rebuilds: RebuildOperations }
 
-/** A file that was imported: by whom, and when that was over. */
+/** An imported file: its importer, and the end of its import. */
 export type Import = { readonly by: Life; endedMs: number | undefined; isUndone: boolean }
 
 const EVENTS = 6
 const LATER_SHARE = 0.3
 const HOUR_MS = 3_600_000
-/** What whoever imports has sent may still be on its way for so long. */
+/** Longest time that a message of an importer is on its way. */
 const ON_ITS_WAY_MS = 12_000
 const LOOK_MS = 300
 const PATIENCE_MS = 60_000
@@ -47,27 +47,27 @@ export async function publishImport(place: Place): Promise<void> {
     const message = encodeEvent(titleCountTopic, event, { source: '/import/file', importId })
     return isLater ? { ...message, headers: { ...message.headers, ce_type: LATER_TYPE } } : message
   })
-  const tell = async (finished: boolean) => {
+  const announce = async (finished: boolean) => {
     const rows = finished ? EVENTS : 0
     const run = { importId, topic: titleCountTopic.name, file: 'counts.csv', rowsRead: rows, published: rows }
     const event = { ...run, rejected: 0, finished, observedAt: instantOf(Date.now()) }
     await publishing.append(importRunTopic.name, [encodeEvent(importRunTopic, event, { source: '/import' })])
   }
   const publishOnce = async () => {
-    await tell(false)
+    await announce(false)
     await publishing.append(titleCountTopic.name, messages)
     for (const event of events) acknowledged.add(JSON.stringify(event))
-    await tell(true)
+    await announce(true)
   }
   try {
-    // Whoever is not sure publishes again, the same events.
+    // An importer without an acknowledgement publishes the same events again.
     await publishOnce().catch(publishOnce)
   } finally {
     own.endedMs = time.nowMs
   }
 }
 
-/** An import that can be taken back: it is listed and has ended, and what was sent of it has come. */
+/** An import that can be undone: it is listed, has ended, and all its messages have arrived. */
 export function undoable({ world, imports, store }: Place): string | undefined {
   const { nowMs } = world.time
   const ended: string[] = []
@@ -87,7 +87,7 @@ export async function undo(place: Place, projector: Rebuilding, importId: string
   await undoImport(undoNeedsIn(place, projector), importId, () => undefined)
 }
 
-/** Completes interrupted undos, as a process does at its start. */
+/** Completes interrupted import undos, like a process at its start. */
 export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Promise<void> {
   await finishUndos(undoNeedsIn(place, projector))
 }

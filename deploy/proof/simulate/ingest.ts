@@ -47,13 +47,13 @@ export function runIngest(place: Place, process: Process): Running {
   const every = async (ms: number, work: () => Promise<unknown>) => {
     while (!stopping.signal.aborted) {
       await time.pause(life, ms / 2 + chance.below(ms))
-      await work().catch((error: Error) => world.note(`goes on after: ${error.message}`, life))
+      await work().catch((error: Error) => world.note(`continues after: ${error.message}`, life))
     }
   }
   relay.start()
   const loops = [
     every(BOARDS_EVERY_MS, () => boards.read(reader, stopping.signal)),
-    every(place.temper.countsEveryMs, () => publishCounts(place))
+    every(place.conditions.countsEveryMs, () => publishCounts(place))
   ]
   return {
     stop: async () => {
@@ -97,7 +97,7 @@ async function publishCounts(place: Place): Promise<void> {
     for (const event of events) acknowledged.add(JSON.stringify(event))
   }
   await publishOnce().catch(async (error: unknown) => {
-    // Whoever is not sure publishes again, the same events.
+    // A publisher without an acknowledgement publishes the same events again.
     if (!chance.happens(AGAIN_SHARE)) throw error
     await publishOnce()
   })

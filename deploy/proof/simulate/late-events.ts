@@ -10,7 +10,7 @@ const LATER_VERSION = titleCountTopic.version + 1
 /** The type of messages that a later program can read. */
 export const LATER_TYPE = `gamenet.${titleCountTopic.name}.v${LATER_VERSION}`
 
-/** The topics of which messages are retried, as a later program reads them. */
+/** The topics with retried messages, as a later program reads them. */
 export const laterTopics: readonly Topic[] = [
   { ...titleCountTopic, version: LATER_VERSION, lifts: { [titleCountTopic.version]: (value) => value } } as Topic
 ]

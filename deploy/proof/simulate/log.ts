@@ -18,11 +18,11 @@ type Member = Consumption & {
   readonly readings: Map<Partition, { isOver: boolean }>
   /** All that it was ever given to read. */
   readonly given: Set<{ isOver: boolean }>
-  /** Of each partition the end of its last reading: one goes on after the other. */
+  /** The end of the last reading, by partition: readings are sequential. */
   readonly ends: Map<Partition, Promise<void>>
 }
 
-/** A member that was heard nothing of for so long is taken for dead. */
+/** Session timeout of a group member. */
 const SESSION_MS = 6000
 /** So long one may go on reading what the group has given to another. */
 const UNAWARE_MS = 4000
@@ -60,7 +60,7 @@ export class SimulatedLog {
       const upTo = new Map<Partition, number>()
       for (const message of messages) {
         const partition = this.#partitionOf(topic, message.key)
-        // Each partition's part is kept whole or not at all.
+        // The append to each partition is atomic.
         if (share < 1 && !upTo.has(partition)) upTo.set(partition, chance.happens(share) ? 1 : 0)
         if (share === 1 || upTo.get(partition) === 1) {
           partition.records.push({ offset: partition.records.length, ...message })
@@ -126,7 +126,7 @@ export class SimulatedLog {
     }
   }
 
-  /** Gives the partitions to those who are there; whoever loses one notices later. */
+  /** Assigns the partitions to the members; a member notices a lost one later. */
   rebalance(): void {
     for (const group of this.#groups.values()) this.#share(group)
   }

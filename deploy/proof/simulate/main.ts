@@ -5,7 +5,7 @@ import { firstThatFinds, writeFoundBy } from './found-by.js'
 import { type Outcome, runSeed } from './run-seed.js'
 
 /*
- * `npm run simulate`: lives through worlds of chance, each made of one number, and compares what is left of each with a
+ * `npm run simulate`: runs random worlds, one per seed, and compares the tables of each with a
  * plain fold of what happened. A number that fails can be run again, and happens in the same way.
  */
 
@@ -56,17 +56,17 @@ async function search(bug: string | undefined): Promise<number> {
     const outcome = await runSeed(seed, { ...(bug !== undefined && { bug }), isTraced: options.trace === true })
     events += outcome.events
     deaths += outcome.deaths
-    if (options.trace === true) tell(outcome)
+    if (options.trace === true) print(outcome)
     if (outcome.faults.length > 0 && options.goOn === true) {
       failed += 1
       process.stdout.write(`seed ${seed}: ${outcome.faults[0]}\n`)
     } else if (outcome.faults.length > 0) {
-      tell(await runSeed(seed, { ...(bug !== undefined && { bug }), isTraced: true }))
+      print(await runSeed(seed, { ...(bug !== undefined && { bug }), isTraced: true }))
       const bugText = bug === undefined ? '' : ` --bug ${bug}`
       process.stdout.write(`\nAgain: npm run simulate -- --seeds 1 --seed ${seed}${bugText}\n`)
       return 1
     }
-    tellProgress(seed - first + 1)
+    printProgress(seed - first + 1)
   }
   const seconds = (performance.now() - begun) / 1000
   process.stdout.write(
@@ -76,7 +76,7 @@ async function search(bug: string | undefined): Promise<number> {
   return failed === 0 ? 0 : 1
 }
 
-function tellProgress(done: number): void {
+function printProgress(done: number): void {
   const isTerminal = process.stderr.isTTY === true
   if (done % (isTerminal ? 50 : 500) !== 0) return
   process.stderr.write(isTerminal ? `\r${done} of ${seeds}` : `${done} of ${seeds}\n`)
@@ -97,7 +97,7 @@ async function prove(): Promise<number> {
   return 0
 }
 
-function tell({ seed, faults, trace }: Outcome): void {
+function print({ seed, faults, trace }: Outcome): void {
   process.stdout.write(`seed ${seed}: ${faults.length === 0 ? 'passed' : 'FAILED'}\n`)
   for (const line of trace.slice(-TRACE_LINES)) process.stdout.write(`  ${line}\n`)
   for (const fault of faults) process.stdout.write(`${fault}\n`)

@@ -9,7 +9,7 @@ import { simulatedProjections } from './simulated.js'
 import type { Store } from './store.js'
 import { WORLD } from './virtual-time.js'
 
-/** Whoever hears nothing for so long takes it up elsewhere, while it may go on. */
+/** An operator without an answer for so long repeats the command elsewhere, while the first one may still run. */
 const PATIENCE_MS = 20_000
 const PROJECTIONS = simulatedProjections.map(({ name }) => name) as [string]
 /** Share of what is done without a look at what there is. */
@@ -37,7 +37,7 @@ function lastFor(newest: RebuildStatus | undefined): Action | 'wait' {
   return state === 'swapped' ? 'rollback' : 'wait'
 }
 
-/** Whether a rebuild makes its tables as those that serve were made. */
+/** Whether a rebuild uses the statements of the serving tables. */
 function isOfServing(store: Store, status: RebuildStatus | undefined): boolean {
   const { record } = store.written('rebuild').get(String(status?.id)) ?? {}
   const { definitions } = JSON.parse(String(record)) as { definitions: Readonly<Record<string, string>> }
@@ -60,15 +60,15 @@ export class Operator {
 
   /** Does something now and then while the world is lively. */
   async work(pause: (ms: number) => Promise<void>): Promise<void> {
-    const { temper, world } = this.#place
+    const { conditions, world } = this.#place
     const { chance } = world
     for (;;) {
-      await pause(chance.below(2 * temper.operatorEveryMs))
+      await pause(chance.below(2 * conditions.operatorEveryMs))
       if (!this.#place.isLively) return
       const projector = chance.oneOf(this.#projectors as [Projecting])
       const drawn = chance.number()
       if (drawn < RETRY_SHARE) {
-        void this.#ask(projector, (running) => retryAll(this.#place, running))
+        void this.#run(projector, (running) => retryAll(this.#place, running))
         continue
       }
       if (drawn < RETRY_SHARE + UNDO_SHARE) {
@@ -76,23 +76,23 @@ export class Operator {
         if (importId !== undefined) void this.#undo(projector, importId)
         continue
       }
-      const asked = this.#ask(projector, ({ rebuilds }) => this.#doSomething(rebuilds))
-      await Promise.race([asked, pause(PATIENCE_MS)])
+      const requested = this.#run(projector, ({ rebuilds }) => this.#doSomething(rebuilds))
+      await Promise.race([requested, pause(PATIENCE_MS)])
     }
   }
 
   /**
-   * Ends what there is of rebuilds, with everybody at rest: fills, compares, swaps, takes back, each of which must work. Tells
-   * behind each swap of tables; `until` lives on until something is done.
+   * Ends all rebuilds, at rest: fills, compares, swaps and rolls back; each step must succeed. Yields
+   * after each swap of tables; `until` runs the world until a step is done.
    */
   async *end(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): AsyncGenerator<Ended> {
     const { world } = this.#place
     const [projector] = this.#projectors as [Projecting]
-    const told = { reason: '' }
-    const ask = (work: (rebuilds: RebuildOperations) => Promise<unknown>) =>
-      until(this.#ask(projector, ({ rebuilds }) => work(rebuilds), told).then((answer) => ({ answer })))
+    const refusal = { reason: '' }
+    const run = (work: (rebuilds: RebuildOperations) => Promise<unknown>) =>
+      until(this.#run(projector, ({ rebuilds }) => work(rebuilds), refusal).then((answer) => ({ answer })))
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
-      const listed = (await ask((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
+      const listed = (await run((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
       const newest = listed?.find(({ state }) => !ENDED.has(state))
       const action = lastFor(newest)
       const projection = newest?.projection ?? this.#lastProjection()
@@ -101,9 +101,9 @@ export class Operator {
         continue
       }
       world.note(`operator, at last: ${action} ${projection}`, WORLD)
-      const done = await ask((rebuilds) => this.#do(rebuilds, action, projection))
+      const done = await run((rebuilds) => this.#do(rebuilds, action, projection))
       const answer = done?.answer
-      if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${told.reason}` }
+      if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${refusal.reason}` }
       else if (answer === 'different' && isOfServing(this.#place.store, newest))
         yield { fault: `what was rebuilt of ${projection} is not what serves` }
       else if (action === 'swap' || action === 'rollback') yield { swapped: `after ${action} of ${projection}` }
@@ -113,14 +113,14 @@ export class Operator {
   }
 
   /**
-   * With everybody at rest, all dead letters are retried, and what was to be taken back is, perhaps one import more: whoever finds an import half taken
-   * back asks again. Gives what is wrong, if it does not come to that.
+   * At rest, retries all dead letters and undoes the pending imports, perhaps one more: an operator that finds a half-undone import
+   * repeats the undo. Returns the fault, or undefined.
    */
   async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
     const [projector] = this.#projectors as [Projecting]
-    const told = { reason: '' }
-    const ask = (work: (projector: RunningProjector) => Promise<unknown>) =>
-      until(this.#ask(projector, (running) => work(running).then(() => true), told))
+    const refusal = { reason: '' }
+    const run = (work: (projector: RunningProjector) => Promise<unknown>) =>
+      until(this.#run(projector, (running) => work(running).then(() => true), refusal))
     const { imports, world } = this.#place
     const last = imports.get(undoable(this.#place) ?? '')
     if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
@@ -129,19 +129,19 @@ export class Operator {
     for (let n = 0; n < ATTEMPTS && left.length > 0; n += 1) {
       const still: string[] = []
       for (const importId of left) {
-        await ask(({ rebuilds }) => this.#makeWay(rebuilds))
-        if ((await ask((running) => undo(this.#place, running, importId))) !== true) still.push(importId)
+        await run(({ rebuilds }) => this.#makeWay(rebuilds))
+        if ((await run((running) => undo(this.#place, running, importId))) !== true) still.push(importId)
       }
       left = still
     }
-    if (left.length > 0) return `import ${left.join(', ')} cannot be taken back with all at rest: ${told.reason}`
-    if ((await ask((running) => retryAll(this.#place, running))) !== true)
-      return `dead letters cannot be retried with all at rest: ${told.reason}`
+    if (left.length > 0) return `import ${left.join(', ')} cannot be undone with all at rest: ${refusal.reason}`
+    if ((await run((running) => retryAll(this.#place, running))) !== true)
+      return `dead letters cannot be retried with all at rest: ${refusal.reason}`
     this.#place.areLaterRead = true
     return undefined
   }
 
-  /** What stands in the way of a retraction is ended. */
+  /** Ends the rebuilds that block an import undo. */
   async #makeWay(rebuilds: RebuildOperations): Promise<void> {
     for (const { projection, state, retracts } of await rebuilds.list()) {
       if (retracts !== null && (state === 'paused' || state === 'failed')) await rebuilds.resume(projection)
@@ -154,24 +154,24 @@ export class Operator {
     return [...this.#place.imports.values()].some(({ isUndone }) => isUndone)
   }
 
-  /** What was taken back must stay away when the log is read again. */
+  /** Undone imports must stay undone when the log is read again. */
   #lastProjection(): string {
     return this.#hasUndone ? titleCountTopic.name : this.#place.world.chance.oneOf(PROJECTIONS)
   }
 
   async #undo(projector: Projecting, importId: string): Promise<void> {
-    await this.#ask(projector, async (running) => {
+    await this.#run(projector, async (running) => {
       this.#place.world.note(`operator: takes back import ${importId}`)
       await undo(this.#place, running, importId)
-      this.#place.world.note(`operator: import ${importId} is taken back`)
+      this.#place.world.note(`operator: import ${importId} is undone`)
     })
   }
 
   /** Has something done in a process; resolves with its answer, undefined when it failed, never when the process dies. */
-  #ask<Result>(
+  #run<Result>(
     { process, projector }: Projecting,
     work: (projector: RunningProjector) => Promise<Result>,
-    told = { reason: '' }
+    refusal = { reason: '' }
   ) {
     const { world } = this.#place
     const { life } = process
@@ -182,8 +182,8 @@ export class Operator {
       }
       world.time.after(life, 0, () => {
         work(projector).then(resolve, (error: unknown) => {
-          told.reason = errorMessage(error)
-          world.note(`tells the operator: ${told.reason}`)
+          refusal.reason = errorMessage(error)
+          world.note(`answers the operator: ${refusal.reason}`)
           resolve(undefined)
         })
       })
@@ -219,14 +219,14 @@ export class Operator {
   }
 
   async #do(rebuilds: RebuildOperations, action: Action, projection: string): Promise<'done' | 'equal' | 'different'> {
-    const { world, temper } = this.#place
+    const { world, conditions } = this.#place
     let outcome: 'done' | 'equal' | 'different' = 'done'
     if (action === 'start')
       await rebuilds.start(
         projection,
         this.#place.isLively
           ? this.#options()
-          : { isFromLog: world.chance.happens(this.#hasUndone ? 0.8 : temper.fromLogShare) }
+          : { isFromLog: world.chance.happens(this.#hasUndone ? 0.8 : conditions.fromLogShare) }
       )
     else if (action === 'swap') await rebuilds.swap(projection, { acceptDifferences: true })
     else if (action === 'verify') {
@@ -238,10 +238,10 @@ export class Operator {
   }
 
   #options(): { until?: string; isFromLog?: boolean } {
-    const { temper, world } = this.#place
+    const { conditions, world } = this.#place
     const { chance } = world
     const drawn = chance.number()
-    if (chance.happens(temper.fromLogShare)) return { isFromLog: true }
+    if (chance.happens(conditions.fromLogShare)) return { isFromLog: true }
     if (drawn < 0.1) return { until: String(chance.below(10)) }
     if (drawn < 0.2) return { until: '2026-03-14T20:41:10Z' }
     return {}

@@ -52,7 +52,7 @@ function rebuildsIn(store: Store): { readonly id: number; readonly state: string
   return store.final('rebuild').map(({ record }) => JSON.parse(String(record)))
 }
 
-/** Whether everything that the log has was taken by all, and what came late. */
+/** Whether all projections consumed all events of the log, late ones included. */
 export function isCaughtUp({ store, log }: Place): boolean {
   const isLateTaken = store
     .final('late_batch')
@@ -106,7 +106,7 @@ async function plainFold({ log, postgres, store: found, areLaterRead }: Place): 
   return store
 }
 
-/** Imports that the log says were taken back, each with its topic. */
+/** Undone imports by the log, each with its topic. */
 function retractedIn({ partitions }: Place['log']): Set<string> {
   const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
   return new Set(
@@ -219,12 +219,12 @@ function feedUnlikeTable({ store }: Place, { seen }: Follower): string[] {
       return first.reduce((order, value, n) => order || value - (second[n] ?? 0), 0)
     })
   return [...new Set(expected.map(lane))].flatMap((each) => {
-    const told = seen
+    const published = seen
       .filter((change) => lane(change) === each)
       .map(({ offset, changeType }) => `${offset} ${changeType}`)
     const should = expected.filter((row) => lane(row) === each).map(({ offset, change }) => `${offset} ${change}`)
-    return told.join() === should.join()
+    return published.join() === should.join()
       ? []
-      : [`the feed of ${each} told ${told.join()}; the table has ${should.join()}`]
+      : [`the feed of ${each} published ${published.join()}; the table has ${should.join()}`]
   })
 }

@@ -63,7 +63,7 @@ export class PassesLock {
     }
   }
 
-  /** A statement that does not come through, or of which nothing is heard, ends the connection. */
+  /** A failed or unanswered statement ends the connection. */
   async #ask(transaction: Transaction, sql: string): Promise<void> {
     const broken = () => {
       if (transaction.isBroken) throw new Error('the connection to PostgreSQL has ended')
@@ -95,7 +95,7 @@ export class PassesLock {
     })
   }
 
-  /** Whoever came first is served first. */
+  /** First come, first served. */
   #grant(): void {
     for (;;) {
       const [first] = this.#waiting

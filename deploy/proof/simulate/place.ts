@@ -1,9 +1,9 @@
 import type { StepSizes } from '@gamenet/projector/internals'
 import type { Bug } from './bugs.js'
+import type { Conditions } from './conditions.js'
 import type { Import } from './imports.js'
 import type { SimulatedLog } from './log.js'
 import type { Store } from './store.js'
-import type { Temper } from './temper.js'
 import type { Upstream } from './upstream.js'
 import type { World } from './world.js'
 import type { SimulatedPostgres } from './write-side.js'
@@ -16,7 +16,7 @@ export type Place = {
   readonly postgres: SimulatedPostgres
   readonly upstream: Upstream
   readonly bug: Bug
-  readonly temper: Temper
+  readonly conditions: Conditions
   /** Events that publishing said are in the log for good, as their ids. */
   readonly acknowledged: Set<string>
   /** Files that were imported, by the ids of their imports. */

@@ -103,7 +103,7 @@ function latestOf(event: Row): Row {
   return { imported: import_id !== '', title_id, ts, online, sessions, lobby_players, version: versionOf(event) }
 }
 
-/** A state of an entry; `content` tells those of one instant apart. */
+/** A state of an entry; `content` distinguishes states of one instant. */
 function stateOf(event: Row): Row {
   const { title_id, leaderboard_id, player, occurrence, observed_at: ts, player_key, change } = event
   const { rating, time_ms, stated_rank, ord, step, details, epoch, partition, offset, position } = event

@@ -8,7 +8,7 @@ const RESTART_MS_MAX = 8000
 /** A stop in good order that takes longer is ended as `kill -9` does. */
 const STOP_MS_MAX = 15_000
 
-/** A process that is started again whenever it has ended. Of its memory nothing is left then, its clock goes on. */
+/** A process that is restarted after each end, without its memory; its clock continues. */
 export class Process {
   life: Life
   readonly name: string

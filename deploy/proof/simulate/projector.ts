@@ -30,7 +30,7 @@ const GROUP = 'loader'
 
 export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
 
-/** Loader, projections and rebuilds, put together as `createProjector` does, of which only the parts are here. */
+/** Loader, projections and rebuilds, composed like in `createProjector`. */
 export function runProjector(place: Place, process: Process, swaps: SwapSide, onChange: () => void): RunningProjector {
   const { world, store, postgres, bug, isShared } = place
   const logger = loggerOf(world)
@@ -156,7 +156,7 @@ function startReading(place: Place, of: Process, topics: readonly Topic[], group
   }
 }
 
-/** Two ends between threads; what is posted arrives in order, as a turn of the other thread. */
+/** Two ends between threads; messages arrive in order, each as a task of the other thread. */
 function channel(world: World, main: Life, thread: Life): [LoaderPort, LoaderPort] {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
   const end = (own: 0 | 1, other: Life): LoaderPort => {
@@ -174,6 +174,6 @@ function channel(world: World, main: Life, thread: Life): [LoaderPort, LoaderPor
 
 export function loggerOf(world: World) {
   const plain = (_: string, value: unknown) => (value instanceof Error ? value.message : value)
-  const tell = (details: object, message: string) => world.note(`says: ${message} ${JSON.stringify(details, plain)}`)
-  return { info: tell, warn: tell, error: tell }
+  const write = (details: object, message: string) => world.note(`says: ${message} ${JSON.stringify(details, plain)}`)
+  return { info: write, warn: write, error: write }
 }

@@ -16,7 +16,7 @@ export type Question = { readonly name: string; readonly dependency: Dependency;
 const ASK_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
 
-/** How far somebody has followed the feed of changes: kept by the caller, whichever process answers. */
+/** A client's place in the feed of changes; the client stores it, so any process can answer. */
 export class Follower {
   readonly seen: ChangeRow[] = []
   places: readonly LanePlace[] = []
@@ -38,7 +38,7 @@ export function runReader(
   follower: Follower,
   swapsOf: (versions: DataVersions) => SwapSide
 ): Running & { readonly reading: Reading; readonly swaps: SwapSide } {
-  const { world, store, bug, temper } = place
+  const { world, store, bug, conditions } = place
   const { time, chance } = world
   const { life } = process
   const tables = bug.readerTables(tablesOver(world, store))
@@ -71,11 +71,11 @@ export function runReader(
       await work().catch((error: Error) => world.note(`answers 503: ${error.message}`, life))
     }
   }
-  void versions.start(temper.watchEveryMs)
+  void versions.start(conditions.watchEveryMs)
   const loops = [
     every(ASK_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
     every(FEED_EVERY_MS, turnPage),
-    ...(temper.areReadersAttentive ? [every(temper.watchEveryMs, () => askAgain(place, reading))] : [])
+    ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => askAgain(place, reading))] : [])
   ]
   return {
     reading,
@@ -88,7 +88,7 @@ export function runReader(
   }
 }
 
-/** Asks everything again whose answer is kept and may be another by now, as pages that stand open do. */
+/** Repeats the queries with a cached and possibly outdated answer, as open pages do. */
 async function askAgain(place: Place, reading: Reading): Promise<void> {
   for (const question of QUESTIONS) {
     const before = reading.kept.get(question.name)
@@ -97,7 +97,7 @@ async function askAgain(place: Place, reading: Reading): Promise<void> {
   }
 }
 
-/** An answer: that which is kept, if nothing that it reads has changed since. The version is taken before the question. */
+/** The cached answer, if its tables are unchanged. The version is read before the query. */
 export async function answer(
   { world, store }: Place,
   { versions, consistent, kept }: Reading,
@@ -125,7 +125,7 @@ export function answerText(rows: readonly Row[]): string {
 
 const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
 
-/** Questions to every table that a projection tells of. */
+/** Queries to every table with published changes. */
 export const QUESTIONS: readonly Question[] = [
   ...TITLE_IDS.flatMap((titleId): Question[] => {
     const ofTitle = (row: Row) => row.title_id === titleId

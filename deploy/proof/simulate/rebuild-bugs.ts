@@ -2,7 +2,7 @@ import type { Tables } from '@gamenet/projector'
 import type { Row } from './replacing-table.js'
 
 /*
- * Mistakes that rebuilds of read tables are made with, as what their process asks of the tables goes through here.
+ * Mistakes in rebuilds, planted in the statements of their process.
  */
 
 const isLiveCheckpoints = (sql: string) => /FROM checkpoint AS c GROUP BY/.test(sql)
@@ -32,7 +32,7 @@ export function notCaughtUp(tables: Tables): Tables {
   }
 }
 
-/** The live tables are taken to have everything that is loaded. */
+/** Assumes that the live tables have consumed all loaded events. */
 export function aheadOfLive(tables: Tables, topicOf: ReadonlyMap<string, string>): Tables {
   return {
     ...tables,
@@ -59,7 +59,7 @@ export function keepingRetracted(tables: Tables): Tables {
   }
 }
 
-/** The tables that were put away are taken to stand where those stand that serve. */
+/** Assumes that the old tables have the checkpoints of the serving ones. */
 export function keptCheckpoint(tables: Tables): Tables {
   const states = new Map<string, string>()
   return {

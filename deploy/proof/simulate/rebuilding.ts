@@ -33,7 +33,7 @@ export function sharedSwaps(
 ): SwapSide & { stop(): Promise<void> } {
   const tables = tablesOver(world, store)
   const watch = new SwapWatch({ tables, learn: learn ?? (async () => undefined) })
-  // Whoever answers nothing need not know before it is asked.
+  // A process without readers needs no notification.
   if (learn !== undefined) watch.start(WATCH_MS)
   return {
     count: watch,
@@ -44,7 +44,7 @@ export function sharedSwaps(
   }
 }
 
-/** The projections by which the tables that serve are made. */
+/** The projections of the serving tables. */
 export function servingProjections(store: Store): readonly Projection[] {
   const newer = newerOf(simulatedProjections)
   return simulatedProjections.map((each, n) => {

@@ -9,7 +9,7 @@ export type Definition = {
 
 /** What statements read. */
 export type ReadTable = {
-  /** All rows that are not merged away, in the order of their insertion. */
+  /** All unmerged rows, in the order of their insertion. */
   readonly rows: readonly Row[]
   /** As with FINAL. */
   final(): Row[]
@@ -18,7 +18,7 @@ export type ReadTable = {
 /** A ReplacingMergeTree in memory: what was inserted, and what counts of it. */
 export class ReplacingTable implements ReadTable {
   rows: Row[] = []
-  /** Tells it from another that bears its name at another time. */
+  /** Distinguishes it from other tables that had its name. */
   readonly uuid: string
   readonly definition: Definition
   readonly #final = new Map<string, Row>()

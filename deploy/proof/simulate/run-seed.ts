@@ -1,6 +1,7 @@
 import type { DataVersions } from '@gamenet/api'
 import type { StepSizes } from '@gamenet/projector/internals'
 import { type Bug, bugOf } from './bugs.js'
+import { conditionsOf } from './conditions.js'
 import { runIngest } from './ingest.js'
 import { SimulatedLog } from './log.js'
 import { Operator, type Projecting } from './operator.js'
@@ -12,7 +13,6 @@ import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from
 import { ownSwaps, type SwapSide, sharedSwaps } from './rebuilding.js'
 import { simulatedTopics } from './simulated.js'
 import { type Played, Store } from './store.js'
-import { temperOf } from './temper.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
@@ -41,7 +41,7 @@ export type SeedOptions = {
 const LIVELY_MS = { least: 12_000, most: 40_000 }
 const SETTLED_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
-/** What was asked before the calm may be on its way for eight seconds; readers ask every two. */
+/** Earlier requests may be on their way for eight seconds; readers poll every two. */
 const HEARD_MS = 12_000
 /** Until a reader has looked what has changed, with all at rest. */
 const SEEN_MS = 2500
@@ -104,7 +104,7 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
     postgres: new SimulatedPostgres(world, SHORTEST_S),
     upstream: new Upstream(world, TITLE_IDS),
     bug,
-    temper: temperOf(world.chance),
+    conditions: conditionsOf(world.chance),
     acknowledged: new Set(),
     imports: new Map(),
     isShared: world.chance.happens(0.6),
@@ -161,10 +161,10 @@ class Town {
 
   begin(): void {
     for (const each of this.processes) each.start()
-    const { world, upstream, postgres, temper } = this.#place
+    const { world, upstream, postgres, conditions } = this.#place
     const { chance } = world
     this.#often(2000, () => upstream.move(chance.oneOf(TITLE_IDS)))
-    this.#often(temper.ratingsEveryMs, () => {
+    this.#often(conditions.ratingsEveryMs, () => {
       const stars = chance.between(1, 5)
       postgres.rate(chance.oneOf(USERS), chance.oneOf(USERS), stars).catch(() => undefined)
     })
@@ -175,7 +175,7 @@ class Town {
       })
     }
     if (!this.#isCalm) {
-      this.#often(temper.disturbedEveryMs, () => {
+      this.#often(conditions.disturbedEveryMs, () => {
         if (this.#disturbances.length > 0) chance.oneOf(this.#disturbances as [() => void])()
       })
     }
@@ -183,7 +183,7 @@ class Town {
 
   /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each swap of tables. */
   async settle(): Promise<string[]> {
-    const { world, postgres, temper } = this.#place
+    const { world, postgres, conditions } = this.#place
     this.#place.isLively = false
     this.#place.areReadingsMortal = false
     world.calm()
@@ -191,7 +191,7 @@ class Town {
     for (const each of this.processes) if (each.life.isOver) each.start()
     const calmMs = world.time.nowMs
     await world.time.run(calmMs + HEARD_MS)
-    // Whoever still lives has ended by now what it was at.
+    // Living processes have completed their work by now.
     postgres.endLeasesOf(calmMs)
     postgres.hastenAll()
     if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#restless()
@@ -202,12 +202,12 @@ class Town {
     if (undone !== undefined) return [undone]
     const faults = await this.#compare('at last')
     if (faults.length > 0 || this.#operator === undefined) return faults
-    this.#place.isTrickling = temper.isTrickling
+    this.#place.isTrickling = conditions.isTrickling
     for await (const done of this.#operator.end((work) => this.#until(work))) {
       if ('fault' in done) return [done.fault]
       const wrong = await this.#compare(done.swapped)
       if (wrong.length > 0) return wrong
-      this.#place.isTrickling = temper.isTrickling
+      this.#place.isTrickling = conditions.isTrickling
     }
     return leftTables(this.#place)
   }
@@ -253,7 +253,7 @@ class Town {
     return done?.result
   }
 
-  /** What is answered now, by one who kept answers, and what the tables have. */
+  /** Compares the answers of a caching reader with the tables. */
   async #staleAnswers(): Promise<string[]> {
     const { world, store } = this.#place
     const reader = this.#reading
@@ -336,7 +336,7 @@ class Town {
     return new Process(this.#place.world, name, start)
   }
 
-  /** What may happen beside calls that fail. */
+  /** Faults other than failing calls. */
   #kinds(): readonly (() => void)[] {
     const { world, log, postgres } = this.#place
     const { time, chance } = world
@@ -359,7 +359,7 @@ class Town {
       () => {
         const engine = chance.oneOf(ENGINES)
         forAWhile(
-          `${engine} is away`,
+          `${engine} is unavailable`,
           () => world.away.add(engine),
           () => world.away.delete(engine)
         )
@@ -401,7 +401,7 @@ class Town {
     })
   }
 
-  /** A check that costs something is made now and then. */
+  /** Expensive checks run now and then. */
   #every(ms: number, check: () => boolean): () => boolean {
     const { time } = this.#place.world
     let nextMs = time.nowMs + ms

@@ -8,7 +8,7 @@ export type Named = {
   nameOf(table: string): string
 }
 
-/** How rebuilds call tables that stand for others. */
+/** The names of tables of rebuilds. */
 const RENAMED = /\b([a-z][a-z_]*[a-z])__(\d+(?:_live)?|sample_[0-9a-f]{8})\b/g
 
 export function namedOf(sql: string): Named {
@@ -23,7 +23,7 @@ export function namedOf(sql: string): Named {
   }
 }
 
-/** The name of the table for which another stands; of a text, all of them. */
+/** Replaces names of tables of rebuilds by the names of the tables that they copy. */
 export function baseName(text: string): string {
   return text.replaceAll(RENAMED, '$1')
 }

@@ -3,7 +3,7 @@ import type { Answer } from './statements-of-rebuilds.js'
 import type { Seen, Store } from './store.js'
 
 /*
- * What is asked about dead letters, about late events and about imports.
+ * Queries about dead letters, late events and imports.
  */
 
 const AGAIN_MS = 1_800_000

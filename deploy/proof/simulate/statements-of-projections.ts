@@ -46,7 +46,7 @@ export function stepIn(text: string, parameters: Parameters): SqlProjection | un
 
 type Answer = (store: Seen, parameters: Parameters) => Row[]
 
-/** How what the runner of projections asks about a range or about keys is answered; undefined when it is no such question. */
+/** The answer to a query of the runner about a range or about keys; undefined for other statements. */
 export function answerAboutRange(text: string, parameters: Parameters): Answer | undefined {
   if (!('epoch_0' in parameters)) {
     const read = boardReads.find(([, statement]) => statement === text)?.[0]
@@ -189,26 +189,26 @@ function entriesOf(store: Seen, boards: Map<string, Board>): Row[] {
   }
   return [...entries].flatMap(([key, ofBoard]) => {
     const board = boards.get(key)
-    const told = [...ofBoard.values()]
+    const players = [...ofBoard.values()]
       .map((all) => ({ first: all[0], firstMs: firstOf(all), states: wantedStates(all, board?.sinceMs ?? 0) }))
       .filter(({ states }) => states.length > 0)
-    if (board === undefined || told.length === 0) return []
+    if (board === undefined || players.length === 0) return []
     return [
       {
         title_id: board.titleId,
         leaderboard_id: board.leaderboardId,
         since_ms: board.sinceMs,
-        players: told.map(({ first }) => first?.player),
-        occurrences: told.map(({ first }) => first?.occurrence),
-        player_keys: told.map(({ first }) => first?.player_key),
-        states: told.map(({ states }) => states.map(stateTuple)),
-        first_ms: told.map(({ firstMs }) => firstMs)
+        players: players.map(({ first }) => first?.player),
+        occurrences: players.map(({ first }) => first?.occurrence),
+        player_keys: players.map(({ first }) => first?.player_key),
+        states: players.map(({ states }) => states.map(stateTuple)),
+        first_ms: players.map(({ firstMs }) => firstMs)
       }
     ]
   })
 }
 
-/** When it first stood on the board; 0 when it never did. */
+/** The instant of its first entry on the board; 0 without one. */
 function firstOf(states: readonly Row[]): number {
   const there = states.filter(({ is_gone }) => is_gone !== true).map(({ ts }) => Number(ts))
   return there.length === 0 ? 0 : Math.min(...there)
@@ -258,12 +258,12 @@ function goalsOf(store: Seen, boards: Map<string, Board>): Row[] {
 
 function toldOf(store: Seen, boards: Map<string, Board>): Row[] {
   const since = Math.min(...[...boards.values()].map(({ sinceMs }) => sinceMs))
-  const told = new Map<string, Row[]>()
+  const players = new Map<string, Row[]>()
   for (const row of store.final('leaderboard_change')) {
     const key = boardOf(row)
-    if (boards.has(key) && Number(row.ts) >= since) told.set(key, [...(told.get(key) ?? []), row])
+    if (boards.has(key) && Number(row.ts) >= since) players.set(key, [...(players.get(key) ?? []), row])
   }
-  return [...told].map(([key, rows]) => {
+  return [...players].map(([key, rows]) => {
     const { titleId, leaderboardId } = boards.get(key) ?? {}
     return { title_id: titleId, leaderboard_id: leaderboardId, changes: rows.map(toldTuple) }
   })

@@ -9,7 +9,7 @@ export type Answer = (seen: Seen, parameters: Parameters, store: Store, sql: str
 
 const ROOM_BYTES = 2 ** 40
 
-/** What rebuilds ask of the engine itself, by how the statement begins; and comparisons, whose hashes are not the engine's. */
+/** Queries of rebuilds to the engine, by the beginning of the statement; and comparisons, with hashes that differ from the engine's. */
 export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT p.table AS table, sum(p.rows) AS rows', () => []],
   [

@@ -18,7 +18,7 @@ export const ALL_CHANGES = {
   untilMs: null
 }
 
-/** What the rest of the program asks, by how the statement begins; the real engine gives the same answers. */
+/** Other queries, by the beginning of the statement; the real engine gives the same answers. */
 const answers: readonly (readonly [string, Answer])[] = [
   ['SELECT max(d.version) AS version FROM data_change', (store) => [{ version: newestVersion(store) }]],
   ['SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next)', checkpoints],

@@ -168,7 +168,7 @@ export class Store implements Seen {
   }
 }
 
-/** What a process asks of the tables, over the network. */
+/** The tables, as a process reaches them over the network. */
 export function tablesOver(world: World, store: Store) {
   return {
     execute: (sql: string, parameters: Parameters = {}) =>

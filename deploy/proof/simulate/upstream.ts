@@ -42,7 +42,7 @@ export class Upstream {
       board.entries.push({ name: chance.oneOf(NAMES), score: chance.below(9) })
     } else if (drawn < 0.6) board.entries.splice(at, 1)
     else entry.score = chance.below(9)
-    // Whoever has equal scores stands in the order of coming.
+    // Equal scores are listed in the order of arrival.
     board.entries = board.entries.toSorted((a, b) => b.score - a.score)
     this.#world.note(`board ${board.leaderboardId} is ${board.entries.map(({ name, score }) => `${name} ${score}`)}`)
   }
@@ -54,7 +54,7 @@ export class Upstream {
           .call('upstream', { what: `page ${path}`, done: () => this.#page(path) })
           .catch((error: Error) => error)
         const page = await answer
-        // By the clock of the process that asked.
+        // By the clock of the requesting process.
         const answeredAtMs = Date.now()
         if (page instanceof Error) return { ok: false, reason: page.message }
         if (page === undefined) return { ok: false, reason: '404', isRefused: true, isAbsent: true }

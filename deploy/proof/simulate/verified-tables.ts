@@ -3,7 +3,7 @@ import type { ReplacingTable, Row } from './replacing-table.js'
 import type { Store } from './store.js'
 
 /*
- * What `verify` asks, answered plainly: which rows a table has, by key and content. The statements' own hashes are tested on the
+ * Answers the queries of `verify`: the rows of a table, by key and content. The statements' own hashes are tested on the
  * real engine.
  */
 

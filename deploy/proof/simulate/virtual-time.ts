@@ -3,7 +3,7 @@ import { createRequire, syncBuiltinESMExports } from 'node:module'
 import type * as TimersPromises from 'node:timers/promises'
 import { createClock } from '@sinonjs/fake-timers'
 
-/** Whose turn it is: a process, or a thread of one. What belongs to a life that is over happens to nobody. */
+/** The owner of a task: a process, or a thread of one. Tasks of an ended life do not run. */
 export type Life = {
   readonly name: string
   isOver: boolean
@@ -11,7 +11,7 @@ export type Life = {
   skewMs: number
 }
 
-/** What goes on whoever dies: engines, upstream, the network. */
+/** The life that never ends: engines, upstream, the network. */
 export const WORLD: Life = { name: 'world', isOver: false, skewMs: 0 }
 
 export const BEGIN_MS = Date.UTC(2026, 2, 14, 20, 41)
@@ -39,12 +39,12 @@ export class VirtualTime {
     return this.#clock.now
   }
 
-  /** Does `work` as a turn of `life` after so long, unless that is over by then. */
+  /** Runs `work` as a task of `life` after a delay, unless that life has ended. */
   after(life: Life, ms: number, work: () => void): ReturnType<typeof this.timer> {
     return this.timer(life, ms, work)
   }
 
-  /** Resolves as a turn of `life`; never when it is over. */
+  /** Resolves as a task of `life`; never after its end. */
   pause(life: Life, ms: number): Promise<void> {
     return new Promise((resolve) => this.timer(life, ms, resolve))
   }

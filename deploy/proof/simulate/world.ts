@@ -1,7 +1,7 @@
 import { Chance } from './chance.js'
 import { BEGIN_MS, type Life, VirtualTime, WORLD } from './virtual-time.js'
 
-/** What can be asked over the network, and be away. */
+/** Reachable over the network, so it can be unavailable. */
 export const ENGINES = ['tables', 'log', 'postgres', 'upstream'] as const
 export type Engine = (typeof ENGINES)[number]
 
@@ -9,7 +9,7 @@ export type Engine = (typeof ENGINES)[number]
 export type Faults = {
   /** The request does not come through. */
   readonly refused: number
-  /** What was asked is done, and the answer is lost. */
+  /** The request succeeds, and the answer is lost. */
   readonly unanswered: number
   /** A part of what was to be stored is, then an error. */
   readonly torn: number
@@ -41,7 +41,7 @@ export class World {
   readonly chance: Chance
   readonly trace: string[] = []
   readonly away = new Set<Engine>()
-  /** The engines are in the process: with it everything dies that was asked of them. */
+  /** The engines are in the process: their statements die with it. */
   areEmbedded = false
   isFull = false
   faults: Faults
@@ -86,7 +86,7 @@ export class World {
       }
       time.after(WORLD, wayMs(), () => {
         if (life.isOver && (isLeftUndone || this.areEmbedded)) return
-        if (this.away.has(engine)) return fail(`${engine} is away`)
+        if (this.away.has(engine)) return fail(`${engine} is unavailable`)
         if (fate === 'refused') return fail('refused')
         if (effect.takesRoom === true && this.isFull) return fail('ENOSPC, no space left on the disk')
         if (fate === 'death before') {

@@ -16,7 +16,7 @@ type TurnRow = Omit<Visited, 'restS'> & {
 }
 
 const LEASE_S = 45
-/** PostgreSQL notices late that whoever held a lock is dead. */
+/** PostgreSQL notices late that the owner of a lock is dead. */
 const LOCK_KEPT_MS = 3000
 
 /** PostgreSQL as far as ratings, their outbox, people and turns of boards need it. */
@@ -40,7 +40,7 @@ export class SimulatedPostgres {
     this.shortestS = shortestS
   }
 
-  /** One transaction: the rating and the event that tells of it. */
+  /** One transaction: the rating and its event. */
   rate(username: string, raterUsername: string, stars: number): Promise<void> {
     return this.#call({
       what: `${raterUsername} rates ${username}: ${stars}`,

@@ -109,7 +109,7 @@ async function untilSettled(operations: Operations): Promise<void> {
   if (!settled) throw new Error(`Not all can be read within ${SETTLED_MS} ms: ${behind.join('; ')}`)
 }
 
-/** The relay is told of each change, and goes on until nothing is left: at rest it has relayed everything. */
+/** The relay is notified of each change and drains the outbox: at rest it has relayed everything. */
 async function untilRelayRests(operatorUrl: string): Promise<void> {
   let before = ''
   for (let same = 0; same < RESTING_LOOKS; ) {
@@ -120,7 +120,7 @@ async function untilRelayRests(operatorUrl: string): Promise<void> {
   }
 }
 
-/** '' where a process does not tell it. */
+/** '' if the process does not report it. */
 async function metric(operatorUrl: string, name: string): Promise<string> {
   const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
   return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''

@@ -10,7 +10,7 @@ import {
 } from '@gamenet/engines/testing'
 import type { Actor } from './role.js'
 
-/** Kafka, PostgreSQL, and ClickHouse over HTTP, each a process of its own, on a directory that is kept. */
+/** Kafka, PostgreSQL, and ClickHouse over HTTP, each a separate process, on a persistent directory. */
 export type RealEngines = {
   readonly actors: readonly Actor[]
   readonly kafka: string
@@ -18,7 +18,7 @@ export type RealEngines = {
   readonly clickhouse: string
   /** Where the front keeps its tables. */
   readonly tables: string
-  /** How often the front stood still, and was ended for it. */
+  /** How often the front hung and was killed. */
   timesStuck(): number
   /** Ends the front alone, so that its tables can be opened. */
   stopFront(): Promise<void>

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 /*
- * What the harness knows for sure, kept in a file of its own that outlives each run: what was shown, what was sent,
- * and what was acknowledged.
+ * Facts of the harness, in a file that survives each run: the pages shown, the requests sent
+ * and the acknowledgements.
  */
 
 const Fact = z.discriminatedUnion('fact', [
@@ -33,7 +33,7 @@ export type Facts = {
   lastStep(): number
   /** The second from which on a step was shown, until the next; undefined for one that was not. */
   shownFrom(step: number): number | undefined
-  /** What may stand in the end, by what and whom it is of: the last that was acknowledged, and what was sent after it. */
+  /** Possible final values, by kind and user: the last acknowledged one, and those sent after it. */
   readonly possible: ReadonlyMap<string, readonly string[]>
   /** Of these something was acknowledged. */
   readonly acknowledged: ReadonlySet<string>
@@ -48,7 +48,7 @@ export type Facts = {
     edits: number
     imports: number
     scrapes: number
-    /** To readers, and how often they were asked to come again. */
+    /** Answers to readers, and 503 answers among them. */
     answers: number
     refusals: number
     /** That were begun. */
@@ -94,7 +94,7 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     seconds: 0,
     differences: 0
   }
-  /** The first step stands before anything is looked at. */
+  /** The first step is recorded before any request. */
   const shownFrom = [0]
   const apply = (fact: Fact): void => {
     if (fact.fact === 'shown') shownFrom[fact.step] = fact.second

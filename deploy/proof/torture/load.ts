@@ -12,8 +12,8 @@ import { rebuilder } from './rebuilder.js'
 import { importedFile } from './world.js'
 
 /*
- * Users who rate and edit, readers, files that are imported, scrapes and rebuilds that are asked for: all of it again and again, whatever
- * dies. What was acknowledged is kept as a fact.
+ * Users who rate and edit, readers, imported files, requested scrapes and rebuilds, repeated whichever process
+ * dies. Acknowledged writes are recorded as facts.
  */
 
 export type Load = {
@@ -21,9 +21,9 @@ export type Load = {
   acknowledged(count: number): Promise<void>
   /** Resolves when `import`, `scrape`, `rebuild` or a user's next write begins. */
   begun(who: string): Promise<void>
-  /** Resolves when each of those to be rebuilt has served out of tables with rows that were made anew meanwhile, or rejects when that stops. */
+  /** Resolves when all requested projections have served from rebuilt tables; rejects when the load stops before. */
   rebuilt(): Promise<void>
-  /** What was answered and must not be. */
+  /** Wrong answers. */
   readonly wrong: readonly string[]
   /** Ends after one more acknowledgement of everybody and everything, or rejects when one does not come. */
   drain(): Promise<void>
@@ -56,7 +56,7 @@ const REFUSAL_CHARACTERS = 300
 export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const users = await Promise.all(needs.auth.people.slice(0, USERS).map((person) => signIn(needs.auth, person)))
   const caller = new Caller({ apiUrl: needs.apiUrls[0] }, USERS)
-  const told = new Told()
+  const report = new LoadReport()
   let isDraining = false
   let isOver = false
   /** Who has not come to an end, and how the last try went. */
@@ -66,13 +66,13 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     atWork.set(who, 'was never answered')
     for (let round = 0; !isOver; round += 1) {
       const isLast = isDraining
-      told.begin(who)
+      report.begin(who)
       const isDone = await work(round).catch((error: unknown) => {
         atWork.set(who, `was last told ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
         return false
       })
       if (isDone) {
-        told.acknowledge()
+        report.acknowledge()
         atWork.set(who, 'was last acknowledged')
       }
       if (isDone && isLast) break
@@ -80,9 +80,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     }
     atWork.delete(who)
   }
-  const { edit, rate } = userWork(needs.facts, caller, users, told)
-  const { importNext, scrape } = operatorWork(needs, told)
-  const say = (sentence: string): void => told.say(sentence)
+  const { edit, rate } = userWork(needs.facts, caller, users, report)
+  const { importNext, scrape } = operatorWork(needs, report)
+  const say = (sentence: string): void => report.say(sentence)
   const readers = readersOf(needs.facts, say)
   const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operatorClient), say })
   const working = Promise.all([
@@ -103,9 +103,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     needs.facts.add({ fact: 'read', ...readers.counts })
   }
   return {
-    wrong: told.wrong,
-    acknowledged: (count) => told.acknowledged(count),
-    begun: (who) => told.begun(who),
+    wrong: report.wrong,
+    acknowledged: (count) => report.acknowledged(count),
+    begun: (who) => report.begun(who),
     async rebuilt() {
       let [before, since] = [Number.POSITIVE_INFINITY, Date.now()]
       for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
@@ -125,8 +125,8 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   }
 }
 
-/** Who waits for acknowledgements, and what was answered wrongly. */
-class Told {
+/** Counts acknowledgements for waiting callers, and collects wrong answers. */
+class LoadReport {
   readonly wrong: string[] = []
   readonly #waiting = new Set<{ left: number; resolve(): void }>()
   readonly #beginnings = new EventEmitter()
@@ -157,8 +157,8 @@ class Told {
   }
 }
 
-/** Each user writes one thing at a time, so that what was acknowledged last is what must be there. */
-function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], told: Told) {
+/** Each user writes sequentially, so the last acknowledged write must be stored. */
+function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], report: LoadReport) {
   let texts = Date.now()
   const send = async (
     me: SignedIn,
@@ -169,7 +169,7 @@ function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], told
     const answer = await caller.ask(method, path, me, body)
     if (answer.status === 200) facts.add({ fact: 'acknowledged', ...about })
     else if (answer.status !== 503 && answer.status !== 404)
-      told.say(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+      report.say(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
     return answer.status === 200
   }
   return {
@@ -190,18 +190,18 @@ function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], told
   }
 }
 
-function operatorWork({ facts, operatorUrl }: LoadNeeds, told: Told) {
+function operatorWork({ facts, operatorUrl }: LoadNeeds, report: LoadReport) {
   const operations = operatorClient(operatorUrl)
   return {
     async importNext(): Promise<boolean> {
       let file = 0
       while (facts.imported.has(file)) file += 1
       const request = { topic: 'title-count', file: `file-${file}.csv`, columns: {}, set: {}, strict: false }
-      const report = await operations.run(importFile, {
+      const result = await operations.run(importFile, {
         request,
         content: bytesOf(importedFile(facts.seed, file).text)
       })
-      if (report.rejected > 0 || !report.finished) told.say(`import of file ${file}: ${JSON.stringify(report)}`)
+      if (result.rejected > 0 || !result.finished) report.say(`import of file ${file}: ${JSON.stringify(result)}`)
       facts.add({ fact: 'imported', file })
       return true
     },

@@ -8,7 +8,7 @@ import { type Engines, type Report, torture } from './torture.js'
 
 /*
  * `npm run torture`: real processes under load, killed at random instants; then everything that they hold is compared
- * with what was shown and acknowledged. A second run with the same directory goes on, and adds up its figures.
+ * with what was shown and acknowledged. A second run with the same directory resumes and adds to its figures.
  */
 
 const SEEDS = 2 ** 31
@@ -18,7 +18,7 @@ const program = new Command('torture')
   .option('--kills <n>', 'how many kills', '30')
   .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
   .option('--seed <n>', 'what is killed when, and what upstream shows; by chance unless given')
-  .option('--directory <path>', 'where everything is kept, for the next run too; a new one unless given')
+  .option('--directory <path>', 'the directory for all data, also for the next run; a new one unless given')
   .option('--rebuild-all', 'go on until every projection has been rebuilt, and served')
   .option('--json', 'print one JSON document')
   .exitOverride(endOnWrongUsage)
@@ -55,7 +55,7 @@ try {
 }
 
 function fail(): void {
-  const lines = [`Seed ${seed}; everything is kept in ${directory}. The last that was done:`, ...trace]
+  const lines = [`Seed ${seed}; the data is in ${directory}. The last steps:`, ...trace]
   process.stderr.write(`${lines.join('\n')}\n`)
   process.exitCode = 1
 }

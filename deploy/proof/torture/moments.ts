@@ -10,9 +10,9 @@ export type Moment =
   | { readonly at: 'acknowledged'; readonly count: number }
   /** The instant at which rows appear on the disk. */
   | { readonly at: 'insert'; readonly count: number }
-  /** So long after it was asked to stop. */
+  /** So long after the stop request. */
   | { readonly at: 'shutdown'; readonly afterMs: number }
-  /** After it stood still; while it does, or so long after. */
+  /** During a stop of the process (SIGSTOP), or so long after. */
   | { readonly at: 'frozen'; readonly frozenMs: number; readonly goneOnMs: number | undefined }
 
 const ANY_MS_MAX = 1500

@@ -18,7 +18,7 @@ export type OneProcessNeeds = {
   readonly load: Load
   readonly environment: Environment & { readonly DATA_DIR: string }
   readonly kills: number
-  /** Told of each kill, and given all that a process wrote. */
+  /** Called for each kill with all output of the process. */
   readonly note: (sentence: string) => void
   readonly written: (text: string) => void
 }
@@ -44,7 +44,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
       needs.written(life.stderr())
       await life.kill()
     }
-    // One that was asked to stop may have been faster.
+    // A process with a stop request may have been faster.
     const kind = life.process.signalCode === 'SIGKILL' ? 'kill' : 'stop'
     facts.add({ fact: 'struck', kind, who: 'service', when: moment.at })
     needs.note(`${kind} ${facts.counts[`${kind}s`]}: ${JSON.stringify(moment)}`)
@@ -89,7 +89,7 @@ async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched
   }
 }
 
-/** Rejects when the process ends before it is killed, unless it was asked to and says that all is well. */
+/** Rejects when the process ends before its kill, unless it got a stop request and exits with 0. */
 async function diedByItself(life: Launched): Promise<never> {
   const [code, signal] = (await once(life.process, 'exit')) as [number | null, NodeJS.Signals | null]
   if (signal === 'SIGKILL' || code === 0) return await new Promise<never>(() => undefined)

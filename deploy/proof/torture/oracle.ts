@@ -33,7 +33,7 @@ type Row = Record<string, unknown>
 
 const IMPORTS_BEFORE = '2020-01-01'
 const TEXTS_TOLD = 5
-/** An answer is waited for 20 s, by who may stand still before they look at their clock. */
+/** Callers wait 20 s for an answer, and may be stopped before they read their clock. */
 const READ_SECONDS_MAX = 60
 
 export async function differencesFromShown(needs: Needs): Promise<string[]> {
@@ -65,7 +65,7 @@ function grouped(rows: readonly Row[], column: string): Map<string, Row[]> {
   return groups
 }
 
-/** The home page: what stands at one instant is one page, the whole of it where the scrape came to its end. */
+/** The home page: the rows of one instant are one page, complete if the scrape completed. */
 async function countDifferences({ facts, tables, canBePartial }: Needs): Promise<string[]> {
   const found: string[] = []
   const network = grouped(
@@ -105,7 +105,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
     if (network.has(ms) || !canBePartial) found.push(...equal(`titles at ${ms}`, told, titleIds))
   }
   for (const ms of network.keys())
-    if (!titles.has(ms)) found.push(`network_count at ${ms} has no title_count beside it`)
+    if (!titles.has(ms)) found.push(`network_count at ${ms} has no title_count of the same instant`)
   const instants = [...network.keys()].map(Number)
   for (const { fromMs, toMs } of facts.scraped) {
     // Samples are of whole seconds.
@@ -174,7 +174,7 @@ async function matchDifferences({ facts, tables }: Needs): Promise<string[]> {
   })
 }
 
-/** Each sighting is what its page showed, and of several in one second the last that was published stands. */
+/** Each sighting equals its page; of several in one second the last published one counts. */
 async function presenceDifferences({ facts, tables, canBePartial }: Needs): Promise<string[]> {
   const events = await tables.control.rows(`SELECT e.user_key AS userKey, e.is_online AS isOnline, e.game AS game,
       e.gamertag AS gamertag, toUnixTimestamp64Milli(e.observed_at) AS ms
@@ -187,7 +187,7 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
       ({ userKey, isOnline, game }) => shown.get(String(userKey)) !== game || isOnline !== (game !== '')
     )
     found.push(...equal(`sightings of step ${step}`, false_, []))
-    // Who is known to be offline is not told again.
+    // Users that are already offline are not published again.
     const online = [...shown.keys()].filter((userKey) => shown.get(userKey) !== '')
     for (const [ms, rows] of grouped(seen, 'ms')) {
       found.push(...misdated(facts, `sightings at ${ms}`, step, Number(ms)))
@@ -278,7 +278,7 @@ async function differencesOfBoard(
   return found
 }
 
-/** Entries that were not told of as gone, by their order; each stands so many ranks below the one above it. */
+/** Entries that were not removed, by their order; each is so many ranks below the one above it. */
 function shownBy(states: ReadonlyMap<string, State>): UpstreamEntry[] {
   let rank = 0
   return [...states]
@@ -344,7 +344,7 @@ export async function differencesFromWritten(
     found.push(...equal(`${what} in ClickHouse`, ...firstDifference(inOrder(shown), inOrder(kept))))
     for (const { key, text } of kept) {
       const texts = possible.get(`${what} ${key}`) ?? []
-      // Whoever rates is made known, with a profile of defaults, before any edit of theirs.
+      // A rating creates a default profile of the rater before any edit.
       const isUnedited = what === 'profile' && text === '' && !acknowledged.has(`${what} ${key}`)
       if (!isUnedited && !texts.includes(text ?? ''))
         found.push(`${what} of ${key}: found ${text}, expected one of ${texts.slice(-TEXTS_TOLD).join(', ')}`)

@@ -8,7 +8,7 @@ import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
  */
 
 const ASKED_MS_MAX = 60_000
-/** Whole, and nothing yet of a game that no page has told of. */
+/** Complete answers, and none for a game that no page has shown. */
 const RIGHT: ReadonlySet<number> = new Set([200, 404])
 const AWAY = 503
 const Board = z.object({ entries: z.array(z.object({ rank: z.string(), name: z.string(), rating: z.string() })) })
@@ -26,7 +26,7 @@ const PATHS: readonly string[] = [
 /** Askers of processes, and how many answers and refusals for a while they had. */
 export function readersOf(facts: Facts, say: (sentence: string) => void) {
   const counts = { answers: 0, refusals: 0 }
-  /** Boards of which a process has shown entries: from then on it shows some. */
+  /** Boards with entries in an answer of a process: its later answers must have entries too. */
   const shownBy = new Set<string>()
   const ask = async (url: string): Promise<unknown> => {
     const answer = await fetch(url, { signal: AbortSignal.timeout(ASKED_MS_MAX) })
@@ -52,7 +52,7 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
         if (body === undefined) return false
         const entries = Board.parse(body).entries
         const board = `${url} ${titleId} ${leaderboardId}`
-        // A game's list tells of a board before its page is read.
+        // A game's list names a board before its page is read.
         if (entries.length === 0 && !shownBy.has(board)) return true
         shownBy.add(board)
         const version = versionOfScore(leaderboardId, entries[0]?.rating ?? '')

@@ -5,7 +5,7 @@ import { rebuild } from '../../src/operations/rebuild.js'
 import type { Facts } from './facts.js'
 import { chance } from './world.js'
 
-/** Rebuilt in turn; what hangs on one is rebuilt with it. Nobody takes an import back here. */
+/** Rebuilt one after another, each with its dependents. No import is undone here. */
 export const REBUILT_NAMES: readonly string[] = projections
   .map(({ name }) => name)
   .filter((name) => name !== 'import-retraction')
@@ -15,13 +15,13 @@ const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled
 type Rebuilder = {
   /** Takes one step; gives whether something was done. */
   next(round: number): Promise<boolean>
-  /** Projections to be rebuilt that have not served yet out of tables with rows that were made anew. */
+  /** Projections to be rebuilt whose rebuilt tables have not served yet. */
   unserved(): readonly string[]
 }
 
 /**
- * One step at a time of rebuilds that follow one another: start, verify, swap, take back or not, drop. It looks anew each
- * time, for whoever it asked may have died.
+ * One step at a time of successive rebuilds: start, verify, swap, roll back or not, drop. It reads the state again before
+ * each step, because the process that it called may have died.
  */
 export function rebuilder({
   projectors,
@@ -44,7 +44,7 @@ export function rebuilder({
   }
   const unserved = () => rebuilt.filter((name) => !served.has(name))
   const next = async (round: number): Promise<boolean> => {
-    // Whoever is asked goes on with what the others have begun.
+    // Any process continues rebuilds that others have started.
     const operations = projectors[round % projectors.length]
     if (operations === undefined) return true
     const all = await operations.run(rebuild.list, {})

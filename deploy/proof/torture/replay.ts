@@ -4,12 +4,12 @@ import { createProjector, type LogReader, migrate, projections, readBeside } fro
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
-/** Of what folds write it tells how far the fold had read, and that differs where the same comes of a later reading. */
+/** The position up to which a fold had read; it differs if a later reading gives the same row. */
 const LINE = "formatRowNoNewline('JSONCompactEachRow', r.* EXCEPT (version))"
-/** Rows that say no more than that another was wrong: whether there was one to take back depends on when each was made. */
+/** Rows that only correct another row: whether one was needed depends on the time of each step. */
 const VOIDS: Readonly<Record<string, string>> = Object.assign({}, ...projections.map(({ voids }) => voids))
 const STANDSTILL_MS = 300_000
-const ROWS_TOLD = 3
+const ROWS_SHOWN = 3
 
 /** Brings all that a log holds to tables, undisturbed. */
 export async function bringUp(needs: {
@@ -83,6 +83,6 @@ export async function linesOf(tables: ClickHouse, name: string): Promise<string[
 export function differenceOf(name: string, found: readonly string[], wanted: readonly string[]): string {
   const only = (these: readonly string[], those: ReadonlySet<string>) => these.filter((line) => !those.has(line))
   const [extra, missing] = [only(found, new Set(wanted)), only(wanted, new Set(found))]
-  const told = (lines: readonly string[]) => lines.slice(0, ROWS_TOLD).join(' ') || 'none'
-  return `${name} is not what the log gives undisturbed: ${extra.length} rows of ${found.length} that should not be (${told(extra)}), ${missing.length} that are missing (${told(missing)})`
+  const text = (lines: readonly string[]) => lines.slice(0, ROWS_SHOWN).join(' ') || 'none'
+  return `${name} differs from an undisturbed run on the log: ${extra.length} rows of ${found.length} that should not be (${text(extra)}), ${missing.length} that are missing (${text(missing)})`
 }

@@ -9,13 +9,13 @@ export type Actor = {
   isAlive(): boolean
   /** Kills it now, and lets it come up again after so long. Resolves when it is up. */
   strike(blow: Blow): Promise<void>
-  /** Lets it stand still for so long; of one process alone. */
+  /** Stops one process (SIGSTOP) for so long. */
   freeze?(ms: number): Promise<void>
 }
 
 export type Blow = {
   readonly downMs: number
-  /** So long before it is killed, it is asked to stop. */
+  /** So long before the kill it gets a stop request. */
   readonly askedMs?: number | undefined
 }
 
@@ -71,7 +71,7 @@ export class Role implements Actor {
     return exitCode === null && signalCode === null
   }
 
-  /** The end of what it has written, for whoever looks for what went wrong. */
+  /** The end of its output, for the diagnosis. */
   lastWords(): string {
     return `${this.name}${this.isAlive() ? '' : ' (ended)'}: ${this.#life?.stderr().slice(-LAST_CHARACTERS)}`
   }
@@ -142,7 +142,7 @@ export class Role implements Actor {
       if (!this.#isWanted) return
       if (this.#ordered.has(life)) await wait(this.#downMs)
       else {
-        // A start without an engine ends in a sentence; what has come up goes on without one.
+        // A start without an engine fails with a message; a running process continues without one.
         if (isListening) {
           this.#isRunning = false
           this.#needs.fault(

@@ -23,12 +23,12 @@ const DOWN_MS_MAX = 3000
 const REST_MS_MAX = 2500
 const FROZEN_MS_MAX = 6000
 const FREEZE_SHARE = 0.2
-/** From the share of those that stand still up to here: asked to stop first. */
+/** From the share of stopped processes up to here: a stop request first. */
 const ASKED_UNTIL = 0.3
 /** Shorter than any of them takes to stop. */
 const ASKED_MS_MAX = 250
 
-/** Roles in processes of their own, on real engines, all of which are killed. */
+/** Roles in separate processes on real engines; all of them are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, rebuilt, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'), note)
@@ -75,15 +75,15 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     note('everything is up again')
     await load.rebuilt()
     await load.drain()
-    note('all that was asked for is acknowledged')
+    note('all requests are acknowledged')
     upstream.freeze()
     await Promise.all(ingests.map((ingest) => ingest.stop()))
     await freeLeases(engines)
     await ingests[0]?.start()
     await inTime('the last scrape of everything', bringSomehowToAnEnd(engines, operatorUrl))
-    note('everything is told')
+    note('everything is published')
     await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
-    await inTime('the end of whoever asks', load.stop())
+    await inTime('the end of the load', load.stop())
     note('everything has stopped')
     const compared = await inTime('comparing', comparedWhenStopped(engines, facts))
     return { differences: [...load.wrong, ...faults, ...compared], startsMs: [] }
@@ -91,14 +91,14 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     for (const each of roles) note(each.lastWords())
     throw error
   } finally {
-    // Before whoever asks is ended: an answer that does not come is cut off by this.
+    // Before the end of the load: this interrupts unanswered requests.
     await Promise.all(roles.map((each) => each.kill()))
     await load.stop()
     await engines.stop()
   }
 }
 
-/** A front that stood still may be ended in the midst of it; nothing else may fail. */
+/** A stopped front may be killed meanwhile; nothing else may fail. */
 async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): Promise<void> {
   for (;;) {
     const before = engines.timesStuck()
@@ -119,7 +119,7 @@ async function freeLeases({ postgres }: RealEngines): Promise<void> {
   await writes.close()
 }
 
-/** One after another is killed or stands still, while those before are on their way up. */
+/** Kills or stops one process after another, while earlier ones restart. */
 async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
   const rising = new Set<Promise<void>>()
   const failed: unknown[] = []
@@ -136,8 +136,8 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
       facts.add({ fact: 'struck', kind, who: actor.name.replace(/ \d$/, ''), when })
       note(`${kind} ${number}: ${actor.name}, ${JSON.stringify(blow)}`)
       const up = freeze?.() ?? actor.strike('frozenMs' in blow ? { downMs: blow.frozenMs } : blow)
-      const told = up.catch((error: unknown) => void failed.push(error)).finally(() => rising.delete(told))
-      rising.add(told)
+      const restart = up.catch((error: unknown) => void failed.push(error)).finally(() => rising.delete(restart))
+      rising.add(restart)
     }
     await wait(chance(seed, number, 204) * REST_MS_MAX)
     while (rising.size >= DOWN_MAX) await inTime(`coming up after blow ${number}`, Promise.race(rising))

@@ -14,13 +14,13 @@ import { type SteppingUpstream, startSteppingUpstream } from './upstream.js'
 
 export type Engines = 'embedded' | 'kafka'
 
-/** What stands outside of what is killed. */
+/** The parts that are not killed. */
 export type Surroundings = {
-  /** Where everything is kept, for the next run too. */
+  /** The directory for all data, also for the next run. */
   readonly directory: string
   readonly facts: Facts
   readonly kills: number
-  /** It goes on until these projections have been rebuilt, and served. */
+  /** Runs until these projections have been rebuilt and have served. */
   readonly rebuilt: readonly string[]
   readonly auth: DemoAuth
   readonly upstream: SteppingUpstream

@@ -7,8 +7,8 @@ import type {
 } from '../../test/service/upstream.js'
 
 /*
- * What upstream shows at each of its steps: a pure function of seed and step, so that nothing need be remembered but
- * how many steps there were. Every page tells its step in some number that it shows, so that rows tell what page they
+ * The pages of upstream at each step: a pure function of seed and step, so the harness stores only
+ * the number of steps. Every page contains its step in a number, so rows identify the page that they
  * were read from.
  */
 
@@ -114,7 +114,7 @@ export function playersAt(seed: number, step: number): UpstreamPlayer[] {
   })
 }
 
-/** Its first entry tells the version. */
+/** Its first entry shows the version. */
 export function boardAt(seed: number, titleId: string, leaderboardId: number, version: number): UpstreamBoard {
   const isTimes = leaderboardId === 2
   const at = [seed, Number.parseInt(titleId, 16), leaderboardId] as const

@@ -10,7 +10,7 @@ import { Caller, signIn } from '../../../test/service/people-service.js'
 import type { Load } from '../load.js'
 import { chance, wholeChance } from '../world.js'
 
-/** What is under way when the power goes, beside all that the load does. */
+/** Activities during the power cut, in addition to the load. */
 export const activities = [
   'migration',
   'import',

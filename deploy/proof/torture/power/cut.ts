@@ -38,7 +38,7 @@ export type Place = {
   readonly directory: string
 }
 
-/** What came of one cut. */
+/** The result of one cut. */
 export type Outcome = {
   /** Whether the service started on what was left. */
   readonly isStarted: boolean
@@ -152,7 +152,7 @@ async function liveUntilCut(living: Living): Promise<number> {
       await mkdir(backups, { recursive: true })
       await reach(plan.activity, { service, load, auth, numbers, backups, promised })
       if (plan.activity === 'restart' && chance(...numbers, 5) < 0.6) {
-        // It was asked to end before, and a second signal would not wait for it.
+        // It got a stop request before, and a second signal would kill it.
         if (life.process.exitCode === null) await once(life.process, 'exit')
         written(living, life)
         life = launchGamenet(environment)
@@ -172,8 +172,8 @@ async function liveUntilCut(living: Living): Promise<number> {
 }
 
 /**
- * Where files are torn, the process stands still first, and what it writes last is between the cut and what came before it. Else it is
- * at work: whatever waits for the disk waits in vain.
+ * With torn files, the process is stopped first, and its last writes are between the cut and the earlier ones. Otherwise it is
+ * running: requests that wait for the disk never return.
  */
 async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time: number): Promise<number> {
   const numbers = [plan.seed, plan.number, 420, time]
@@ -190,7 +190,7 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
   disk.cut()
   await life.kill()
   await turn()
-  // With its disk gone it may say anything, until it is gone too.
+  // Without its disk it may print anything until its end.
   for (const sentence of load.wrong.slice(said)) forgiven.add(sentence)
   disk.unmount()
   disk.mount()
@@ -215,7 +215,7 @@ async function standStill({ process: { pid, exitCode } }: Launched): Promise<voi
       (await readdir(tasks)).map((task) => readFile(join(tasks, task, 'stat'), 'utf8').catch(() => ') T'))
     )
     running = states.some((stat) => !/\) [TtZX]/.test(stat))
-    if (running && performance.now() > until) throw new Error(`The service does not stand still: ${states.join('')}`)
+    if (running && performance.now() > until) throw new Error(`The service does not stop: ${states.join('')}`)
     if (running) await wait(LOOK_MS)
   }
 }

@@ -16,7 +16,7 @@ export type Disk = {
   unmount(): void
   /** Nothing that is not on the disk now will ever be. */
   cut(): void
-  /** Keeps what is on it, while it is not mounted, beside its image. */
+  /** Copies the unmounted disk next to its image. */
   keep(): void
 }
 
@@ -34,7 +34,7 @@ const OPTIONS = 'loop,noatime,barrier=0,noauto_da_alloc'
 
 const mounted = new Set<string>()
 
-/** Makes an empty file system, which is not mounted yet, in a directory of which nothing is kept. */
+/** Creates an empty, unmounted file system in a directory and deletes the directory's content. */
 export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
   const [image, path] = [join(directory, 'disk.img'), join(directory, 'disk')]
   // As a run leaves it that is killed.
@@ -80,7 +80,7 @@ export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }
   }
 }
 
-/** Why disks cannot be made here, or undefined. */
+/** The reason why disks cannot be created here, or undefined. */
 export function whyNoDisk(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'gamenet-power-'))
   try {

@@ -33,7 +33,7 @@ const Cut = z.object({
 export type Cut = z.infer<typeof Cut>
 
 export type Power = {
-  /** Where everything is kept, for the next run too. */
+  /** The directory for all data, also for the next run. */
   readonly directory: string
   readonly cuts: number
   /** Of the first life; those of the others follow from it. */
@@ -59,7 +59,7 @@ export async function cutPower(power: Power): Promise<Cut[]> {
   try {
     let { seed } = power
     for (const until = cuts.length + power.cuts; cuts.length < until; seed = wholeChance(SEEDS, seed, 400)) {
-      // What an earlier run has left in the middle of a cut is not gone on with.
+      // An interrupted cut of an earlier run is not resumed.
       const life = (cuts.at(-1)?.life ?? 0) + 1
       for await (const cut of cutsOfLife(power, { auth, seed, life, most: until - cuts.length })) {
         appendFileSync(file, `${JSON.stringify(cut)}\n`)
@@ -96,7 +96,7 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
 
 type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & { readonly place: Place }
 
-/** What is wrong is kept: the disk as the cut left it, and the facts. */
+/** Keeps the evidence of a difference: the disk after the cut, and the facts. */
 async function tried({ place, ...which }: Tried): Promise<Cut> {
   const began = performance.now()
   const plan = planOf(which.seed, which.number, which.activity)

@@ -24,7 +24,7 @@ const TORN_SHARE = 0.5
 /** By so much the clock of a file system may be behind. */
 const CLOCK_MS = 100
 
-/** A file system of which all is flushed that did not change since. */
+/** A file system with all unchanged data flushed. */
 type Root = { readonly path: string; readonly mountedMs: number }
 
 /** Flushes a half of the directories, which one follows from the numbers. */

@@ -1,24 +1,24 @@
 import type { Chance } from './chance.js'
 
-/** What there is much of in a world, and what little: one in which everything happens now and then finds little. */
-export type Temper = {
-  /** How often counts come, and ratings. */
+/** How often each kind of event happens in a world. Extreme worlds find more than average ones. */
+export type Conditions = {
+  /** Periods of counts and ratings. */
   readonly countsEveryMs: number
   readonly ratingsEveryMs: number
-  /** How often somebody does something about rebuilds, if somebody is there. */
+  /** Period of the operator's commands about rebuilds, in worlds with an operator. */
   readonly operatorEveryMs: number
   /** Share of rebuilds that read the log. */
   readonly fromLogShare: number
-  /** How often readers look what has changed, and what they ask for again. */
+  /** Period in which readers poll changes and repeat queries. */
   readonly watchEveryMs: number
   readonly areReadersAttentive: boolean
-  /** How often something goes wrong beside calls. */
+  /** Period of faults other than failing calls. */
   readonly disturbedEveryMs: number
-  /** Counts come while the last rebuilds are ended, too. */
+  /** Counts arrive also while the last rebuilds end. */
   readonly isTrickling: boolean
 }
 
-export function temperOf(chance: Chance): Temper {
+export function conditionsOf(chance: Chance): Conditions {
   const areReadersAttentive = chance.happens(0.5)
   return {
     countsEveryMs: chance.oneOf([1500, 6000, 6000]),

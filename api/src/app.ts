@@ -1,24 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, type WriteChange } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
-import type { Action } from './answers/action.js'
-import type { Endpoint } from './answers/answer.js'
 import { AnswerCache } from './answers/answer-cache.js'
 import { ConsistentReads, NO_SWAPS, type SwapCount } from './answers/consistent-reads.js'
-import { type ActionNeeds, addActions } from './http/actions.js'
-import { addDocs } from './http/docs.js'
-import { addEndpoints } from './http/endpoints.js'
+import type { Action, Endpoint } from './answers/endpoint.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/metrics.js'
 import { closeOpenConnections } from './http/open-connections.js'
-import { addOtherMethods, gatherPathMethods } from './http/other-methods.js'
+import { addDocs } from './http/pages/docs.js'
+import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
+import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
+import { addOtherMethods, gatherPathMethods } from './http/reply/other-methods.js'
+import { answerOddRequests, answerSocketError, type SocketError } from './http/reply/socket-errors.js'
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
-import { addServiceAuth, type ServiceAuthFile } from './http/service-auth.js'
-import { answerOddRequests, answerSocketError, type SocketError } from './http/socket-errors.js'
 import type { CatalogCache } from './queries/catalog.js'
 import type { ReadTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
@@ -29,7 +27,7 @@ import { UNLIMITED, writeBudget } from './writes/budget.js'
 import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
 
-/** What bounds the API. Times in milliseconds. */
+/** Limits of the API. Times in milliseconds. */
 export type ApiLimits = {
   /** From the first byte of a request to its last. */
   readonly requestTimeoutMs: number
@@ -37,15 +35,15 @@ export type ApiLimits = {
   readonly headersTimeoutMs: number
   /** Without a byte in either direction. */
   readonly connectionTimeoutMs: number
-  /** Between two requests on one connection; longer than what usual load balancers keep (60 s). */
+  /** Between two requests on one connection; longer than the 60 s of usual load balancers. */
   readonly keepAliveTimeoutMs: number
-  /** How often Node looks for requests that are late. */
+  /** Interval of Node's check for late requests. */
   readonly lateCheckMs: number
-  /** For answers that are under way when the service stops. */
+  /** For answers in progress when the service stops. */
   readonly finishMs: number
   readonly bodyBytes: number
   readonly headerBytes: number
-  /** Of answers kept ready. */
+  /** Of the cache of answers. */
   readonly memoryBytes: number
 }
 
@@ -61,19 +59,19 @@ export const API_LIMITS: ApiLimits = {
   memoryBytes: 64 * 1024 * 1024
 }
 
-/** All that the API needs; nothing in it is made here. */
+/** The dependencies and settings of the API. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
   /** None when absent. */
   readonly actions?: readonly Action[]
   readonly tables: ReadTables
-  /** PostgreSQL; without it nothing is told of users. */
+  /** PostgreSQL; without it nothing about users can be answered. */
   readonly writes?: WriteTransactions
-  /** `{auth_url}`, without a slash at its end; without one nobody has a session. */
+  /** `{auth_url}`, without a trailing slash; without one there are no sessions. */
   readonly authUrl?: string | undefined
-  /** How many edits and ratings one user may ask for a minute; without it, any number. */
+  /** Edits and ratings per user and minute; unlimited when absent. */
   readonly writesPerMinute?: number | undefined
-  /** Without it no chat profile can be linked. */
+  /** Required for linking chat profiles. */
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
@@ -81,27 +79,27 @@ export type ApiNeeds = {
   readonly swaps?: SwapCount
   /** The titles and boards: a `CatalogCache`. */
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
-  /** `{base_url}`, without a slash at its end. */
+  /** `{base_url}`, without a trailing slash. */
   readonly publicUrl: string
-  /** The browser SDK that is given away; none when absent. */
+  /** The browser SDK to serve; none when absent. */
   readonly serviceAuth?: ServiceAuthFile
-  /** Called once, with what lets go of all answers that are kept; whoever forgets a person calls that. */
+  /** Called once with a function that removes all cached answers, to be called when a user is erased. */
   readonly onDrop?: (drop: () => void) => void
-  /** The program's version, as /openapi.json tells it. */
+  /** The program's version, for /openapi.json. */
   readonly version: string
   readonly registry: Registry
   /** Off when absent. */
   readonly logger?: FastifyBaseLogger
   /** How often lists of matches are scraped; every 60 s when absent. */
   readonly matchesPeriodSeconds?: number
-  /** Whether the service can answer; asked by /readyz. */
+  /** Whether the service can answer, for /readyz. */
   ready(): Promise<Readiness>
   /** The clock, milliseconds since 1970. */
   readonly now?: () => number
   readonly limits?: Partial<ApiLimits>
 }
 
-/** Builds the public API, ready to `listen` or `inject`. Add further routes in `addRoutes`: all rules hold for them. */
+/** Builds the public API, ready to `listen` or `inject`. `addRoutes` adds further routes under the same rules. */
 export async function buildApp(
   needs: ApiNeeds,
   addRoutes: (app: FastifyInstance) => Promise<void> | void = () => undefined
@@ -115,17 +113,28 @@ export async function buildApp(
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
   const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
-  const changed: ActionNeeds['changed'] = (change) => versions.recordWrite(change)
-  const sessions = openSessions(app, needs, { writes, changed, now })
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
-  const consistent = new ConsistentReads(needs.swaps ?? NO_SWAPS)
-  const reading = { tables, writes, catalog, versions, sessions, cache, consistent }
-  const openListAgeMs = openListAge(needs.matchesPeriodSeconds)
-  addEndpoints(app, endpoints, { ...reading, metrics, now, openListAgeMs, logger: needs.logger ?? app.log })
-  const ratings = createRatingWriter(writes)
-  const budget = needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute)
-  addActions(app, actions, { tables, writes, ratings, chat, sessions, changed, metrics, budget, now })
+  addPipeline(
+    app,
+    { endpoints, actions },
+    {
+      tables,
+      writes,
+      ratings: createRatingWriter(writes),
+      chat,
+      catalog,
+      versions,
+      sessions: openSessions(app, needs, { writes, versions, now }),
+      cache,
+      consistent: new ConsistentReads(needs.swaps ?? NO_SWAPS),
+      budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
+      metrics,
+      logger: needs.logger ?? app.log,
+      openListAgeMs: openListAge(needs.matchesPeriodSeconds),
+      now
+    }
+  )
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
@@ -143,10 +152,11 @@ function openListAge(periodSeconds = 60): number {
 function openSessions(
   app: FastifyInstance,
   { authUrl, registry }: ApiNeeds,
-  { writes, changed, now }: Pick<ActionNeeds, 'writes' | 'changed' | 'now'>
+  { writes, versions, now }: Pick<PipelineNeeds, 'writes' | 'versions' | 'now'>
 ): Sessions {
   const authService = openAuthService(authUrl === undefined ? undefined : { url: authUrl })
   app.addHook('onClose', () => authService.close())
+  const changed = (change: WriteChange): void => versions.recordWrite(change)
   return new Sessions({
     authService,
     onVerified: (session) => saveUser({ writes, changed, nowMs: now() }, session, 'leave'),
@@ -164,7 +174,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   const observeUnread = metrics.durations('(no request)')
   const log = needs.logger
   const app = Fastify({
-    // Fastify's own makes a child for every request: a tenth of what a ready answer costs.
+    // Fastify's logger creates a child per request: a tenth of the cost of a ready answer.
     logger: false,
     genReqId: nextId,
     bodyLimit: limits.bodyBytes,
@@ -210,10 +220,10 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   return app
 }
 
-/** What some route or other takes, in answer to `OPTIONS *`. */
+/** The methods that any route accepts, for `OPTIONS *`. */
 const SERVER_METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 
-/** Routes that answer through Fastify's reply; endpoints observe themselves. */
+/** Observes routes that answer through Fastify's reply; the pipeline observes endpoints itself. */
 function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {
   const byRoute = new Map<string, ReturnType<HttpMetrics['durations']>>()
   app.addHook('onSend', async (request, reply) => {
@@ -231,7 +241,7 @@ function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   void reply.headers({ ...COMMON_HEADERS, 'X-Request-Id': request.id })
 }
 
-/** Ids that are unique over processes and restarts, and cheap: a random beginning and a number. */
+/** Request ids that are unique across processes and restarts: a random prefix and a number. */
 function requestIds(): () => string {
   const beginning = randomBytes(6).toString('base64url')
   let number = 0

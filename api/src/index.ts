@@ -1,13 +1,20 @@
-export type { Action, ActionContext } from './answers/action.js'
-export type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from './answers/answer.js'
 export { ConsistentReads, type SwapCount } from './answers/consistent-reads.js'
 export { DataVersions } from './answers/data-versions.js'
+export type {
+  Action,
+  ActionContext,
+  AnswerContext,
+  Dependency,
+  Endpoint,
+  EndpointResult,
+  ResolveContext
+} from './answers/endpoint.js'
 export { type Clock, newestSwap, SWAP_QUIET_MS, SwapWatch } from './answers/swap-watch.js'
 export { Swaps } from './answers/swaps.js'
 export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
-export { addDashboard } from './http/dashboard.js'
 export type { Readiness } from './http/health.js'
-export { addExample } from './http/reply/example.js'
+export { addDashboard } from './http/pages/dashboard.js'
+export { addExample } from './http/pages/example.js'
 export { catalogCache } from './queries/catalog.js'
 export type { Parameters, ReadTables } from './read-tables.js'
 export type { ChatSettings } from './remote/chat-platform.js'

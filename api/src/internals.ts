@@ -1,6 +1,6 @@
 /*
  * Parts of answers for the simulator, which asks them of tables of its own.
  */
-export type { LanePlace } from './http/request/feed-cursor.js'
+export type { LanePlace } from './http/request/cursor.js'
 export { type ChangeFilter, type ChangeRow, feedExtents, recordedChanges } from './queries/leaderboard-change.js'
 export { readFeed } from './routes/change-feed.js'

@@ -1,4 +1,4 @@
-import type { Endpoint } from '../src/answers/answer.js'
+import type { Endpoint } from '../src/answers/endpoint.js'
 import { parseInput } from '../src/http/request/parameters.js'
 import { type Boards, boardsOf } from '../src/queries/board-cache.js'
 import type { Catalog } from '../src/queries/catalog.js'

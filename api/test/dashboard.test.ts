@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { addDashboard } from '../src/http/dashboard.js'
+import { addDashboard } from '../src/http/pages/dashboard.js'
 import { exchange, testApp } from './support/test-app.js'
 
 const FOLDER = new URL('../../dashboard/', import.meta.url)

@@ -1,8 +1,8 @@
 import { CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
-import type { Dependency } from './answer.js'
 import { ChangeTrack, type Horizon, KEYED_BLOCKS_HELD_BY_HOUR, minutesHeldFromMs, type Span } from './change-track.js'
+import type { Dependency } from './endpoint.js'
 
 /** The key under which a projection writes that many keys changed. */
 const MANY_KEYS = '*'

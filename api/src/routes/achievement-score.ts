@@ -1,6 +1,6 @@
 import { AchievementLeaderboard } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { integer } from '../http/request/parameters.js'
 import { highestScores } from '../queries/achievement-score.js'
 import { rowsOf } from '../queries/query.js'

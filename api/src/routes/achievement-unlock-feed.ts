@@ -1,6 +1,6 @@
 import { newUnlock, RecentUnlocks } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { integer } from '../http/request/parameters.js'
 import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-feed.js'
 import { rowsOf } from '../queries/query.js'

@@ -11,7 +11,7 @@ import {
   veiled
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { achieverCount, unlockCounts } from '../queries/achievement.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'

@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { z } from 'zod'
-import type { AnswerContext } from '../answers/answer.js'
-import type { LanePlace } from '../http/request/feed-cursor.js'
+import type { AnswerContext } from '../answers/endpoint.js'
+import type { LanePlace } from '../http/request/cursor.js'
 import {
   type ChangeFilter,
   type ChangeRow,

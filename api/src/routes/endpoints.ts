@@ -1,5 +1,4 @@
-import type { Action } from '../answers/action.js'
-import type { Endpoint } from '../answers/answer.js'
+import type { Action, Endpoint } from '../answers/endpoint.js'
 import { achievementCatalog, userAchievements } from './achievement.js'
 import { achievementLeaderboard } from './achievement-score.js'
 import { recentUnlocks } from './achievement-unlock-feed.js'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type EntryMatch, timeText } from '@gamenet/schemas'
-import type { AnswerContext, Dependency, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Dependency, ResolveContext } from '../answers/endpoint.js'
 import type { EntryRow } from '../queries/player-entry.js'
 import { knownTitle } from './known-game.js'
 

@@ -1,6 +1,6 @@
 import { boardKey, TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { integer, time, titleId } from '../http/request/parameters.js'
 import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'

@@ -1,5 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
-import type { AnswerContext, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, ResolveContext } from '../answers/endpoint.js'
 import { integer, shown, text } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-cache.js'
 import type { Title } from '../queries/catalog.js'

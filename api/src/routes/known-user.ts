@@ -1,5 +1,5 @@
 import { nameKey, Refusal } from '@gamenet/schemas'
-import type { AnswerContext, Dependency } from '../answers/answer.js'
+import type { AnswerContext, Dependency } from '../answers/endpoint.js'
 import { shown, username } from '../http/request/parameters.js'
 import { type PRESENCE_FIELDS, presenceFacts } from '../queries/play-time.js'
 import { type ProfileRow, profileOf } from '../queries/profile.js'

@@ -8,9 +8,9 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
-import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/request/feed-cursor.js'
+import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/request/cursor.js'
 import { instant, integer, oneOf, text } from '../http/request/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'

@@ -6,7 +6,7 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { instant, integer } from '../http/request/parameters.js'
 import { window } from '../http/request/window.js'
 import type { BoardId } from '../queries/board-cache.js'

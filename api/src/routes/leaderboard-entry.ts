@@ -1,6 +1,6 @@
 import { boardKey, INSTANTS_END_MS, Leaderboard, ranked, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { instant, integer } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-cache.js'

@@ -1,6 +1,6 @@
 import { LeaderboardSummary, Leaderboards } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { boardTotals, listedBoards } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
 import { gameParameter, knownGame } from './known-game.js'

@@ -1,6 +1,6 @@
 import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/answer.js'
+import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/endpoint.js'
 import { integer, titleId } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import {

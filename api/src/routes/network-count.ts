@@ -8,7 +8,7 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { integer, oneOf } from '../http/request/parameters.js'
 import { type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'

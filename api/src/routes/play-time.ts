@@ -1,6 +1,6 @@
 import { DailyPlayTime } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { integer } from '../http/request/parameters.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { playDays } from '../queries/play-time.js'

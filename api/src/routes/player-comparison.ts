@@ -1,6 +1,6 @@
 import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, twoNames } from '../http/request/parameters.js'
 import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'

@@ -1,6 +1,6 @@
 import { boardKey, EntryMatches, nameKey, RosterMatches } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/request/body.js'
 import { nameKeys, text, titleId } from '../http/request/parameters.js'
 import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'

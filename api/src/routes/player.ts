@@ -8,7 +8,7 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
+import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, text } from '../http/request/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'

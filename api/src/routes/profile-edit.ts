@@ -1,6 +1,6 @@
 import { BIO_LENGTH_MAX, EditedProfile, nameKey, Refusal, SOCIAL_LINKS_MAX, type SocialLink } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Action, ActionContext } from '../answers/action.js'
+import type { Action, ActionContext } from '../answers/endpoint.js'
 import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } from '../http/request/body.js'
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'

@@ -1,6 +1,6 @@
 import { newUnlock, type PlayTime, type Profile, ProfileSummary, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { playTotals } from '../queries/play-time.js'
 import type { ProfileRow } from '../queries/profile.js'

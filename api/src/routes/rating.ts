@@ -9,8 +9,7 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Action, ActionContext } from '../answers/action.js'
-import type { AnswerContext, Endpoint, EndpointResult } from '../answers/answer.js'
+import type { Action, ActionContext, AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { bodyField, bodyInteger, isProse } from '../http/request/body.js'
 import { integer, shown } from '../http/request/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'

@@ -1,6 +1,6 @@
 import { boardKey, LeaderboardRecords, RecentRecords, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-cache.js'

@@ -1,4 +1,4 @@
-import type { Dependency } from '../answers/answer.js'
+import type { Dependency } from '../answers/endpoint.js'
 import { instant, resolution } from '../http/request/parameters.js'
 import { type WindowInput, window } from '../http/request/window.js'
 import {

@@ -1,6 +1,6 @@
 import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { integer, titleId } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'

@@ -1,6 +1,6 @@
 import { Game, Games, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/answer.js'
+import type { Endpoint } from '../answers/endpoint.js'
 import { shown, text } from '../http/request/parameters.js'
 
 /** `GET /api/game/:game`: title, publisher, release date and image of a game. */

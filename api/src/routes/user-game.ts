@@ -1,6 +1,6 @@
 import { UserGames } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { rowsOf } from '../queries/query.js'
 import { boardTitles, lastSightings, playedSeconds } from '../queries/user-game.js'

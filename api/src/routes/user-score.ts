@@ -1,6 +1,6 @@
 import { shownInstant, timeText, UserScores } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Endpoint } from '../answers/answer.js'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { integer } from '../http/request/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { bestScores } from '../queries/user-score.js'

@@ -1,4 +1,10 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Coding } from '../../answers/etag.js'
+
+/** The coding to send in answer to a request with these headers. Node joins several `Accept-Encoding` to one. */
+export function codingOf(headers: IncomingHttpHeaders): Coding {
+  return codingFor(headers['accept-encoding'] as string | undefined)
+}
 
 /**
  * The coding to send, from `Accept-Encoding` (RFC 9110, 12.5.3): the acceptable one with the highest weight, br before

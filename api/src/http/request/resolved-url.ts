@@ -1,6 +1,6 @@
 import type { WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
-import type { Dependency, Endpoint, ResolveContext } from '../../answers/answer.js'
+import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoint.js'
 import { identityOf } from '../../answers/etag.js'
 import { flat, REVALIDATED } from '../reply/headers.js'
 

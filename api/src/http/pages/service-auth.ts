@@ -1,21 +1,20 @@
 import type { FastifyInstance } from 'fastify'
-import { assetOf, sendAsset } from './reply/asset.js'
+import { addAssets } from './asset.js'
 
-/** The browser SDK, and which auth service it asks unless a page says otherwise. */
+/** The browser SDK, and the auth service that it uses unless a page names another. */
 export type ServiceAuthFile = {
-  /** The text of the module that the compiler made of the SDK's `service-auth.ts`. */
+  /** The compiled module of the SDK's `service-auth.ts`, as text. */
   readonly module: string
-  /** `{auth_url}`; without one every page has to give `apiUrl`. */
+  /** `{auth_url}`; without one every page must give `apiUrl`. */
   readonly authUrl?: string | undefined
 }
 
-/** Pages load it at every visit: they do without asking for five minutes, and then a 304 is enough. */
+/** Pages load it at every visit: browsers reuse it for five minutes, then revalidate. */
 const HEADERS = {
   'Cache-Control': 'public, max-age=300',
-  // Pages that are isolated from other origins (COEP) may load it, too.
+  // Cross-origin isolated pages (COEP) may load it.
   'Cross-Origin-Resource-Policy': 'cross-origin'
 }
-const TYPE = 'text/javascript; charset=utf-8'
 
 /**
  * The browser SDK at `/service-auth.js`, a script that sets `globalThis.ServiceAuth` and `module.exports`, and at
@@ -23,14 +22,11 @@ const TYPE = 'text/javascript; charset=utf-8'
  */
 export async function addServiceAuth(app: FastifyInstance, { module, authUrl }: ServiceAuthFile): Promise<void> {
   const configured = withAuthUrl(withoutSourceMap(module), authUrl)
-  const forms: readonly [path: string, text: string][] = [
-    ['/service-auth.mjs', configured],
-    ['/service-auth.js', classicScript(configured)]
+  const assets = [
+    { path: '/service-auth.mjs', content: configured },
+    { path: '/service-auth.js', content: classicScript(configured) }
   ]
-  for (const [path, text] of forms) {
-    const asset = await assetOf(TYPE, Buffer.from(text))
-    app.get(path, async (request, reply) => sendAsset(asset, HEADERS, request, reply))
-  }
+  await addAssets(app, assets, HEADERS)
 }
 
 const NO_API_URL = "const DEFAULT_API_URL = '';"
@@ -48,7 +44,7 @@ function withoutSourceMap(module: string): string {
   return module.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
 }
 
-/** A module that imports nothing becomes a script: its names stay inside a function, its class goes out. */
+/** Wraps a module without imports in a function that exports only its class. */
 function classicScript(module: string): string {
   const inner = module.replace(/^export default \w+;\n/m, '').replace(/^export (?=class )/gm, '')
   const left = /^(?:import|export)\b.*$/m.exec(inner)

@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import { PREFLIGHT_HEADERS } from './reply/headers.js'
+import { PREFLIGHT_HEADERS } from './headers.js'
 
 /** The methods of each path that has a route, gathered as routes are added. */
 export type PathMethods = Map<string, Set<string>>

@@ -1,30 +1,23 @@
-import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-import { type Asset, assetOf, sendAsset } from './asset.js'
+import { addAssets } from './asset.js'
 
-/** Where the example page's files are, and which auth service it may ask. */
+/** The folder of the example page, and the auth service that the page may connect to. */
 export type Example = { readonly folder: URL; readonly authUrl?: string | undefined }
-
-const FILES = [
-  ['/example/', 'index.html', 'text/html; charset=utf-8'],
-  ['/example/example.css', 'example.css', 'text/css; charset=utf-8'],
-  ['/example/example.js', 'example.js', 'text/javascript; charset=utf-8']
-] as const
 
 /** The page of `sdk/example` at `/example/`. Rejects when one of its files is missing. */
 export async function addExample(app: FastifyInstance, { folder, authUrl }: Example): Promise<void> {
-  const headers = {
+  const assets = [
+    { path: '/example/', content: new URL('index.html', folder) },
+    ...['example.css', 'example.js'].map((name) => ({ path: `/example/${name}`, content: new URL(name, folder) }))
+  ]
+  await addAssets(app, assets, {
     'Cache-Control': 'no-cache',
     'Content-Security-Policy': policyOf(authUrl),
     'Referrer-Policy': 'no-referrer'
-  }
-  for (const [path, name, type] of FILES) {
-    const asset: Asset = await assetOf(type, await readFile(new URL(name, folder)))
-    app.get(path, async (request, reply) => sendAsset(asset, headers, request, reply))
-  }
+  })
 }
 
-/** The page runs and shows what stands here, asks here and at the auth service, and nobody can frame it. */
+/** The page loads and shows only its own files, connects to this service and the auth service, and cannot be framed. */
 function policyOf(authUrl: string | undefined): string {
   const connect = authUrl === undefined ? "'self'" : `'self' ${new URL(authUrl).origin}`
   return (

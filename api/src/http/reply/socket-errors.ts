@@ -1,8 +1,8 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, type RefusalCode } from '@gamenet/schemas'
-import { errorBody, URL_CHARACTERS_MAX } from './reply/errors.js'
-import { COMMON_HEADERS, JSON_TYPE } from './reply/headers.js'
+import { errorBody, URL_CHARACTERS_MAX } from './errors.js'
+import { COMMON_HEADERS, JSON_TYPE } from './headers.js'
 
 /** A fault of the connection as Node reports it, before there is a request. */
 export type SocketError = Error & { readonly code?: string | undefined; readonly rawPacket?: Buffer | undefined }

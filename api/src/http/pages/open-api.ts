@@ -1,8 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Action } from '../answers/action.js'
-import type { Endpoint } from '../answers/answer.js'
-import { otherPath } from './other-path.js'
+import type { Action, Endpoint } from '../../answers/endpoint.js'
+import { otherPath } from '../request/other-path.js'
 
 type Json = Record<string, unknown>
 

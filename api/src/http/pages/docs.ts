@@ -2,21 +2,20 @@ import { createHash } from 'node:crypto'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
-import type { Action } from '../answers/action.js'
-import type { Endpoint } from '../answers/answer.js'
-import { namedTag } from '../answers/etag.js'
+import type { Action, Endpoint } from '../../answers/endpoint.js'
+import { namedTag } from '../../answers/etag.js'
+import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { openApi } from './open-api.js'
-import { JSON_TYPE, REVALIDATED } from './reply/headers.js'
 
 /**
- * The page at /docs loads nothing from elsewhere, runs no inline script and cannot be framed. Swagger UI sets style
- * attributes and has its icons in data: addresses.
+ * The page at /docs loads nothing from other hosts, runs no inline script and cannot be framed. Swagger UI needs style
+ * attributes and data: URLs for icons.
  */
 const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** `/openapi.json`, and the page for people at `/docs`. */
+/** Adds `/openapi.json` and its page at `/docs`. */
 export async function addDocs(
   app: FastifyInstance,
   needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }

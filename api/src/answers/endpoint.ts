@@ -1,0 +1,142 @@
+import type { WriteChange } from '@gamenet/schemas'
+import type { z } from 'zod'
+import type { Boards } from '../queries/board-cache.js'
+import type { Catalog } from '../queries/catalog.js'
+import type { ReadTables } from '../read-tables.js'
+import type { ChatPlatform } from '../remote/chat-platform.js'
+import type { Session } from '../session/sessions.js'
+import type { WriteSide, WriteTransactions } from '../write-side.js'
+import type { RatingWriter } from '../writes/rating.js'
+
+/*
+ * endpoint     a route that reads, as a value: its input, the data that its answer reads, how the answer is computed
+ * action       a route that writes, as a value: its input, who may use it, what it does
+ * input        path parameters and query, parsed; of a POST, path parameters and body
+ * resolved     everything that determines the answer: absolute windows, ids, widths; never the clock itself
+ * dependency   a span of a projection that the answer reads
+ * data version the newest change of what an answer reads; opaque to callers
+ */
+
+/** The part of a route that both kinds have. Most of it is for the description at /openapi.json. */
+type Route = {
+  /** camelCase, unique: the name of the SDK's method. */
+  readonly operationId: string
+  /** With parameters as `:name`, such as `/api/game/:game`. */
+  readonly path: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  /** The 200 body; add `.meta({ description })`. */
+  readonly response: z.ZodType
+  readonly example: unknown
+  /** A valid request body, for routes that have one. */
+  readonly bodyExample?: unknown
+  /** The sentence of each further refusal, by status: `{ 404: 'The title is not known.' }`. */
+  readonly refuses?: Readonly<Record<number, string>>
+}
+
+/**
+ * A route that reads. The pipeline adds parameter errors, ETag, 304, the cache, compression, HEAD, OPTIONS, 405 and the
+ * description at /openapi.json. Write it as `const x: Endpoint<Input, Resolved> = { … }`.
+ */
+export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
+  /** GET when absent. POST is for queries that do not fit into a URL: the same answers, without ETag and HEAD. */
+  readonly method?: 'POST'
+  /**
+   * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path parameter
+   * overrides anything else of its name.
+   */
+  readonly input: z.ZodType<Input>
+  /** Input → everything that determines the answer; its JSON becomes part of ETag and cache key. Throws a `Refusal`. */
+  resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
+  /** The data that the answer reads. A change of data that is missing here does not invalidate the answer. */
+  reads(resolved: Resolved): readonly Dependency[]
+  /** Headers that follow from `resolved` alone (`X-Resolution-Seconds`): a 304 carries them too, without a query. */
+  headers?(resolved: Resolved): Readonly<Record<string, string>>
+  /** Runs on a cache miss. */
+  answer(resolved: Resolved, context: AnswerContext): Promise<EndpointResult>
+  /**
+   * The answer for a viewer with a valid session: computed for each request and not cached. Without this function
+   * sessions are ignored. A session never makes the difference between an answer and a refusal.
+   */
+  answerTo?(resolved: Resolved, viewer: Session, context: AnswerContext): Promise<EndpointResult>
+  /** Response headers to describe besides the common ones: name → description. */
+  readonly responseHeaders?: Readonly<Record<string, string>>
+  readonly deprecated?: { readonly since: Date; successor(input: Input): string }
+}
+
+/** An answer: a value (stringified once) or ready bytes of JSON, and headers that follow from the data. */
+export type EndpointResult = {
+  readonly body: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  /** True when the same query may have another answer at the same data version: sent without ETag, not cached. */
+  readonly isProvisional?: boolean
+}
+
+/** The data that an answer reads. Without a key: every key; without bounds: all. Half-open, milliseconds since 1970. */
+export type Dependency = {
+  /** The projection's name, as `data_change` has it. */
+  readonly projection: string
+  readonly key?: string
+  readonly fromMs?: number
+  readonly toMs?: number
+}
+
+/** The context in which an input is resolved. */
+export type ResolveContext = {
+  /** The clock, milliseconds since 1970. Values derived from it must be the same for a whole minute: see `window`. */
+  readonly nowMs: number
+  /** The greatest age of a title's newest list at which its matches are open. */
+  readonly openListAgeMs: number
+  /** The titles at the newest known change; while the tables are busy or unavailable, possibly older. */
+  catalog(): Promise<Catalog>
+}
+
+/** The context in which an answer is computed. Queries are aborted when every client has disconnected. */
+export type AnswerContext = {
+  readonly tables: ReadTables
+  /** Profiles and ratings. */
+  readonly writes: Pick<WriteSide, 'query'>
+  readonly signal: AbortSignal
+  /** The titles at the newest known change. */
+  catalog(): Promise<Catalog>
+  /** The descriptions of boards at the newest known change. */
+  boards(): Promise<Boards>
+  /** The instant of the last complete scrape of the page of players, at the newest known change. */
+  playersCheckedMs(): Promise<number | null>
+}
+
+/**
+ * A route that writes. The pipeline adds the session, errors of parameters and body, the write budget, and the
+ * description at /openapi.json. Write it as `const x: Action<Parameters, Body> = { … }`.
+ */
+export type Action<Parameters = unknown, Body = unknown> = Route & {
+  /** All of them do the same. */
+  readonly methods: readonly ['POST' | 'PATCH' | 'PUT', ...('POST' | 'PATCH' | 'PUT')[]]
+  readonly description: string
+  /** An object of path parameters from `http/request/parameters.ts`. */
+  readonly parameters: z.ZodType<Parameters>
+  /** An object of fields from `http/request/body.ts`; `sessionKey` is removed before. */
+  readonly body: z.ZodType<Body>
+  readonly bodyExample: unknown
+  /** Throws a `Refusal` for users who may not do this, before parameters and body are validated. */
+  permit?(parameters: Readonly<Record<string, unknown>>, session: Session): void
+  /** Does it and returns the body of the answer. After a thrown `Refusal` nothing has changed. */
+  act(parameters: Parameters, body: Body, context: ActionContext): Promise<unknown>
+}
+
+/** The context of an action. */
+export type ActionContext = {
+  /** The session of the user who acts. */
+  readonly session: Session
+  readonly writes: WriteTransactions
+  readonly ratings: RatingWriter
+  readonly tables: ReadTables
+  readonly chat: ChatPlatform
+  /** A signal with a timeout that begins at the call. */
+  signal(): AbortSignal
+  /** The clock, milliseconds since 1970. */
+  readonly nowMs: number
+  /** Called with each committed change, so that no later answer is older than it. */
+  changed(change: WriteChange): void
+}

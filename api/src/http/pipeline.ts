@@ -1,0 +1,325 @@
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
+import type { ConsistentReads } from '../answers/consistent-reads.js'
+import type { Action, ActionContext, AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { namedTag } from '../answers/etag.js'
+import type { CatalogCache } from '../queries/catalog.js'
+import { playersCheckCache } from '../queries/players-check.js'
+import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
+import type { Session, Sessions } from '../session/sessions.js'
+import type { WriteBudget } from '../writes/budget.js'
+import type { HttpMetrics, Outcome } from './metrics.js'
+import { frameOf, privateFrameOf } from './reply/frame.js'
+import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
+import { codingOf } from './request/accept-encoding.js'
+import { readBody } from './request/body.js'
+import { otherPath } from './request/other-path.js'
+import { parseInput } from './request/parameters.js'
+import { readQuery } from './request/query-string.js'
+import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions } from './request/resolved-url.js'
+
+/*
+ * fast path   a GET whose URL is resolved and whose answer is cached in the coding that the client accepts: two lookups
+ *             and one write, without Fastify's reply, which would halve the speed
+ * slow path   parse → resolve → cached, joined or computed answer → frame → write
+ */
+
+/** Everything that endpoints and actions use. */
+export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat'> & {
+  readonly versions: Versions
+  readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
+  readonly sessions: Pick<Sessions, 'of'>
+  readonly cache: AnswerCache
+  readonly consistent: ConsistentReads
+  readonly budget: WriteBudget
+  readonly metrics: HttpMetrics
+  readonly logger: FastifyBaseLogger
+  readonly openListAgeMs: number
+  now(): number
+}
+
+/** Adds the routes of endpoints and actions. Fastify adds HEAD to each GET. */
+export function addPipeline(
+  app: FastifyInstance,
+  { endpoints, actions }: { readonly endpoints: readonly Endpoint[]; readonly actions: readonly Action[] },
+  needs: PipelineNeeds
+): void {
+  const urls = new ResolvedUrls()
+  const { tables, versions } = needs
+  const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
+  const playersCheckedMs = playersCheckCache({ tables, versionOf })
+  for (const endpoint of endpoints) {
+    const answering = new Answering(endpoint, urls, { ...needs, playersCheckedMs })
+    for (const url of [endpoint.path, otherPath(endpoint.path)]) {
+      if (url === undefined) continue
+      app.route({
+        url,
+        method: endpoint.method ?? 'GET',
+        handler: (request, reply) => answering.answer(request, reply)
+      })
+    }
+  }
+  for (const action of actions) {
+    app.route({
+      url: action.path,
+      method: [...action.methods],
+      config: { isStrictJson: true },
+      handler: async (request, reply) => {
+        const answer = await act(action, request, needs)
+        return reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': FOR_ONE_ALONE }).send(JSON.stringify(answer))
+      }
+    })
+  }
+}
+
+/** A request with its reply and the instant of its arrival, by `performance.now()`. */
+type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
+
+/** An answer and where it came from. */
+type Found = { readonly answer: Answer; readonly outcome: Outcome }
+
+/** Answers the requests of one endpoint. */
+class Answering {
+  readonly #endpoint: Endpoint
+  readonly #urls: ResolvedUrls
+  readonly #needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>
+  readonly #observe: ReturnType<HttpMetrics['durations']>
+  readonly #isPosted: boolean
+
+  constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>) {
+    this.#endpoint = endpoint
+    this.#urls = urls
+    this.#needs = needs
+    this.#observe = needs.metrics.durations(endpoint.path)
+    this.#isPosted = endpoint.method === 'POST'
+  }
+
+  /** Sends a ready answer synchronously and returns undefined; otherwise the promise of the slow path. */
+  answer(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
+    const exchange = { request, reply, startedAt: performance.now() }
+    const { versions } = this.#needs
+    const isPersonal = this.#endpoint.answerTo !== undefined && hasKeyHeader(request.raw.headers)
+    if (!this.#isPosted && !isPersonal && versions.isCurrent) {
+      const resolved = this.#urls.get(request.raw.url ?? '', versions, this.#needs.now())
+      if (
+        resolved !== undefined &&
+        (this.#sendNotModified(exchange, resolved) || this.#sendReady(exchange, resolved))
+      ) {
+        return undefined
+      }
+    }
+    return this.#answerSlowly(exchange)
+  }
+
+  async #answerSlowly(exchange: Exchange): Promise<void> {
+    const { request, reply } = exchange
+    const { answerTo, input: schema, path } = this.#endpoint
+    const url = request.raw.url ?? ''
+    const given = this.#isPosted ? readBody(request.body) : readQuery(url)
+    const input = parseInput(schema, { ...given, ...(request.params as Record<string, unknown>) })
+    const question = questionOf(path, input)
+    const closed = closedSignal(reply)
+    const hasKeyField = SESSION_KEY_FIELD in given
+    const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.raw.headers))
+    try {
+      const { resolved, found } = await this.#needs.consistent.read(async () => {
+        const resolved = await this.#resolve(input, question)
+        if (isPersonal) {
+          const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
+          return {
+            resolved,
+            found: { answer: await this.#compute(resolved, closed, viewer), outcome: 'query' } as const
+          }
+        }
+        const isNotModified = this.#matchingTag(request, resolved) !== undefined
+        return { resolved, found: isNotModified ? undefined : await this.#find(resolved, closed) }
+      })
+      // A URL that contains a session key is never cached.
+      if (!isPersonal && !this.#isPosted && !hasKeyField) this.#urls.set(url, resolved)
+      if (found === undefined) this.#sendNotModified(exchange, resolved)
+      else await this.#send(exchange, question, found, isPersonal)
+    } catch (error) {
+      if (closed.aborted) reply.hijack()
+      else await this.#sendLast(exchange, question, error, isPersonal)
+    }
+  }
+
+  async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
+    const { versions, catalog, openListAgeMs, now } = this.#needs
+    const context = { versions, catalog: () => catalog.held(), nowMs: now(), openListAgeMs }
+    return await resolveUrl(this.#endpoint, input, question, context)
+  }
+
+  /** The cached answer, or one that is computed now; concurrent requests share the computation. */
+  async #find(resolved: ResolvedUrl, closed: AbortSignal): Promise<Found> {
+    const { cache, consistent } = this.#needs
+    const { question, identity } = resolved
+    const cached = cache.newest(question)
+    if (cached?.identity === identity) return { answer: cached, outcome: 'memory' }
+    const outcome = cache.isPending(identity) ? 'joined' : 'query'
+    const compute = (signal: AbortSignal) => consistent.readOnce(() => this.#compute(resolved, signal))
+    return { answer: await cache.make(question, identity, closed, compute), outcome }
+  }
+
+  /** The session of a key; undefined when it is invalid or cannot be checked. */
+  async #viewerOf(sessionKey: string | undefined, request: FastifyRequest): Promise<Session | undefined> {
+    if (sessionKey === undefined) return undefined
+    return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
+      this.#needs.logger.warn({ err: error, reqId: request.id }, 'a session cannot be checked; its viewer is nobody')
+      return undefined
+    })
+  }
+
+  async #compute(known: ResolvedUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
+    const { resolved, identity, dataVersion, headers } = known
+    const { tables, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
+    const context: AnswerContext = {
+      tables,
+      writes,
+      catalog: () => catalog.newest(),
+      boards: () => catalog.boards(),
+      playersCheckedMs,
+      signal
+    }
+    const startedAt = performance.now()
+    const endpoint = this.#endpoint
+    const result = await (viewer !== undefined && endpoint.answerTo !== undefined
+      ? endpoint.answerTo(resolved, viewer, context)
+      : endpoint.answer(resolved, context))
+    metrics.queried(endpoint.operationId, (performance.now() - startedAt) / 1000)
+    const body = result.body instanceof Uint8Array ? result.body : Buffer.from(JSON.stringify(result.body))
+    return {
+      identity,
+      dataVersion,
+      headers: { ...headers, ...result.headers },
+      createdAtMs: now(),
+      body,
+      isProvisional: result.isProvisional === true,
+      frames: {},
+      compressing: {}
+    }
+  }
+
+  /**
+   * Sends the last answer to the same question while the tables are unavailable or busy. Throws every other error: faults
+   * of the client, and defects, which an old answer would hide. A statement that exceeds its own limits of time or memory
+   * is a defect; the engine as a whole at its limit is a `Refusal`.
+   */
+  async #sendLast(exchange: Exchange, question: string, error: unknown, isPersonal: boolean): Promise<void> {
+    const { cache, logger } = this.#needs
+    const isUnavailable = error instanceof Refusal && error.status === 503
+    const answer = isUnavailable ? cache.newest(question) : undefined
+    if (answer === undefined) throw error
+    logger.warn({ err: error, reqId: exchange.request.id }, 'the last answer is served for want of a newer one')
+    await this.#send(exchange, question, { answer, outcome: 'stale' }, isPersonal)
+  }
+
+  /** The tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
+  #matchingTag({ raw }: FastifyRequest, { identity }: ResolvedUrl): string | undefined {
+    const ifNoneMatch = raw.headers['if-none-match']
+    return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, identity)
+  }
+
+  /** Sends 304 and returns true when the client has the answer. */
+  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl): boolean {
+    const { request, reply } = exchange
+    const tag = this.#matchingTag(request, resolved)
+    if (tag === undefined) return false
+    reply.hijack()
+    reply.raw.writeHead(304, ['X-Request-Id', request.id, 'ETag', tag, ...COMMON, ...resolved.notModified])
+    reply.raw.end()
+    this.#count(exchange, 304, 'not_modified')
+    return true
+  }
+
+  /** Sends a cached frame and returns true when there is one. */
+  #sendReady(exchange: Exchange, { question, identity }: ResolvedUrl): boolean {
+    const answer = this.#needs.cache.newest(question)
+    if (answer?.identity !== identity) return false
+    const frame = answer.frames[codingFor(answer, exchange.request)]
+    if (frame === undefined) return false
+    this.#write(exchange, frame, 'memory', undefined)
+    return true
+  }
+
+  async #send(exchange: Exchange, question: string, { answer, outcome }: Found, isPersonal: boolean): Promise<void> {
+    const frame = isPersonal ? privateFrameOf(answer) : await this.#frameFor(exchange.request, question, answer)
+    const { versions, now } = this.#needs
+    // While changes cannot be read, a cached answer may be outdated: it is sent with its age.
+    const isOld = outcome === 'stale' || (outcome === 'memory' && !versions.isCurrent)
+    const ageSeconds = isOld ? Math.max(0, Math.floor((now() - answer.createdAtMs) / 1000)) : undefined
+    this.#write(exchange, frame, outcome, ageSeconds)
+  }
+
+  async #frameFor(request: FastifyRequest, question: string, answer: Answer): Promise<Frame> {
+    const { cache } = this.#needs
+    const coding = codingFor(answer, request)
+    const ready = answer.frames[coding]
+    if (ready !== undefined) return ready
+    const frame = frameOf(answer, coding, await cache.compressed(answer, coding), this.#isPosted)
+    cache.addFrame(question, answer, coding, frame)
+    return frame
+  }
+
+  #write(exchange: Exchange, frame: Frame, outcome: Outcome, ageSeconds: number | undefined): void {
+    const { request, reply } = exchange
+    reply.hijack()
+    const headers = ['X-Request-Id', request.id, ...frame.headers]
+    if (ageSeconds !== undefined) headers.push('Age', String(ageSeconds))
+    reply.raw.writeHead(200, headers)
+    reply.raw.end(frame.bytes)
+    this.#count(exchange, 200, outcome)
+  }
+
+  #count({ request, startedAt }: Exchange, status: number, outcome: Outcome): void {
+    this.#needs.metrics.answered[outcome]()
+    this.#observe(request.raw.method ?? 'GET', status, (performance.now() - startedAt) / 1000)
+  }
+}
+
+const COMMON = flat(COMMON_HEADERS)
+
+function codingFor(answer: Answer, request: FastifyRequest) {
+  return isCompressible(answer) ? codingOf(request.raw.headers) : 'identity'
+}
+
+/** Aborts when the client disconnects before the answer is written. */
+function closedSignal(reply: FastifyReply): AbortSignal {
+  const abort = new AbortController()
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableEnded) abort.abort(new Error('the client disconnected'))
+  })
+  return abort.signal
+}
+
+/** Reads of an action end after this. */
+const ACTION_MS_MAX = 10_000
+
+/** Does an action. Refuses in this order: body, key, session, permission, budget, parameters, fields. */
+async function act(action: Action, request: FastifyRequest, needs: PipelineNeeds): Promise<unknown> {
+  const { [SESSION_KEY_FIELD]: keyField, ...fields } = readBody(request.body)
+  const sessionKey = shownKey(request.headers, { [SESSION_KEY_FIELD]: keyField })
+  if (sessionKey === undefined) throw new Refusal('session_key_missing')
+  const session = await needs.sessions.of(sessionKey)
+  if (session === undefined) throw new Refusal('session_invalid')
+  const { writes, ratings, tables, chat, versions, metrics, budget, now } = needs
+  const given = request.params as Record<string, unknown>
+  action.permit?.(given, session)
+  budget(session.userKey, now())
+  const parameters = parseInput(action.parameters, given)
+  const body = parseInput(action.body, fields)
+  const startedAt = performance.now()
+  const answer = await action.act(parameters, body, {
+    session,
+    writes,
+    ratings,
+    tables,
+    chat,
+    changed: (change) => versions.recordWrite(change),
+    signal: () => AbortSignal.timeout(ACTION_MS_MAX),
+    nowMs: now()
+  })
+  metrics.queried(action.operationId, (performance.now() - startedAt) / 1000)
+  return answer
+}

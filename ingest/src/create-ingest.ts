@@ -1,4 +1,11 @@
-import { type Provenance, SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource, type Topic } from '@gamenet/schemas'
+import {
+  type Provenance,
+  SCRAPE_SOURCES,
+  type ScrapeRan,
+  type ScrapeSource,
+  type Topic,
+  withTimeout
+} from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
 import { createEvaluator, type EvaluatorOptions } from './achievements/create-evaluator.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
@@ -244,13 +251,6 @@ function report(logger: Logger, run: ScrapeRan, stopping: AbortSignal): void {
 }
 
 async function endedInTime(runs: readonly unknown[]): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), STOP_TIMEOUT_MS)
-  })
-  try {
-    return await Promise.race([Promise.allSettled(runs).then(() => true), late])
-  } finally {
-    clearTimeout(timer)
-  }
+  const ended = Promise.allSettled(runs).then(() => true)
+  return await withTimeout(ended, STOP_TIMEOUT_MS, () => false)
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, withTimeout } from '@gamenet/schemas'
 import type { SwapCount } from './consistent-reads.js'
 
 /** Far above what a swap takes; whoever waits longer gets the last answer, or is asked to come again. */
@@ -21,7 +21,11 @@ export class Swaps implements SwapCount {
   }
 
   async before(): Promise<number> {
-    while (this.#underWay !== undefined) await within(this.#underWay, this.#patienceMs)
+    while (this.#underWay !== undefined) {
+      await withTimeout(this.#underWay, this.#patienceMs, () => {
+        throw new Refusal('engine_busy', [], { retryAfterSeconds: 1 })
+      })
+    }
     return this.#count
   }
 
@@ -48,18 +52,5 @@ export class Swaps implements SwapCount {
       })
     }
     return performance.now() - begunAt
-  }
-}
-
-/** Rejects with a `Refusal` when it takes longer. */
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Refusal('engine_busy', [], { retryAfterSeconds: 1 })), ms)
-  })
-  try {
-    await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
-import { millisecondsOf } from '@gamenet/schemas'
+import { millisecondsOf, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../demo/auth/server.js'
 import { importFile } from '../../src/operations/import.js'
 import { scrape } from '../../src/operations/scrape.js'
@@ -117,9 +117,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     },
     async drain() {
       isDraining = true
-      const late = wait(DRAIN_MS, 'late', { ref: false })
-      if ((await Promise.race([working, late])) === 'late')
+      await withTimeout(working, DRAIN_MS, () => {
         throw new Error(`Not acknowledged within ${DRAIN_MS} ms: ${stillAtWork()}.`)
+      })
     },
     stop
   }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { withTimeout } from '@gamenet/schemas'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../test/service/gamenet.js'
 import type { Facts } from './facts.js'
 import { insertsInto } from './inserts.js'
@@ -98,8 +99,7 @@ async function diedByItself(life: Launched): Promise<never> {
 
 /** Ends it by SIGTERM, which must end well. */
 export async function stopWell(service: Running): Promise<void> {
-  const late = wait(STOP_MS_MAX, 'late' as const, { ref: false })
-  const code = await Promise.race([service.stop(), late])
+  const code = await withTimeout(service.stop(), STOP_MS_MAX, () => 'late')
   if (code === 0) return
   await service.kill()
   throw new Error(`SIGTERM ended the service with ${code}: ${service.stderr().slice(-4000)}`)

@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
+import { withTimeout } from '@gamenet/schemas'
 import { type Environment, type Launched, launchGamenet } from '../../test/service/gamenet.js'
 
 /** Something that can be killed, and comes up again. */
@@ -100,8 +101,7 @@ export class Role implements Actor {
     this.#isWanted = false
     const life = this.#life
     this.#end('SIGTERM')
-    const late = wait(STOP_MS_MAX, 'late', { ref: false })
-    if ((await Promise.race([this.#living, late])) === 'late') {
+    if ((await withTimeout(Promise.resolve(this.#living), STOP_MS_MAX, () => 'late')) === 'late') {
       life?.process.kill('SIGKILL')
       await this.#living
     }

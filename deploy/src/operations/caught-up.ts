@@ -1,7 +1,6 @@
 import type { Target } from '@gamenet/projector'
-import { errorMessage } from '@gamenet/schemas'
+import { abortedAfter, errorMessage } from '@gamenet/schemas'
 import { z } from 'zod'
-import { abortedAfter } from '../wiring/time-limit.js'
 import { type OperationNeeds, operation } from './operation.js'
 
 /** Longest wait for the tables to catch up. */

@@ -1,5 +1,6 @@
 import type { DataVersions, Readiness } from '@gamenet/api'
 import { type Postgres, transactionAge } from '@gamenet/engines'
+import { withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
 import { addDiskMetrics } from '../disk/disk-metrics.js'
 import type { Engines } from './engines.js'
@@ -44,21 +45,11 @@ export function readiness(
 }
 
 async function faultOf(check: Promise<unknown>): Promise<string | undefined> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<string>((resolve) => {
-    timer = setTimeout(() => resolve(`did not answer within ${CHECK_MS} ms`), CHECK_MS)
-  })
-  try {
-    return await Promise.race([
-      check.then(
-        () => undefined,
-        () => 'cannot be reached'
-      ),
-      late
-    ])
-  } finally {
-    clearTimeout(timer)
-  }
+  const fault = check.then(
+    () => undefined,
+    () => 'cannot be reached'
+  )
+  return await withTimeout(fault, CHECK_MS, () => `did not answer within ${CHECK_MS} ms`)
 }
 
 /** The engine's queues and disks, as gauges that are read when metrics are asked for. */

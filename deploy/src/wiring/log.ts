@@ -1,8 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { type EmbeddedLog, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader, ReadAlone } from '@gamenet/projector'
-import { topics } from '@gamenet/schemas'
+import { topics, withTimeout } from '@gamenet/schemas'
 
 /** Which log to open: posted to the loader's thread too, so plain data. */
 export type LogChoice =
@@ -90,7 +89,11 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
   }
   const { onAway } = options
   try {
-    await (onAway === undefined ? makeTopics() : Promise.race([makeTopics(), tooLate(brokers)]))
+    await (onAway === undefined
+      ? makeTopics()
+      : withTimeout(makeTopics(), AWAY_MS, () => {
+          throw new LogUnreachable(`Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
+        }))
   } catch (error) {
     if (onAway === undefined || !(error instanceof LogUnreachable)) {
       await log.close()
@@ -105,9 +108,4 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
       await log.append(topic, messages)
     }
   }
-}
-
-async function tooLate(brokers: readonly string[]): Promise<never> {
-  await delay(AWAY_MS, undefined, { ref: false })
-  throw new LogUnreachable(`Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
 }

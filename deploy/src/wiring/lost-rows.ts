@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import {
   beginRepair,
@@ -15,7 +14,7 @@ import {
   repairOf,
   type Target
 } from '@gamenet/projector'
-import { type PartitionExtent, pause, Refusal, topics } from '@gamenet/schemas'
+import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Engines } from './engines.js'
@@ -232,7 +231,7 @@ async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, reado
   const asked = topics.map(async ({ name }) => {
     extents.set(name, await log.extents(name))
   })
-  await Promise.race([Promise.allSettled(asked), wait(EXTENTS_MS, undefined, { ref: false })])
+  await withTimeout(Promise.allSettled(asked), EXTENTS_MS, () => undefined)
   return new Map(extents)
 }
 

@@ -1,6 +1,6 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { ReadingSide } from '@gamenet/projector'
+import { withTimeout } from '@gamenet/schemas'
 import type { LoaderWorkerData } from './loader-worker.js'
 import type { LogChoice } from './log.js'
 
@@ -32,7 +32,7 @@ export function readingThread(data: LoaderWorkerData): ReadingSide {
   const over = ended.catch(() => undefined)
   const close = async () => {
     if (data.choice.engine === 'lmdb') return await over
-    await Promise.race([over, wait(KAFKA_CLOSE_MS, undefined, { ref: false })])
+    await withTimeout(over, KAFKA_CLOSE_MS, () => undefined)
     await worker.terminate()
   }
   return { port: worker, ended, close }

@@ -1,6 +1,7 @@
 import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
+  abortedAfter,
   type Backoff,
   backoffMs,
   errorMessage,
@@ -17,7 +18,6 @@ import {
 } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { abortedAfter } from './time-limit.js'
 
 /**
  * What upstream showed at an instant and will not show again. Boards are not among them: a board is compared with what

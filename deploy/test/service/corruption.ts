@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
+import { withTimeout } from '@gamenet/schemas'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { z } from 'zod'
@@ -297,9 +298,7 @@ function lastLine(text: string): string {
 }
 
 async function within<Answer>(ms: number, work: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms)
+  return await withTimeout(work, ms, () => {
+    throw new Error(`not within ${ms} ms`)
   })
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer))
 }

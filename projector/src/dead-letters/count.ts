@@ -1,6 +1,5 @@
-import { errorMessage, topics } from '@gamenet/schemas'
+import { errorMessage, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
-import { noLongerThan } from '../no-longer-than.js'
 import type { Tables } from '../store/tables.js'
 import { deadLettersByTopic } from './dead-letters.js'
 
@@ -22,7 +21,7 @@ export function deadLetterCounter(tables: Tables, logger: Logger): () => Promise
       .finally(() => {
         counting = undefined
       })
-    await noLongerThan(ASK_MS, counting)
+    await withTimeout(counting, ASK_MS, () => undefined)
     return counts
   }
 }

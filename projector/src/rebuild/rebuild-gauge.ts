@@ -1,7 +1,6 @@
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
 import type { Logger } from '../logger.js'
-import { noLongerThan } from '../no-longer-than.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildState } from './rebuild.js'
 import { readRebuilds } from './rebuild-record.js'
@@ -29,7 +28,7 @@ export function registerRebuildGauge(registry: Registry, tables: Tables, logger:
         .finally(() => {
           reading = undefined
         })
-      await noLongerThan(ASK_MS, reading)
+      await withTimeout(reading, ASK_MS, () => undefined)
     }
   })
 }

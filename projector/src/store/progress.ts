@@ -5,12 +5,12 @@ import {
   pause,
   projectionCheckpoint,
   Refusal,
-  topics
+  topics,
+  withTimeout
 } from '@gamenet/schemas'
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
-import { noLongerThan } from '../no-longer-than.js'
 import { lagOf } from '../project/run-projections.js'
 import { endsToReach, type Target } from '../project/settled.js'
 import { projections } from '../projections/projections.js'
@@ -66,7 +66,7 @@ export async function answeredExtents(
   const asked = topics.map(async ({ name }) => {
     extents.set(name, await log.extents(name))
   })
-  await noLongerThan(EXTENTS_MS, Promise.allSettled(asked))
+  await withTimeout(Promise.allSettled(asked), EXTENTS_MS, () => undefined)
   return new Map(extents)
 }
 

@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorCode, errorMessage } from '@gamenet/schemas'
+import { errorCode, errorMessage, withTimeout } from '@gamenet/schemas'
 import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
@@ -90,29 +90,24 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
 const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessions: readonly CleanSession[]) => {
   const working = LANE_NAMES.filter((name) => name !== 'control').map((name) => slots[name])
   const allIdle = Promise.all(working.map((lane) => lane.idle()))
-  if (!(await settlesWithin(allIdle, CLOSE_WAIT_MS))) {
+  if (!(await resolvesWithin(allIdle, CLOSE_WAIT_MS))) {
     void killWhere(slots.control, `query NOT LIKE 'KILL QUERY%'`)
-    await settlesWithin(allIdle, CLOSE_KILL_WAIT_MS)
+    await resolvesWithin(allIdle, CLOSE_KILL_WAIT_MS)
   }
   slots.control.close()
   const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.settled())])
   // A connection closed under a running statement takes the whole process down, so such ones are left to its end.
-  if (!(await settlesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
+  if (!(await resolvesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
   for (const session of sessions) session.close()
-  await settlesWithin(drainPending(), CLOSE_DRAIN_WAIT_MS)
+  await resolvesWithin(drainPending(), CLOSE_DRAIN_WAIT_MS)
 }
 
-const settlesWithin = async (work: Promise<unknown>, ms: number): Promise<boolean> => {
-  let timer: NodeJS.Timeout | undefined
-  const timeout = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  try {
-    return await Promise.race([work.then(() => true as const), timeout])
-  } finally {
-    clearTimeout(timer)
-  }
-}
+const resolvesWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
+  withTimeout(
+    work.then(() => true),
+    ms,
+    () => false
+  )
 
 /** A container may have far less than its machine; where it has no limit, Node says so with an enormous one, or 0. */
 const usualMemoryBytes = (): number => {

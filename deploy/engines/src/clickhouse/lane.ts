@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import { backoffMs, Refusal } from '@gamenet/schemas'
+import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
 import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
 import { type Running, type Slots, settled } from './slots.js'
@@ -130,7 +129,7 @@ const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>):
   })
   for (let tries = 1; !isOver; tries += 1) {
     await stop()
-    await Promise.race([over, sleep(backoffMs(STOP_AGAIN, tries), undefined, { ref: false })])
+    await withTimeout(over, backoffMs(STOP_AGAIN, tries), () => undefined)
   }
 }
 

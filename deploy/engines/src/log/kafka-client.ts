@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 
 /*
@@ -47,15 +47,9 @@ export function isUnreachable(error: unknown): boolean {
 
 /** The answer, or a rejection when there is none in time: kafkajs can lose a request, and wait for ever. */
 export async function answeredWithin<Answer>(ms: number, what: string, asked: Promise<Answer>): Promise<Answer> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LogUnreachable(`${what} did not answer within ${ms} ms`)), ms)
+  return await withTimeout(asked, ms, () => {
+    throw new LogUnreachable(`${what} did not answer within ${ms} ms`)
   })
-  try {
-    return await Promise.race([asked, late])
-  } finally {
-    clearTimeout(timer)
-  }
 }
 
 /**

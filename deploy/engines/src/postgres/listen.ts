@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
-import { backoffMs, pause } from '@gamenet/schemas'
+import { backoffMs, pause, withTimeout } from '@gamenet/schemas'
 import pg from 'pg'
 
 /** How often a connection that says nothing is asked whether it is still there, and how long it may take to answer. */
@@ -45,7 +44,11 @@ export const listenToServer = (
       } catch {
         // Whatever it was, the next connection tells.
       }
-      await Promise.race([client.end().catch(() => undefined), wait(END_MS, undefined, { ref: false })])
+      await withTimeout(
+        client.end().catch(() => undefined),
+        END_MS,
+        () => undefined
+      )
       await pause(backoffMs(RETRY, failures + 1), stopping.signal, { ref: false })
     }
   }

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
@@ -223,12 +224,10 @@ async function standStill({ process: { pid, exitCode } }: Launched): Promise<voi
 /** Why it does not start is given. */
 async function started(place: Place, environment: Environment): Promise<Running | string> {
   const life = launchGamenet(environment)
-  const late = wait(START_MS_MAX, undefined, { ref: false }).then(() => {
-    throw new Error(`it did not start within ${START_MS_MAX} ms: ${life.stderr()}`)
-  })
-  late.catch(() => undefined)
   try {
-    return await Promise.race([life.listening, late])
+    return await withTimeout(life.listening, START_MS_MAX, () => {
+      throw new Error(`it did not start within ${START_MS_MAX} ms: ${life.stderr()}`)
+    })
   } catch (error) {
     written(place, life)
     await life.kill()

@@ -1,5 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
-import { backoffMs } from '@gamenet/schemas'
+import { backoffMs, withTimeout } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log } from '../../ports/log.js'
 import type { WriteTransactions } from '../../ports/write-side.js'
@@ -81,9 +80,7 @@ export function createRelay(options: RelayOptions): Relay {
     async stop() {
       isStopping = true
       bell.end()
-      const late = new AbortController()
-      await Promise.race([running, wait(STOP_MS, undefined, { signal: late.signal }).catch(() => undefined)])
-      late.abort()
+      if (running !== undefined) await withTimeout(running, STOP_MS, () => undefined)
     }
   }
 }

@@ -1,4 +1,4 @@
-import { RELAY_LOCK, type Topic, topics } from '@gamenet/schemas'
+import { RELAY_LOCK, type Topic, topics, withTimeout } from '@gamenet/schemas'
 import type { Log } from '../../ports/log.js'
 import type { WriteSide, WriteTransactions } from '../../ports/write-side.js'
 import { namesOf, sealedEvent } from '../people/encode-events.js'
@@ -103,7 +103,8 @@ async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): P
     if (messages.length > 0) taken.appending = needs.log.append(topic.name, messages)
     // It is awaited below, unless PostgreSQL fails first.
     taken.appending.catch(() => undefined)
-    if (!(await endsWithin(taken.appending, needs.heldMsMax ?? HELD_MS_MAX))) return 'slow'
+    const isAppended = taken.appending.then(() => true)
+    if (!(await withTimeout(isAppended, needs.heldMsMax ?? HELD_MS_MAX, () => false))) return 'slow'
     await deleteRows(transaction, taken.ids)
     return 'sent'
   })
@@ -134,17 +135,4 @@ async function stillThere(transaction: WriteSide, rows: Parcel['rows']): Promise
 
 async function deleteRows(side: WriteSide, ids: readonly string[]): Promise<void> {
   await side.query('DELETE FROM outbox AS o WHERE o.id = ANY ($1::bigint[])', [ids])
-}
-
-/** False when the work goes on for longer. Rejects when it does within that time. */
-async function endsWithin(work: Promise<void>, ms: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), ms)
-  })
-  try {
-    return await Promise.race([work.then(() => true), late])
-  } finally {
-    clearTimeout(timer)
-  }
 }

@@ -9,16 +9,12 @@ import {
   titleCountTopic
 } from '@gamenet/schemas'
 import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operations/undo-import.js'
-import { LATER_TYPE } from './late-events.js'
-import { type Place, TITLE_IDS } from './place.js'
+import { LATER_TYPE } from './newer-program.js'
+import { type Import, type Place, TITLE_IDS } from './place.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
 import { tablesOver } from './store.js'
-import type { Life } from './virtual-time.js'
 
 type Rebuilding = { readonly rebuilds: RebuildOperations }
-
-/** An imported file: its importer, and the end of its import. */
-export type Import = { readonly by: Life; endedMs: number | undefined; isUndone: boolean }
 
 const EVENTS = 6
 const LATER_SHARE = 0.3

@@ -3,7 +3,7 @@ import { boardsSource, createBoardMetrics, type Reader } from '@gamenet/ingest/i
 import { instantOf, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { publishImport } from './imports.js'
-import { LATER_TYPE } from './late-events.js'
+import { LATER_TYPE } from './newer-program.js'
 import { type Place, TITLE_IDS } from './place.js'
 import type { Process, Running } from './process.js'
 import { loggerOf } from './projector.js'

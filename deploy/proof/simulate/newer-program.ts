@@ -1,11 +1,11 @@
 import { type Projection, projections } from '@gamenet/projector'
 import type { SqlProjection } from '@gamenet/projector/internals'
+import { type Topic, titleCountTopic } from '@gamenet/schemas'
 import { type PlainFold, plainFolds } from './plain-folds.js'
 import { plain } from './statement-names.js'
 
 /*
- * A program that came later: one of its projections makes other rows, so that what a rebuild by it puts in the place of what
- * served is seen.
+ * A later version of the program: one of its projections computes other rows, so rebuilt tables differ from the serving ones.
  */
 
 const ADDED = 1000
@@ -32,3 +32,14 @@ export const newerFolds: Readonly<Record<string, PlainFold>> = Object.fromEntrie
     (facts) => (plainFolds[name]?.(facts) ?? []).map((row) => ({ ...row, online: Number(row.online) + ADDED }))
   ])
 )
+
+/** The schema version of the later program: messages with it become dead letters, and a retry reads them. */
+const LATER_VERSION = titleCountTopic.version + 1
+
+/** The message type of the later program. */
+export const LATER_TYPE = `gamenet.${titleCountTopic.name}.v${LATER_VERSION}`
+
+/** The topics with retried messages, as a later program reads them. */
+export const laterTopics: readonly Topic[] = [
+  { ...titleCountTopic, version: LATER_VERSION, lifts: { [titleCountTopic.version]: (value) => value } } as Topic
+]

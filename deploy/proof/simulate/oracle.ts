@@ -10,7 +10,7 @@ import {
   projectionCheckpoint,
   type Topic
 } from '@gamenet/schemas'
-import { laterTopics } from './late-events.js'
+import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import { answerText, type Follower } from './reader.js'
 import { servingProjections } from './rebuilding.js'

@@ -1,12 +1,15 @@
 import type { StepSizes } from '@gamenet/projector/internals'
 import type { Bug } from './bugs.js'
 import type { Conditions } from './conditions.js'
-import type { Import } from './imports.js'
 import type { SimulatedLog } from './log.js'
 import type { Store } from './store.js'
 import type { Upstream } from './upstream.js'
+import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 import type { SimulatedPostgres } from './write-side.js'
+
+/** An imported file: its importer, and the end of its import. */
+export type Import = { readonly by: Life; endedMs: number | undefined; isUndone: boolean }
 
 /** The engines and the world in which processes run. */
 export type Place = {

@@ -1,6 +1,6 @@
 import type { Row } from './replacing-table.js'
 import type { Answer } from './statements-of-rebuilds.js'
-import type { Seen, Store } from './store.js'
+import type { Seen, TableSet } from './table-set.js'
 
 /*
  * Queries about dead letters, late events and imports.
@@ -65,7 +65,7 @@ function contents(seen: Seen, { topic, epochs, partitions, offsets }: Row): Row[
 
 const byAge = (a: Row, b: Row) => Number(a.stored_at) - Number(b.stored_at) || (String(a.id) < String(b.id) ? -1 : 1)
 
-function lateBatches(seen: Seen, { topics, takers }: Row, { machine }: Store): Row[] {
+function lateBatches(seen: Seen, { topics, takers }: Row, { machine }: TableSet): Row[] {
   const taken = new Map<string, string[]>()
   for (const { id, taker } of seen.final('late_batch_taken'))
     taken.set(String(id), [...(taken.get(String(id)) ?? []), String(taker)])

@@ -15,7 +15,7 @@ import { anyProjections } from './newer-program.js'
 import { liesIn } from './plain-folds.js'
 import type { Row } from './replacing-table.js'
 import { plain } from './statement-names.js'
-import type { Seen } from './store.js'
+import type { Seen } from './table-set.js'
 
 type Parameters = Readonly<Record<string, unknown>>
 

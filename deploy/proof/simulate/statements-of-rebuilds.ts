@@ -1,11 +1,11 @@
 import type { Row } from './replacing-table.js'
 import { baseName } from './statement-names.js'
-import type { Seen, Store } from './store.js'
+import type { Seen, TableSet } from './table-set.js'
 import { differencesIn, hashesOf, shapeOf } from './verified-tables.js'
 
 export type Parameters = Readonly<Record<string, unknown>>
 /** What a statement is answered: of the tables as it names them, of all there are, or of what it says itself. */
-export type Answer = (seen: Seen, parameters: Parameters, store: Store, sql: string) => Row[]
+export type Answer = (seen: Seen, parameters: Parameters, store: TableSet, sql: string) => Row[]
 
 const ROOM_BYTES = 2 ** 40
 
@@ -44,7 +44,7 @@ export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT r.', () => []]
 ]
 
-function ownerOf(seen: Seen, { id }: Parameters, { machine }: Store): Row[] {
+function ownerOf(seen: Seen, { id }: Parameters, { machine }: TableSet): Row[] {
   const owners = seen.table('rebuild_owner').rows.filter((row) => row.id === id)
   const [newest] = owners.toSorted((a, b) => Number(b.seen_at) - Number(a.seen_at))
   const age = machine.nowMs() - Number(newest?.seen_at ?? 0)

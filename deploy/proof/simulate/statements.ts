@@ -6,7 +6,7 @@ import { namedOf, plain } from './statement-names.js'
 import { operatorAnswers } from './statements-of-operators.js'
 import { answerAboutRange, remembered } from './statements-of-projections.js'
 import { type Answer, type Parameters, rebuildAnswers } from './statements-of-rebuilds.js'
-import type { Seen, Store } from './store.js'
+import type { Seen, TableSet } from './table-set.js'
 
 /** No filter: all changes. */
 export const ALL_CHANGES = {
@@ -43,7 +43,7 @@ const answers: readonly (readonly [string, Answer])[] = [
 
 /** The answer to a statement, which is known by its text; `isOfMachine`: another machine has another one. */
 export function answerOf(
-  store: Store,
+  store: TableSet,
   sql: string,
   parameters: Parameters
 ): { readonly rows: Row[]; readonly isOfMachine: boolean } {

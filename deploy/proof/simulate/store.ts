@@ -1,10 +1,11 @@
 import { newerFolds } from './newer-program.js'
 import { liesIn, type PlainFold, plainFolds } from './plain-folds.js'
-import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
-import { baseName, type Named, namedOf, plain } from './statement-names.js'
+import type { Definition, Row } from './replacing-table.js'
+import { baseName, namedOf, plain } from './statement-names.js'
 import { answerOf } from './statements.js'
 import { liesInSlice, rangeIn, stepIn } from './statements-of-projections.js'
 import { INSTANT_COLUMNS, TABLES } from './table-definitions.js'
+import { type Machine, TableSet } from './table-set.js'
 import { changeTables } from './table-statements.js'
 import type { World } from './world.js'
 
@@ -15,12 +16,6 @@ export type Played =
   | { readonly kind: 'insert'; readonly table: string; readonly columns: readonly string[]; readonly lines: string }
   | { readonly kind: 'execute'; readonly sql: string; readonly parameters: Parameters }
   | { readonly kind: 'rows'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
-
-/** The tables under the names by which a statement reads them. */
-export type Seen = { table(name: string): ReadTable; final(name: string): Row[] }
-
-/** The machine on which the engine runs. */
-export type Machine = { nowMs(): number; isFull(): boolean }
 
 /** Columns that the engine fills by its clock. */
 const STAMPS: Readonly<Record<string, string>> = {
@@ -37,14 +32,10 @@ const MERGED_SHARE = 0.1
 const SWAP_RISK = 12
 
 /** ClickHouse as far as the simulator has it: tables in memory, and each statement that is known as a plain function. */
-export class Store implements Seen {
+export class Store extends TableSet {
   /** How SQL projections fold; a bug may put another in the place of one. */
   readonly folds: Record<string, PlainFold> = { ...plainFolds, ...newerFolds }
   readonly played: Played[] | undefined
-  readonly machine: Machine
-  readonly #tables = new Map<string, ReplacingTable>()
-  readonly #views = new Map<string, EventView>()
-  #lastUuid = 0
 
   constructor(
     options: {
@@ -54,51 +45,8 @@ export class Store implements Seen {
     } = {}
   ) {
     const { machine = { nowMs: () => 0, isFull: () => false } } = options
-    this.machine = machine
-    for (const [name, definition] of Object.entries({ ...TABLES, ...options.definitions })) this.#add(name, definition)
+    super({ ...TABLES, ...options.definitions }, machine)
     this.played = options.isPlayed === true ? [] : undefined
-  }
-
-  get names(): string[] {
-    return [...this.#tables.keys(), ...this.#views.keys()]
-  }
-
-  has(name: string): boolean {
-    return this.#tables.has(name) || this.#views.has(name)
-  }
-
-  table(name: string): ReadTable {
-    return this.#views.get(name) ?? this.written(name)
-  }
-
-  /** A table that can be written. Throws, as the engine does, when there is none. */
-  written(name: string): ReplacingTable {
-    const table = this.#tables.get(name)
-    if (table === undefined) throw new Error(`Unknown table ${name} (known are those of table-definitions.ts).`)
-    return table
-  }
-
-  final(table: string): Row[] {
-    return this.table(table).final()
-  }
-
-  create(name: string, as: string): void {
-    this.#add(name, this.written(as).definition)
-  }
-
-  createView(name: string, of: string, beforeMs: number): void {
-    this.#views.set(name, new EventView(this.written(of), beforeMs))
-  }
-
-  drop(name: string): void {
-    this.#tables.delete(name)
-    this.#views.delete(name)
-  }
-
-  swap(a: string, b: string): void {
-    const [first, second] = [this.written(a), this.written(b)]
-    this.#tables.set(a, second)
-    this.#tables.set(b, first)
   }
 
   /** Lines of JSONCompactEachRow. */
@@ -148,20 +96,7 @@ export class Store implements Seen {
     return rows
   }
 
-  seenAs({ nameOf }: Named): Seen {
-    return { table: (name) => this.table(nameOf(name)), final: (name) => this.final(nameOf(name)) }
-  }
-
-  merge(): void {
-    for (const table of this.#tables.values()) table.merge()
-  }
-
-  #add(name: string, definition: Definition): void {
-    this.#lastUuid += 1
-    this.#tables.set(name, new ReplacingTable(definition, `uuid-${this.#lastUuid}`))
-  }
-
-  /** What the engine puts in by itself. */
+  /** Values that the engine fills in. */
   #defaults(table: string): Row {
     const column = STAMPS[table]
     return column === undefined ? {} : { [column]: this.machine.nowMs() }

@@ -1,6 +1,6 @@
-import type { Store } from './store.js'
+import type { TableSet } from './table-set.js'
 
-type Change = (store: Store, found: readonly string[], share: number) => void
+type Change = (store: TableSet, found: readonly string[], share: number) => void
 
 const NAME = '([a-z]\\w*)'
 
@@ -49,7 +49,7 @@ const changes: readonly (readonly [RegExp, Change])[] = [
 ]
 
 /** Does what a statement about tables says; false when it is none. */
-export function changeTables(store: Store, text: string, share: number): boolean {
+export function changeTables(store: TableSet, text: string, share: number): boolean {
   for (const [form, change] of changes) {
     const found = form.exec(text)
     if (found === null) continue

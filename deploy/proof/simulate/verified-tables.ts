@@ -1,6 +1,6 @@
 import { anyProjections } from './newer-program.js'
 import type { ReplacingTable, Row } from './replacing-table.js'
-import type { Store } from './store.js'
+import type { TableSet } from './table-set.js'
 
 /*
  * Answers the queries of `verify`: the rows of a table, by key and content. The statements' own hashes are tested on the
@@ -19,7 +19,7 @@ export function shapeOf({ definition }: ReplacingTable): Row[] {
   return [...definition.key.map((name) => column(name, 1)), column('everything', 0)]
 }
 
-export function hashesOf(store: Store, sql: string): Row[] {
+export function hashesOf(store: TableSet, sql: string): Row[] {
   const [side] = sidesIn(sql)
   if (side === undefined) throw new Error(`The simulated tables find no table in this comparison: ${sql}`)
   const buckets = new Map<number, string[]>()
@@ -32,7 +32,7 @@ export function hashesOf(store: Store, sql: string): Row[] {
   })
 }
 
-export function differencesIn(store: Store, sql: string, buckets: readonly number[]): Row[] {
+export function differencesIn(store: TableSet, sql: string, buckets: readonly number[]): Row[] {
   const [live, fresh] = sidesIn(sql).map((side) => ({ side, content: contentOf(store, side) }))
   if (live === undefined || fresh === undefined) throw new Error(`A comparison has two sides: ${sql}`)
   const keys = new Set([...live.content.keys(), ...fresh.content.keys()])
@@ -70,7 +70,7 @@ function voidIn(sql: string): Side['isVoid'] {
     )
 }
 
-function contentOf(store: Store, { table, isVoid }: Side): Map<string, string> {
+function contentOf(store: TableSet, { table, isVoid }: Side): Map<string, string> {
   const written = store.written(table)
   const rows = written.final().filter((row) => !isVoid(row))
   return new Map(rows.map((row) => [written.keyOf(row), textOf(table, row)]))

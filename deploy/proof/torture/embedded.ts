@@ -13,7 +13,7 @@ import { differences } from './compare.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
 import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
-import type { Outcome, Surroundings } from './torture.js'
+import type { Outcome, Surroundings } from './surroundings.js'
 
 const SETTLED_MS = 300_000
 const SCRAPES_MAX = 5

@@ -13,7 +13,7 @@ import { type RealEngines, startRealEngines } from './engine-actors.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
 import { type Actor, type Blow, Role } from './role.js'
-import type { Outcome, Surroundings } from './torture.js'
+import type { Outcome, Surroundings } from './surroundings.js'
 import { chance, wholeChance } from './world.js'
 
 const PARTITIONS = 3

@@ -1,9 +1,10 @@
-import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
+import { startDemoAuth } from '../../demo/auth/server.js'
 import { createWorld } from '../../demo/network/world.js'
 import { tortureEmbedded } from './embedded.js'
 import { type Facts, openFacts } from './facts.js'
 import { tortureSeveral } from './several-processes.js'
-import { type SteppingUpstream, startSteppingUpstream } from './upstream.js'
+import type { Outcome } from './surroundings.js'
+import { startSteppingUpstream } from './upstream.js'
 
 /*
  * kill       the end of a process by SIGKILL
@@ -13,25 +14,6 @@ import { type SteppingUpstream, startSteppingUpstream } from './upstream.js'
  */
 
 export type Engines = 'embedded' | 'kafka'
-
-/** The parts that are not killed. */
-export type Surroundings = {
-  /** The directory for all data, also for the next run. */
-  readonly directory: string
-  readonly facts: Facts
-  readonly kills: number
-  /** Runs until these projections have been rebuilt and have served. */
-  readonly rebuilt: readonly string[]
-  readonly auth: DemoAuth
-  readonly upstream: SteppingUpstream
-  readonly note: (sentence: string) => void
-}
-
-export type Outcome = {
-  readonly differences: readonly string[]
-  /** How long the starts took that were not cut off, milliseconds, in order. */
-  readonly startsMs: readonly number[]
-}
 
 export type Report = Outcome & {
   readonly engines: Engines

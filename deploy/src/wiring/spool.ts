@@ -7,7 +7,6 @@ import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import { claimDataDirectory } from '../data-directory.js'
 import type { Disposers } from './disposers.js'
-import type { Engines } from './engines.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'
 
@@ -39,7 +38,7 @@ export async function isSpoolKnown(config: Config, role: string): Promise<boolea
 export async function openSpoolingLog(needs: {
   readonly config: Config
   readonly role: string
-  readonly engines: Engines
+  readonly engines: Pick<Parameters<typeof spoolingLog>[0], 'log'>
   readonly registry: Registry
   readonly logger: Logger
   readonly disposers: Disposers

@@ -1,0 +1,110 @@
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { dirname, join, normalize } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { test } from 'tap'
+import { ROOT } from './service/gamenet.js'
+
+/*
+ * Rules of CONTRIBUTING.md's "Style" that Biome and knip cannot check. A finding has the form `file:line: found; write …`.
+ * Biome checks the length of functions and import cycles (types included).
+ */
+
+type Rule = { readonly found: RegExp; readonly write: string }
+
+/** Former names; one word per meaning. */
+const IDENTIFIERS: readonly Rule[] = [{ found: /\b\w*[tT]emper\b/, write: 'conditions' }]
+
+/** Word-for-word translations that English readers stumble over. */
+const PROSE: readonly Rule[] = [
+  { found: /\b(whom|who(so)?ever)\b/i, write: 'the noun: client, caller, operator, user' },
+  { found: /\b(who asks|what came)\b/i, write: 'the noun: client, request, value' },
+  { found: /(?<!, )\bof which\b/i, write: 'a sentence of its own' },
+  { found: /\banew\b/i, write: 'again, or the verb with re-: rebuilt, recreated' },
+  { found: /\bby way of\b/i, write: 'through' },
+  { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' }
+]
+
+/** Folders that follow {@link PROSE} already. */
+const PLAIN = /^(docs|deploy\/(proof|alerts))\/|^[A-Z]+\.md$/
+
+/** Most files at the root of a package's `src`; more belong into folders named by stage. */
+const ROOT_FILES_MAX: Readonly<Record<string, number>> = { projector: 4, sdk: 40 }
+const ROOT_FILES_MAX_ELSEWHERE = 6
+
+const root = fileURLToPath(ROOT)
+const files = await filesOf('')
+const texts = new Map(
+  await Promise.all(files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as const))
+)
+
+test('code uses the words of the glossary', async (t) => {
+  t.same(findings(IDENTIFIERS, /\.[cm]?[jt]s$/), [])
+})
+
+test('comments, messages and pages are plain English', async (t) => {
+  t.same(findings(PROSE, PLAIN), [])
+})
+
+test('few files stand at the root of a package', async (t) => {
+  const counts = new Map<string, number>()
+  for (const file of files) {
+    const [, home] = /^(.*)\/src\/[^/]+\.ts$/.exec(file) ?? []
+    if (home !== undefined) counts.set(home, (counts.get(home) ?? 0) + 1)
+  }
+  t.same(
+    [...counts].filter(([home, count]) => count > (ROOT_FILES_MAX[home] ?? ROOT_FILES_MAX_ELSEWHERE)),
+    []
+  )
+})
+
+test('links between pages have targets', async (t) => {
+  const broken: string[] = []
+  for (const [file, text] of texts) {
+    if (!file.endsWith('.md')) continue
+    for (const [, path = '', anchor] of text.matchAll(/\]\(([^)\s:#]*)(?:#([^)\s]+))?\)/g)) {
+      const target = path === '' ? file : normalize(join(dirname(file), path))
+      const isThere = existsSync(join(root, target))
+      if (!isThere || (anchor !== undefined && !anchorsOf(texts.get(target) ?? '').includes(anchor))) {
+        broken.push(`${file}: ${path}${anchor === undefined ? '' : `#${anchor}`}`)
+      }
+    }
+  }
+  t.same(broken, [])
+})
+
+function findings(rules: readonly Rule[], names: RegExp): string[] {
+  const own = normalize('deploy/test/style.test.ts')
+  return [...texts].flatMap(([file, text]) => {
+    if (file === own || !names.test(file)) return []
+    return text.split('\n').flatMap((line, at) =>
+      rules.flatMap(({ found, write }) => {
+        const [word] = found.exec(line) ?? []
+        return word === undefined ? [] : [`${file}:${at + 1}: ${word}; write ${write}`]
+      })
+    )
+  })
+}
+
+/** Anchors as GitHub derives them from headings. */
+function anchorsOf(page: string): string[] {
+  return [...page.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-')
+  )
+}
+
+/** Paths of the source files below a folder. */
+async function filesOf(folder: string): Promise<string[]> {
+  const entries = await readdir(join(root, folder), { withFileTypes: true })
+  const found = await Promise.all(
+    entries.map((entry) => {
+      const path = join(folder, entry.name)
+      if (entry.isFile()) return /\.([cm]?[jt]s|md|sql|yml|html|css)$/.test(path) ? [path] : []
+      return entry.name.startsWith('.') || /^(node_modules|dist|data|real-input)$/.test(entry.name) ? [] : filesOf(path)
+    })
+  )
+  return found.flat()
+}

@@ -16,6 +16,7 @@ import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
+import type { ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
 import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
@@ -45,19 +46,16 @@ export type Engines = {
   close(): Promise<void>
 }
 
-export type OpenEngines = {
-  readonly config: Config
-  readonly role: string
-  readonly withPostgres: boolean
-  /** Whether a data directory is taken even when no engine needs one, so that the command line finds the service. */
-  readonly withDirectory: boolean
-  readonly warn: (sentence: string) => void
-  readonly threadPoolSize: number
-}
-
 /** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
-export async function openEngines(options: OpenEngines): Promise<Engines> {
-  const { config, role, withPostgres, withDirectory } = options
+export async function openEngines({
+  config,
+  role,
+  threadPoolSize,
+  logger
+}: Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'>): Promise<Engines> {
+  // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
+  const withPostgres = role !== 'offline'
+  const warn = (sentence: string) => logger.warn(sentence)
   const disposers = new Disposers()
   let writing: Promise<Postgres> | undefined
   const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
@@ -67,7 +65,8 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
     )
-    const directory = needsDirectory || withDirectory ? await claimDataDirectory(config.DATA_DIR, VERSIONS) : undefined
+    // `gamenet start` claims the directory even when no engine needs it, so that commands find the service.
+    const directory = needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS) : undefined
     if (directory !== undefined) {
       disposers.add(directory, () => directory.release())
       // What a killed process left half received, or half copied.
@@ -94,21 +93,21 @@ export async function openEngines(options: OpenEngines): Promise<Engines> {
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
     const logChoice = await readLogChoice(config, part('log'))
-    const onAway = (await isSpoolKnown(config, role)) ? options.warn : undefined
+    const onAway = (await isSpoolKnown(config, role)) ? warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
     const log = opened(await openLog(logChoice, role, { onAway }))
     const clickhouse = opened(
       config.CLICKHOUSE_URL === undefined
         ? await openChdb({
             path: part('tables'),
-            warn: options.warn,
-            threadPoolSize: options.threadPoolSize,
+            warn,
+            threadPoolSize,
             ...(config.CLICKHOUSE_MEMORY_BYTES === undefined ? {} : { memoryBytes: config.CLICKHOUSE_MEMORY_BYTES })
           })
         : openClickHouseServer({ url: config.CLICKHOUSE_URL })
     )
     const postgres = await writing
-    const disk = opened(await diskOf(config, directory, clickhouse, postgres, options.warn))
+    const disk = opened(await diskOf(config, directory, clickhouse, postgres, warn))
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',

@@ -2,17 +2,16 @@ import { access } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { openSpool } from '@gamenet/engines/log'
 import { errorMessage } from '@gamenet/schemas'
-import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import { claimDataDirectory } from '../data-directory.js'
-import type { Disposers } from './disposers.js'
+import type { Role } from './component.js'
+import type { Needs } from './service.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'
 
-/** Of processes that scrape; an embedded log is never away. */
-function hasSpool(config: Config, role: string): boolean {
-  return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0 && (role === 'ingest' || role === 'all')
+/** Whether the log can be unavailable and the configuration allows a spool. */
+export function usesSpool(config: Config): boolean {
+  return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
 }
 
 function directoryOf(config: Config): string {
@@ -20,11 +19,11 @@ function directoryOf(config: Config): string {
 }
 
 /**
- * Whether this installation has a spool already, and so has reached Kafka before: then it may start while Kafka is away. A
- * first start that cannot reach it has more likely a wrong address.
+ * Whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is unavailable. A first
+ * start that cannot reach Kafka more likely has a wrong address.
  */
-export async function isSpoolKnown(config: Config, role: string): Promise<boolean> {
-  if (!hasSpool(config, role)) return false
+export async function isSpoolKnown(config: Config, role: Role): Promise<boolean> {
+  if (!usesSpool(config) || (role !== 'ingest' && role !== 'all')) return false
   return await access(join(directoryOf(config), 'data.mdb')).then(
     () => true,
     () => false
@@ -32,19 +31,16 @@ export async function isSpoolKnown(config: Config, role: string): Promise<boolea
 }
 
 /**
- * The log as scrapers write it: through a spool on the disk where there may be one, else undefined. A directory that
- * another process uses, or that cannot be written, is no reason not to scrape.
+ * The log with a spool on the disk; undefined when the spool's directory is used by another process or cannot be written, in
+ * which case the process scrapes without a spool.
  */
-export async function openSpoolingLog(needs: {
-  readonly config: Config
-  readonly role: string
-  readonly engines: Pick<Parameters<typeof spoolingLog>[0], 'log'>
-  readonly registry: Registry
-  readonly logger: Logger
-  readonly disposers: Disposers
-}): Promise<SpoolingLog | undefined> {
-  const { config, role, engines, registry, logger, disposers } = needs
-  if (!hasSpool(config, role)) return undefined
+export async function openSpoolingLog({
+  config,
+  engines,
+  registry,
+  logger,
+  disposers
+}: Needs): Promise<SpoolingLog | undefined> {
   try {
     const directory = await claimDataDirectory(directoryOf(config), VERSIONS)
     disposers.add(directory, () => directory.release())
@@ -52,7 +48,7 @@ export async function openSpoolingLog(needs: {
     return disposers.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())
   } catch (error) {
     const reason = errorMessage(error)
-    logger.warn({ reason }, 'there is no spool: while Kafka is away, what is scraped is lost')
+    logger.warn({ reason }, 'there is no spool: events that are scraped while Kafka is unavailable are lost')
     return undefined
   }
 }

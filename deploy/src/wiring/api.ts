@@ -1,0 +1,53 @@
+import { actions, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import { ERASED_CHANNEL } from '../erasure/ledger.js'
+import { listen, publicUrl } from './listen.js'
+import { addPages, serviceAuthFile } from './pages.js'
+import type { Needs } from './service.js'
+import { VERSION } from './version.js'
+
+const POLL_MS = 250
+
+/** Starts the API, and gives its address. */
+export async function openApi(needs: Needs): Promise<string> {
+  const { config, engines, tables, registry, logger, dataVersions, swaps, isReady, authUrl, disposers } = needs
+  // With embedded tables, the projector of this process reports every change; on a server the table is polled.
+  if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
+  else await dataVersions.start(POLL_MS)
+  swaps.start(POLL_MS)
+  const { postgres } = engines
+  if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
+  const app = await buildApp(
+    {
+      endpoints,
+      actions,
+      tables,
+      ...(postgres === undefined ? {} : { writes: postgres }),
+      authUrl,
+      writesPerMinute: config.WRITES_PER_MINUTE,
+      chat: chatOf(needs),
+      dataVersions,
+      swaps: swaps.count,
+      catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
+      onDrop: (drop) => {
+        if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())
+      },
+      publicUrl: publicUrl(config),
+      serviceAuth: await serviceAuthFile(authUrl),
+      version: VERSION,
+      registry,
+      logger,
+      matchesPeriodSeconds: config.SCRAPE_MATCHES_SECONDS,
+      ready: isReady
+    },
+    (app) => addPages(app, authUrl)
+  )
+  disposers.add(app, () => app.close())
+  return await listen(app, config.HOST, config.PORT, 'PORT')
+}
+
+/** The chat platform that is configured, else the demo's. */
+function chatOf({ config, demo }: Needs): ChatSettings | undefined {
+  const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
+  if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
+  return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
+}

@@ -1,0 +1,52 @@
+import { ConsistentReads } from '@gamenet/api'
+import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
+import { lateReader } from '@gamenet/projector'
+import { CHANGED_CHANNEL } from '@gamenet/schemas'
+import { publicUrl } from './listen.js'
+import type { Needs } from './service.js'
+import { VERSION } from './version.js'
+
+const REQUESTS_PER_SECOND = 2
+/** The demo network is our own. */
+const DEMO_REQUESTS_PER_SECOND = 50
+
+/** The scrapers of this process, which do nothing until they are started. */
+export function createServiceIngest(needs: Needs): Ingest {
+  const { config, engines, tables, registry, logger, people, demo, swaps, spool } = needs
+  return createIngest({
+    log: spool ?? engines.log,
+    tables,
+    writes: () => engines.writes(),
+    people,
+    upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
+    periods: {
+      network: config.SCRAPE_NETWORK_SECONDS,
+      games: config.SCRAPE_GAMES_SECONDS,
+      matches: config.SCRAPE_MATCHES_SECONDS,
+      boards: config.SCRAPE_BOARDS_SECONDS,
+      players: config.SCRAPE_PLAYERS_SECONDS
+    },
+    achievements: {
+      apart: (read) => new ConsistentReads(swaps.count).read(read),
+      late: lateReader(engines.clickhouse.control, 'achievements')
+    },
+    requestsPerSecond:
+      config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
+    userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,
+    registry,
+    logger
+  })
+}
+
+/** Publishes the outbox, from now on until it is stopped. */
+export function startRelay({ engines, people, registry, logger }: Needs): { stop(): Promise<void> } {
+  const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
+  relay.start()
+  const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
+  return {
+    stop: async () => {
+      await unlisten?.()
+      await relay.stop()
+    }
+  }
+}

@@ -1,0 +1,19 @@
+import { errorCode } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+import { type Config, FailureError } from '../config.js'
+
+/** The address at which the server listens. Throws a `FailureError` that names the variable of the port. */
+export async function listen(app: FastifyInstance, host: string, port: number, variable: string): Promise<string> {
+  try {
+    return await app.listen({ host, port })
+  } catch (error) {
+    const code = errorCode(error)
+    const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`
+    throw new FailureError(`${host}:${port} ${why}; set ${variable} to another port, or 0 for any free one.`)
+  }
+}
+
+/** The address under which clients reach the API. */
+export function publicUrl(config: Config): string {
+  return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
+}

@@ -1,0 +1,26 @@
+import { sealKeys } from '@gamenet/ingest'
+import { createProjector, type Projector } from '@gamenet/projector'
+import { freeMinBytesOf } from '../disk/disk-guard.js'
+import { readingThread, reloadReadersOf } from './reading-thread.js'
+import type { Needs } from './service.js'
+
+/** A projector that loads the log and projects, from now on until it is stopped. */
+export function startProjector(needs: Needs): Projector {
+  const { config, engines, registry, logger, dataVersions, swaps, concurrentWriters } = needs
+  const { loader, projections, rebuild } = engines.clickhouse
+  const projector = createProjector({
+    tables: { loader, projections, rebuild },
+    startReading: async (only) => readingThread({ choice: engines.logChoice, only }),
+    reloadReaders: reloadReadersOf(engines.logChoice),
+    sealKeys: async (people) => await sealKeys(await engines.writes(), people),
+    registry,
+    logger,
+    aroundSwap: swaps.around,
+    keepFree: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
+    ...concurrentWriters,
+    // DataVersions itself logs a refresh that fails.
+    onChange: () => void dataVersions.refresh().catch(() => undefined)
+  })
+  projector.start()
+  return projector
+}

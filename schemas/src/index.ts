@@ -7,6 +7,7 @@
  * name key    a name as it is compared "without case"
  */
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
+export { Mutex } from './async/mutex.js'
 export { abortedAfter, withTimeout } from './async/timeout.js'
 export {
   AchievementCatalog,

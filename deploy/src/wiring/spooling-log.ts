@@ -6,6 +6,7 @@ import {
   backoffMs,
   errorMessage,
   type LogMessage,
+  Mutex,
   matchListTopic,
   networkCountTopic,
   type PartitionExtent,
@@ -73,7 +74,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
   /** Aborts when the log is no longer waited for. */
   const cut = new AbortController()
   const metrics = spoolMetrics(registry, spool)
-  let tail: Promise<unknown> = Promise.resolve()
+  const mutex = new Mutex()
   let draining: Promise<void> | undefined
   let reason: string | null = null
   let lastAppend: NodeJS.Timeout | undefined
@@ -109,7 +110,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
         draining = undefined
       })
   }
-  const appendInTurn = async (topic: string, messages: readonly LogMessage[]): Promise<void> => {
+  const appendOrSpool = async (topic: string, messages: readonly LogMessage[]): Promise<void> => {
     if (spool.state().parcels === 0) {
       try {
         return await unlessCut(log.append(topic, messages), abortedAfter(PATIENCE_MS, cut.signal))
@@ -132,9 +133,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
   return {
     append(topic, messages) {
       if (!SPOOLED_TOPICS.has(topic)) return log.append(topic, messages)
-      const turn = tail.then(() => appendInTurn(topic, messages))
-      tail = turn.catch(() => undefined)
-      return turn
+      return mutex.run(() => appendOrSpool(topic, messages))
     },
     async extents(topic) {
       const { messages } = spool.state()
@@ -151,7 +150,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
       closing.abort()
       cut.abort()
       clearTimeout(lastAppend)
-      await tail
+      await mutex.idle()
       await draining
       await spool.close()
     }

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { Mutex } from '@gamenet/schemas'
 import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
 import { unreadablePage } from './unreadable-page.js'
 
@@ -29,7 +30,7 @@ const HEAP_MAX_MB = 512
  */
 export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): PageParsing {
   let thread: Worker | undefined
-  let last: Promise<unknown> = Promise.resolve()
+  const mutex = new Mutex()
   let closed = false
   const end = async () => {
     const ended = thread
@@ -46,9 +47,7 @@ export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?
   }
   return {
     async parse<Kind extends PageKind>(kind: Kind, html: string, address: string) {
-      const parsed = last.then(() => ask({ kind, html, address }))
-      last = parsed
-      return (await parsed) as ReturnType<(typeof pageParsers)[Kind]>
+      return (await mutex.run(() => ask({ kind, html, address }))) as ReturnType<(typeof pageParsers)[Kind]>
     },
     async close() {
       closed = true

@@ -4,6 +4,7 @@ import {
   DEFAULT_BACKOFF,
   errorMessage,
   loadCheckpoint,
+  Mutex,
   type PartitionExtent,
   pause,
   type Topic
@@ -281,7 +282,7 @@ class Storing {
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, EventTable>
   readonly #sealKeys: KeptSealKeys
-  #tail: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
   #waiting = 0
   #nextPerson = 0
   #fullAt = Number.NEGATIVE_INFINITY
@@ -297,17 +298,17 @@ class Storing {
   }
 
   between<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#inTurn(work)
+    return this.#mutex.run(work)
   }
 
   async idle(): Promise<void> {
-    await this.#tail
+    await this.#mutex.idle()
   }
 
   async store(batch: RowBatch, signal: AbortSignal, isOutdated: () => boolean): Promise<Outcome> {
     const { passes = OWN_PASSES } = this.#options
     this.#waiting += 1
-    const outcome = await this.#inTurn(async () => {
+    const outcome = await this.#mutex.run(async () => {
       if (isOutdated()) return 'outdated'
       const stored = await this.#untilDone(batch.topic, signal, () =>
         passes.together((check) => this.#storeOnce(batch, check))
@@ -401,11 +402,5 @@ class Storing {
       }
     }
     return undefined
-  }
-
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#tail.then(work)
-    this.#tail = turn.catch(() => undefined)
-    return turn
   }
 }

@@ -1,4 +1,4 @@
-import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
+import { backoffMs, DEFAULT_BACKOFF, errorMessage, Mutex, pause } from '@gamenet/schemas'
 import type { RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
@@ -8,7 +8,7 @@ import { RebuildRefused } from './rebuild.js'
 export class Turns {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
-  #queue: Promise<unknown> = Promise.resolve()
+  readonly #mutex = new Mutex()
   #tidying: Promise<void> | undefined
 
   constructor(context: RebuildContext, fillers: Fillers) {
@@ -19,7 +19,7 @@ export class Turns {
   /** Does work when all before it is done. */
   async take<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
-      return await this.#afterOthers(work)
+      return await this.#mutex.run(work)
     } catch (error) {
       if (!(error instanceof RebuildRefused)) {
         // It may have been stored all the same, and only its answer was lost.
@@ -36,7 +36,7 @@ export class Turns {
     const tidy = async () => {
       for (let failures = 1; !signal.aborted; failures += 1) {
         try {
-          return await this.#afterOthers(() => dropLeftovers(tables, isShared))
+          return await this.#mutex.run(() => dropLeftovers(tables, isShared))
         } catch (error) {
           if (signal.aborted) return
           logger.warn({ reason: errorMessage(error) }, 'what rebuilds left cannot be dropped; it is tried again')
@@ -51,13 +51,7 @@ export class Turns {
 
   /** Resolves when nothing is done any more; for after the context's signal. */
   async ended(): Promise<void> {
-    await this.#queue.catch(() => undefined)
+    await this.#mutex.idle()
     await this.#tidying
-  }
-
-  async #afterOthers<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.#queue.catch(() => undefined).then(work)
-    this.#queue = turn
-    return await turn
   }
 }

@@ -1,6 +1,6 @@
 import { stepsEnded } from '../wiring/concurrent-writers.js'
 import type { Engines } from '../wiring/engines.js'
-import type { Needs } from '../wiring/service.js'
+import type { Needs } from '../wiring/parts.js'
 import { reapplyMissingErasures } from './erase-user.js'
 import { LEDGER_FILE, writeLedgerFile } from './ledger-file.js'
 

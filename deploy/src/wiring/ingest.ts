@@ -3,7 +3,7 @@ import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { publicUrl } from './listen.js'
-import type { Needs } from './service.js'
+import type { Needs } from './parts.js'
 import { VERSION } from './version.js'
 
 const REQUESTS_PER_SECOND = 2

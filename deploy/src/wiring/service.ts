@@ -1,29 +1,28 @@
-import { DataVersions, type ReadTables } from '@gamenet/api'
-import { createPeople, type Ingest, type People } from '@gamenet/ingest'
+import { DataVersions } from '@gamenet/api'
+import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector } from '@gamenet/projector'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
-import type { Demo } from '../../demo/demo.js'
 import type { Config } from '../config.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
-import { type Components, openComponents, type ProcessContext, type Role, runs } from './component.js'
-import { type ConcurrentWriters, concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
+import { type Components, openComponents, type Role, runs } from './component.js'
+import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
 import { asFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
-import { type Engines, openEngines } from './engines.js'
+import { openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
-import { type LostRows, openLostRows } from './lost-rows.js'
+import { openLostRows } from './lost-rows.js'
 import { openOperatorPort } from './operator-port.js'
+import type { Needs, Parts } from './parts.js'
 import { startProjector } from './projector.js'
-import { type IsReady, readiness } from './readiness.js'
+import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
-import type { SpoolingLog } from './spooling-log.js'
-import { openSwaps, type TableSwaps } from './swaps.js'
+import { openSwaps } from './swaps.js'
 import { finishErasures, finishImportUndos } from './unfinished.js'
 
 export type { Role } from './component.js'
@@ -44,42 +43,6 @@ export type Service = {
   /** Finishes what is in flight and releases everything. */
   close(): Promise<void>
 }
-
-/** The part that each component gives to those below it: undefined where the role does not run it, `unknown` where it is a step alone. */
-export type Parts = {
-  engines: Engines
-  engineMetrics: unknown
-  concurrentWriters: ConcurrentWriters
-  /** The names of the migrations that were applied to the tables. */
-  migrations: string[]
-  sequences: unknown
-  erasures: unknown
-  lostRows: LostRows
-  /** What may be read of the tables. */
-  tables: ReadTables
-  dataVersions: DataVersions
-  swaps: TableSwaps
-  projector: Projector | undefined
-  lostRowsRepair: unknown
-  demo: Demo | undefined
-  authUrl: string | undefined
-  people: People
-  spool: SpoolingLog | undefined
-  ingest: Ingest | undefined
-  operations: ServiceOperations
-  isReady: IsReady
-  api: string | undefined
-  operatorPort: string | undefined
-  operationsInFlight: ServiceOperations
-  announcement: unknown
-  scraping: unknown
-  relay: { stop(): Promise<void> } | undefined
-  unfinishedErasures: unknown
-  unfinishedImportUndos: unknown
-  demoHistory: { stop(): Promise<void> } | undefined
-}
-
-export type Needs = ProcessContext & Parts
 
 const EVERY: readonly Role[] = ['all', 'ingest', 'projector', 'api', 'offline']
 

@@ -5,7 +5,7 @@ import { errorMessage } from '@gamenet/schemas'
 import type { Config } from '../config.js'
 import { claimDataDirectory } from '../data-directory.js'
 import type { Role } from './component.js'
-import type { Needs } from './service.js'
+import type { Needs } from './parts.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'
 

@@ -1,4 +1,4 @@
-import type { Needs } from './service.js'
+import type { Needs } from './parts.js'
 
 /** Ends the erasures that an earlier process left undone, in the background. */
 export function finishErasures({ operations, logger }: Needs): void {

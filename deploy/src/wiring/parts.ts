@@ -1,0 +1,48 @@
+import type { DataVersions, ReadTables } from '@gamenet/api'
+import type { Ingest, People } from '@gamenet/ingest'
+import type { Projector } from '@gamenet/projector'
+import type { Demo } from '../../demo/demo.js'
+import type { ServiceOperations } from '../operations/service-operations.js'
+import type { ProcessContext } from './component.js'
+import type { ConcurrentWriters } from './concurrent-writers.js'
+import type { Engines } from './engines.js'
+import type { LostRows } from './lost-rows.js'
+import type { IsReady } from './readiness.js'
+import type { SpoolingLog } from './spooling-log.js'
+import type { TableSwaps } from './swaps.js'
+
+/** The part that each component gives to those below it: undefined where the role does not run it, `unknown` where it is a step alone. */
+export type Parts = {
+  engines: Engines
+  engineMetrics: unknown
+  concurrentWriters: ConcurrentWriters
+  /** The names of the migrations that were applied to the tables. */
+  migrations: string[]
+  sequences: unknown
+  erasures: unknown
+  lostRows: LostRows
+  /** What may be read of the tables. */
+  tables: ReadTables
+  dataVersions: DataVersions
+  swaps: TableSwaps
+  projector: Projector | undefined
+  lostRowsRepair: unknown
+  demo: Demo | undefined
+  authUrl: string | undefined
+  people: People
+  spool: SpoolingLog | undefined
+  ingest: Ingest | undefined
+  operations: ServiceOperations
+  isReady: IsReady
+  api: string | undefined
+  operatorPort: string | undefined
+  operationsInFlight: ServiceOperations
+  announcement: unknown
+  scraping: unknown
+  relay: { stop(): Promise<void> } | undefined
+  unfinishedErasures: unknown
+  unfinishedImportUndos: unknown
+  demoHistory: { stop(): Promise<void> } | undefined
+}
+
+export type Needs = ProcessContext & Parts

@@ -317,9 +317,12 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 25))
     t.match(await newest(), {
       state: 'paused',
-      reason: /^The disk of the tables has \d+ MiB free, and \d+ MiB stay free .*DISK_FREE_MIN_BYTES.*make room/
+      reason: /^The disk of the tables has [\d.]+ \w+ free, and [\d.]+ \w+ stay free .*DISK_FREE_MIN_BYTES.*make room/
     })
-    await t.rejects(rebuilds.start('title', {}), /of which it needs \d+ MiB, and \d+ MiB stay free|DISK_FREE_MIN_BYTES/)
+    await t.rejects(
+      rebuilds.start('title', {}),
+      /of which it needs [\d.]+ \w+, and [\d.]+ \w+ stay free|DISK_FREE_MIN_BYTES/
+    )
     const undone = projector.retractions.requireRetractable('an-import', 'title')
     await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
     kept = () => 0

@@ -120,7 +120,9 @@ export {
   WriteChange
 } from './ports/write-side.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
+export { bytesText } from './values/bytes-text.js'
 export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'
+export { durationText } from './values/duration-text.js'
 export { errorCode, errorMessage } from './values/error-message.js'
 export {
   INSTANTS_END_MS,

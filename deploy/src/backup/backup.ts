@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { flushPath, flushTree, makeFolder } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
+import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
 import type { BackupProgress, BackupReport } from '../operations/backup.js'
@@ -209,12 +210,8 @@ export async function refuseLowDisk(folder: string, needed: number): Promise<voi
   const free = bavail * bsize
   if (free >= needed + SPARE_BYTES) return
   throw new FailureError(
-    `The disk of ${folder} has ${mib(free)} MiB free; this takes ${mib(needed)} MiB, and ${mib(SPARE_BYTES)} MiB are left for others. Make room, or use another disk.`
+    `The disk of ${folder} has ${bytesText(free)} free; this takes ${bytesText(needed)}, and ${bytesText(SPARE_BYTES)} are left for others. Make room, or use another disk.`
   )
-}
-
-function mib(bytes: number): number {
-  return Math.ceil(bytes / 1024 / 1024)
 }
 
 /** What a backup that was killed has left. */

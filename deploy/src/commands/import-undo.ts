@@ -1,9 +1,9 @@
+import { durationText } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import { type ImportRun, type ImportUndoProgress, listImports, undoImport } from '../operations/import-undo.js'
 import { barFormat } from './bar-format.js'
 import { withData } from './reach.js'
-import { duration } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const PLAIN_PROGRESS_MS = 5000
@@ -49,7 +49,7 @@ function linesOf(runs: readonly ImportRun[]): string[] {
 }
 
 function progressLine({ phase, done, total, etaSeconds }: ImportUndoProgress): string {
-  const left = etaSeconds === null ? '' : `, ${duration(etaSeconds)} left`
+  const left = etaSeconds === null ? '' : `, ${durationText(etaSeconds)} left`
   return `${phase}: ${done} of ${total} events${left}`
 }
 
@@ -68,7 +68,7 @@ function showProgress(terminal: Terminal, isSilent: boolean) {
     bar.start(1, 0, { phase: 'waiting', left: '?' })
     const update = ({ phase, done, total, etaSeconds }: ImportUndoProgress) => {
       bar.setTotal(Math.max(1, total))
-      bar.update(done, { phase, left: etaSeconds === null ? '?' : duration(etaSeconds) })
+      bar.update(done, { phase, left: etaSeconds === null ? '?' : durationText(etaSeconds) })
     }
     return { update, stop: () => bar.stop() }
   }

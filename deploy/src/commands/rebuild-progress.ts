@@ -1,9 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RebuildStatus } from '@gamenet/projector/rebuild'
+import { durationText } from '@gamenet/schemas'
 import cliProgress from 'cli-progress'
 import { FailureError } from '../config.js'
 import { barFormat } from './bar-format.js'
-import { duration, percentOf, rateOf } from './rebuild-text.js'
+import { percentOf, rateOf } from './rebuild-text.js'
 import type { Terminal } from './terminal.js'
 
 const ASK_AGAIN_MS = 500
@@ -53,14 +54,14 @@ function showProgress({ errors }: Terminal): { update(status: RebuildStatus): vo
     bar.update(progress.share, {
       table: progress.projection === '' ? projection : progress.projection,
       rate: rateOf(progress),
-      left: progress.etaSeconds === null ? '?' : duration(progress.etaSeconds)
+      left: progress.etaSeconds === null ? '?' : durationText(progress.etaSeconds)
     })
   }
   return { update, stop: () => bar.stop() }
 }
 
 function progressLine({ projection, progress }: RebuildStatus): string {
-  const eta = progress.etaSeconds === null ? '' : `, ${duration(progress.etaSeconds)} left`
+  const eta = progress.etaSeconds === null ? '' : `, ${durationText(progress.etaSeconds)} left`
   const now = progress.projection === '' ? '' : ` (${progress.projection})`
   return `${projection}${now}: ${percentOf(progress)} %, ${rateOf(progress)}${eta}`
 }

@@ -1,32 +1,38 @@
 import type { Difference, RebuildPlan, RebuildProgress, RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
+import { bytesText, durationText } from '@gamenet/schemas'
 import { table } from './terminal.js'
-
-const KIB = 1024
-const UNITS = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
 
 export function linesOfPlan(plan: RebuildPlan): string[] {
   const { fromLog } = plan
   const holding = (each: { readonly table: string; readonly rows: number; readonly bytes: number }) =>
-    `${each.table} (${each.rows} rows, ${size(each.bytes)})`
+    `${each.table} (${each.rows} rows, ${bytesText(each.bytes)})`
   const loaded =
     fromLog === null
       ? []
-      : [['', `the log of ${fromLog.topic}`, holding(fromLog.writes), `${fromLog.events}`, duration(fromLog.seconds)]]
+      : [
+          [
+            '',
+            `the log of ${fromLog.topic}`,
+            holding(fromLog.writes),
+            `${fromLog.events}`,
+            durationText(fromLog.seconds)
+          ]
+        ]
   const rows = plan.unit.map(({ projection, reads, writes, events, seconds }) => [
     projection,
     reads.join(', '),
     writes.map(holding).join(', '),
     `${events}`,
-    seconds === null ? '?' : duration(seconds)
+    seconds === null ? '?' : durationText(seconds)
   ])
-  const free = plan.bytesFree === null ? 'how much is free is not known' : `${size(plan.bytesFree)} are free`
+  const free = plan.bytesFree === null ? 'how much is free is not known' : `${bytesText(plan.bytesFree)} are free`
   return [
     `${plan.projection} is rebuilt with all that ${fromLog === null ? 'reads its tables' : 'is made of its events'}: ${plan.unit.length} of them, swapped together.`,
     '',
     ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...loaded, ...rows]),
     '',
-    `${plan.events} events, about ${duration(plan.seconds)} by a sample that was measured just now`,
-    `${size(plan.bytesNeeded)} of disk are needed beside what there is; ${free}`,
+    `${plan.events} events, about ${durationText(plan.seconds)} by a sample that was measured just now`,
+    `${bytesText(plan.bytesNeeded)} of disk are needed beside what there is; ${free}`,
     ...plan.obstacles.map((obstacle) => `It cannot be started: ${obstacle}`)
   ]
 }
@@ -47,7 +53,9 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
       stateOf(rebuild),
       rebuild.state === 'cancelled' ? '' : `${percentOf(rebuild.progress)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
-      rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null ? '' : duration(rebuild.progress.etaSeconds),
+      rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null
+        ? ''
+        : durationText(rebuild.progress.etaSeconds),
       rebuild.startedAt,
       verified(rebuild)
     ])
@@ -136,23 +144,4 @@ export function percentOf({ share }: RebuildProgress): number {
 
 export function rateOf({ eventsPerSecond }: RebuildProgress): string {
   return eventsPerSecond === null ? 'no rate yet' : `${Math.round(eventsPerSecond)} events/s`
-}
-
-/** Seconds as people say them. */
-export function duration(seconds: number): string {
-  const whole = Math.max(1, Math.round(seconds))
-  if (whole < 120) return `${whole} s`
-  const minutes = Math.round(whole / 60)
-  if (minutes < 120) return `${minutes} min`
-  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
-function size(bytes: number): string {
-  let value = bytes
-  let unit = 0
-  while (value >= KIB && unit < UNITS.length - 1) {
-    value /= KIB
-    unit += 1
-  }
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`
 }

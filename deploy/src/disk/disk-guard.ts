@@ -1,6 +1,5 @@
-import { errorMessage, pause } from '@gamenet/schemas'
+import { bytesText, errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
-import { bytesText } from './bytes.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
 
 const GIB = 1024 ** 3

@@ -1,6 +1,5 @@
-import { pause } from '@gamenet/schemas'
+import { bytesText, pause } from '@gamenet/schemas'
 import { z } from 'zod'
-import { bytesText } from './bytes.js'
 import {
   daysLeft,
   growthOf,

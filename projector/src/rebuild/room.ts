@@ -1,3 +1,4 @@
+import { bytesText } from '@gamenet/schemas'
 import type { Tables } from '../store/tables.js'
 
 /** Bytes that stay free for what cannot wait, on a disk of so many; 0 where it may be filled. */
@@ -22,10 +23,6 @@ export async function roomFor(tables: Tables, bytesNeeded: number, keepFree: Kee
 }
 
 function refusalOf(free: number, needed: number, kept: number): string {
-  const asked = needed === 0 ? '' : `, of which it needs ${mebibytes(needed)} MiB`
-  return `The disk of the tables has ${mebibytes(free)} MiB free${asked}, and ${mebibytes(kept)} MiB stay free for what cannot wait (DISK_FREE_MIN_BYTES): make room, or drop what an earlier rebuild left (gamenet rebuild status).`
-}
-
-function mebibytes(bytes: number): number {
-  return Math.ceil(bytes / 1024 / 1024)
+  const asked = needed === 0 ? '' : `, of which it needs ${bytesText(needed)}`
+  return `The disk of the tables has ${bytesText(free)} free${asked}, and ${bytesText(kept)} stay free for what cannot wait (DISK_FREE_MIN_BYTES): make room, or drop what an earlier rebuild left (gamenet rebuild status).`
 }

@@ -55,7 +55,7 @@ test('whatever happens in whatever order, and whoever dies or works twice, unloc
     const early = { ...world.needs('early'), patienceMs: 0 }
     t.same(await evaluateOnce(early), { outcome: 'waiting' }, 'nobody is asked about half made tables')
     world.projector = world.startProjector()
-    await world.projector.settled()
+    await world.projector.caughtUp()
     const differing = async () => {
       const after = await storedTables(world)
       return [...before.keys()].filter((table) => after.get(table) !== before.get(table))
@@ -79,7 +79,7 @@ test('what is asked about, when, and by whom', async (t) => {
     const { control } = world.tables
     t.match(await evaluateOnce(world.needs('one')), { outcome: 'done', users: 0 }, 'the day')
     await tell(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
-    await world.projector.settled()
+    await world.projector.caughtUp()
     const positions = (await control.rows('SELECT e.epoch, e.partition, e.offset FROM event_presence AS e FINAL')).map(
       ({ epoch, partition, offset }) => ({ epoch: Number(epoch), partition: Number(partition), offset: Number(offset) })
     )
@@ -95,9 +95,9 @@ test('what is asked about, when, and by whom', async (t) => {
     t.same(await evaluateOnce(needs), { outcome: 'idle' })
     await storeLateBatch(control, 'batch', 'presence', positions)
     world.projector.wakeForLate()
-    while ((await late.untaken(['presence'])).length === 0);
+    while ((await late.pending(['presence'])).length === 0);
     t.match(await evaluateOnce(needs), { outcome: 'done', users: 1 })
-    await world.projector.settled()
+    await world.projector.caughtUp()
     t.equal((await unlocked(world)).size, 3)
     t.same(await evaluateOnce(needs), { outcome: 'idle' })
   })
@@ -122,11 +122,11 @@ test('what is asked about, when, and by whom', async (t) => {
       await tell(world, 2, [stay(900, 1)], () => 1)
       await told(NOW_MS - 200_000, false)
       await tell(world, 2, [stay(0, 300)], () => 1)
-      await world.projector.settled()
+      await world.projector.caughtUp()
       t.same(await evaluateAt(NOW_MS - 195_000), { outcome: 'importing' })
       await tell(world, 2, [stay(300, 300)], () => 1)
       await told(NOW_MS - 100_000, true)
-      await world.projector.settled()
+      await world.projector.caughtUp()
       t.same(await evaluateAt(NOW_MS - 95_000), { outcome: 'importing' }, 'the next file may follow')
       const needs = world.needs('one')
       const extents = async (topic: string) =>
@@ -134,7 +134,7 @@ test('what is asked about, when, and by whom', async (t) => {
       const behind = { ...needs, log: { ...needs.log, extents }, patienceMs: 0 }
       t.same(await evaluateOnce(behind), { outcome: 'waiting' }, 'the tables lack the end of it')
       t.match(await evaluateAt(NOW_MS), { outcome: 'done', users: 1 })
-      await world.projector.settled()
+      await world.projector.caughtUp()
       const idOf = (key: string) => achievements.find((each) => each.key === key)?.id
       const found = await unlocked(world)
       t.ok(found.has(`${nameKey('Ann2')}/${idOf('resident')}`))
@@ -151,7 +151,7 @@ test('what is asked about, when, and by whom', async (t) => {
       return { ...at, changeType: 'new', timeMs, changedAt: instantOf(START_MS) }
     }
     await world.tell(leaderboardEntryTopic, [entry(0, 60_002), entry(1, 60_001)])
-    await world.projector.settled()
+    await world.projector.caughtUp()
     await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
     const found = await unlocked(world)
     const id = achievements.find(({ key }) => key === 'record-holder')?.id
@@ -160,7 +160,7 @@ test('what is asked about, when, and by whom', async (t) => {
   await t.test('users of whom too much is known to be asked about at once are asked about in parts', async (t) => {
     const stays = USERS.map((_, user) => ({ kind: 'stay' as const, user, day: 0, days: 1, hours: 1, game: 0 }))
     await tell(world, 4, stays, () => 1)
-    await world.projector.settled()
+    await world.projector.caughtUp()
     const { tables, ...needs } = world.needs('one')
     const rows: typeof tables.rows = async (sql, parameters, read) => {
       const users = parameters?.users
@@ -168,7 +168,7 @@ test('what is asked about, when, and by whom', async (t) => {
       return await tables.rows(sql, parameters, read)
     }
     t.match(await evaluateOnce({ ...needs, tables: { rows } }), { outcome: 'done', users: USERS.length })
-    await world.projector.settled()
+    await world.projector.caughtUp()
     t.strictSame(sorted(await unlocked(world)), sorted(await reachedNow(world.tables, NOW_MS)))
   })
   await t.test('a record that is held for a month is seen though nothing happens', async (t) => {
@@ -177,7 +177,7 @@ test('what is asked about, when, and by whom', async (t) => {
       { kind: 'entry', board: 0, tag: 0, occurrence: 1, timeMs: 60_000, isGone: false, day: 991 }
     ]
     await tell(world, 5, happenings, () => 1)
-    await world.projector.settled()
+    await world.projector.caughtUp()
     const kept = achievements.find(({ key }) => key === 'one-for-the-books')?.id
     for (const [day, isReached] of [
       [992, false],
@@ -185,7 +185,7 @@ test('what is asked about, when, and by whom', async (t) => {
       [1022, true]
     ] as const) {
       await evaluateOnce(world.needs('later', undefined, START_MS + day * DAY_MS))
-      await world.projector.settled()
+      await world.projector.caughtUp()
       const at = (await unlocked(world)).get(`${nameKey('Ann5')}/${kept}`)
       t.equal(at, isReached ? START_MS + 1021 * DAY_MS + 60_000 : undefined)
     }
@@ -215,7 +215,7 @@ test('what is asked about, when, and by whom', async (t) => {
     const unlockedByAnn = async () =>
       [...(await unlocked(world)).keys()].filter((key) => key.startsWith(`${nameKey('Ann6')}/`))
     for (;;) {
-      await world.projector.settled()
+      await world.projector.caughtUp()
       if ((await unlockedByAnn()).length === expected.length) break
     }
     t.same(

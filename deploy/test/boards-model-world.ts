@@ -43,7 +43,7 @@ export async function openBoardWorld(
     ...world,
     clock,
     async settled() {
-      await world.projector.settled()
+      await world.projector.caughtUp()
       await dataVersions.refresh()
     },
     async ask(url, body) {

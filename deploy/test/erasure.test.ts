@@ -90,7 +90,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     await world.closeTables()
     const anew = { ...world, ...(await openTables(world, 'anew')) }
     t.teardown(() => anew.closeTables())
-    await anew.projector.settled()
+    await anew.projector.caughtUp()
     t.same(await tablesThatName(anew.clickhouse), [])
     t.same(await rowsOfOthers(anew), before)
   })
@@ -123,7 +123,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       await clickhouse.close()
       const loaded = await openTables(world, 'older')
       t.teardown(() => loaded.closeTables())
-      await loaded.projector.settled()
+      await loaded.projector.caughtUp()
       const known = async () =>
         await loaded.clickhouse.control.rows(
           'SELECT d.user_key, sum(d.sightings) AS sightings FROM presence_day AS d FINAL GROUP BY d.user_key ORDER BY d.user_key'
@@ -156,7 +156,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
         const tables = await openTables(world, 'older', (lane) => slow.on(lane))
         t.teardown(() => tables.closeTables())
         const now = { ...world, ...tables }
-        await tables.projector.settled()
+        await tables.projector.caughtUp()
         await tables.projector.rebuilds.start('presence')
         await slow.begun
         const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')

@@ -41,7 +41,7 @@ const page = (list: string, rows: string) =>
   `<table class="table table-striped"><tbody>${rows}</tbody></table></body></html>`
 
 async function shownBoard({ tables, projector }: ScrapedWorld, leaderboardId: number) {
-  await projector.settled()
+  await projector.caughtUp()
   const rows = await tables.control.rows(
     `SELECT e.rank AS rank, e.player AS name, e.rating AS rating, e.time_ms AS timeMs
      FROM leaderboard_entry AS e FINAL

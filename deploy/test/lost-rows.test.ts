@@ -43,7 +43,7 @@ test('what needs lost rows is refused until they are made again, all else is ans
     await t.rejects(readers.rows(SQL, {}), refused, 'refused until the last')
   }
   t.throws(() => requireRepaired(lostRows.repairing()), /Rows of network_count were lost/)
-  lostRows.finish({ settled: () => settled }, last)
+  lostRows.finish({ caughtUp: () => settled }, last)
   await t.rejects(readers.rows(SQL, {}), refused)
   settle()
   while (lostRows.repairing().length > 0 || (await lostRows.status()).length > 1) await new Promise(setImmediate)
@@ -64,7 +64,7 @@ test('where the repair cannot begin here, reading is refused, and nobody is told
     ['now', away]
   ] as const) {
     const { lostRows } = await open(clickhouse, repairs, log)
-    lostRows.finish({ settled: () => Promise.reject(t.fail('no repair has begun')) }, async () => undefined)
+    lostRows.finish({ caughtUp: () => Promise.reject(t.fail('no repair has begun')) }, async () => undefined)
     t.notOk(await lostRows.whenRepaired())
     const readers = lostRows.guarded(clickhouse.readers)
     await t.rejects(readers.rows('SELECT 1 AS one FROM event_network_count AS e', {}), { code: 'table_incomplete' })

@@ -33,7 +33,7 @@ function game(...boards: UpstreamBoard[]): UpstreamGame {
 
 /** What the tables say that a board shows: rank, name and rating of each entry, in order. */
 async function shownBoard({ tables, projector }: ScrapedWorld, titleId: string, leaderboardId: number) {
-  await projector.settled()
+  await projector.caughtUp()
   const rows = await tables.control.rows(
     `SELECT e.rank AS rank, e.player AS name, e.rating AS score FROM leaderboard_entry AS e FINAL
      WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone ORDER BY e.place`,
@@ -44,7 +44,7 @@ async function shownBoard({ tables, projector }: ScrapedWorld, titleId: string, 
 
 /** The boards of a title as the tables list them. */
 async function listedBoards({ tables, projector }: ScrapedWorld, titleId: string) {
-  await projector.settled()
+  await projector.caughtUp()
   return await tables.control.rows(
     `SELECT l.leaderboard_id AS leaderboardId, argMax(l.name, (l.ts, l.position)) AS name,
        argMax(l.listed, (l.ts, l.position)) AS listed
@@ -360,7 +360,7 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   await hold.asked()
   // Waits for the run that is under way, and so begins after the end.
   const asked = ingest.runNow('boards')
-  while ((await world.events(leaderboardEntryTopic)).length < before + 2) await world.projector.settled()
+  while ((await world.events(leaderboardEntryTopic)).length < before + 2) await world.projector.caughtUp()
   await ingest.stop()
   t.match(await asked, [{ outcome: 'failed', published: 0, reason: /the service is stopping/ }])
   const ran = (await world.events(scrapeTopic)).slice(ranBefore)

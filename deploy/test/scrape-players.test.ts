@@ -7,7 +7,7 @@ const START_MS = Date.UTC(2026, 2, 14, 20)
 function newSightings({ tables, projector }: ScrapedWorld) {
   let before = 0
   return async () => {
-    await projector.settled()
+    await projector.caughtUp()
     const rows = await tables.control.rows(
       `SELECT e.username AS username, e.gamertag AS gamertag, e.is_online AS online, e.game AS game,
          e.period_s AS period, toString(e.observed_at) AS at

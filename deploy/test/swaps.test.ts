@@ -3,7 +3,7 @@ import { SwapWatch } from '@gamenet/api'
 import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
-import { StepHeld } from '@gamenet/projector/rebuild'
+import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { sharedPasses } from '../src/wiring/passes.js'
@@ -76,7 +76,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     const begun = [latch(), latch()]
     const end = latch()
     const passes = [one, other].map((passes, n) =>
-      passes.together(async (check) => {
+      passes.shared(async (check) => {
         begun[n]?.open()
         await end.opened
         await check()
@@ -84,7 +84,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       })
     )
     await Promise.all(begun.map(({ opened }) => opened))
-    const alone = other.alone(async () => void order.push('alone'))
+    const alone = other.exclusive(async () => void order.push('alone'))
     end.open()
     await Promise.all([...passes, alone])
     t.same(order, ['pass', 'pass', 'alone'])
@@ -92,41 +92,41 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   await t.test('a pass waits for what is alone, and sees what it made', async (t) => {
     const begun = latch()
     let made = 0
-    const alone = one.alone(async () => {
+    const alone = one.exclusive(async () => {
       begun.open()
       await chdb.control.rows('SELECT sleep(0.2) AS slept')
       made = 1
       return 'done'
     })
     await begun.opened
-    t.equal(await other.together(async () => made), 1)
+    t.equal(await other.shared(async () => made), 1)
     t.equal(await alone, 'done')
     await t.rejects(
-      one.alone(async () => Promise.reject(new Error('it failed'))),
+      one.exclusive(async () => Promise.reject(new Error('it failed'))),
       /it failed/
     )
-    t.equal(await other.together(async () => 'goes on'), 'goes on')
+    t.equal(await other.shared(async () => 'goes on'), 'goes on')
   })
   await t.test('a step of a rebuild that waits too long for what is alone is told to be made later', async (t) => {
     const [begun, end] = [latch(), latch()]
     const [first, second] = fills
     if (first === undefined || second === undefined) throw new Error('two projectors were to share')
-    const alone = first.alone(async () => {
+    const alone = first.exclusive(async () => {
       begun.open()
       await end.opened
     })
     await begun.opened
     await t.rejects(
-      second.together(async () => undefined),
-      { name: 'StepHeld', message: /this step has to wait/ }
+      second.shared(async () => undefined),
+      { name: 'StepsHeld', message: /this step has to wait/ }
     )
     end.open()
     await alone
-    t.equal(await second.together(async () => 'made'), 'made')
+    t.equal(await second.shared(async () => 'made'), 'made')
   })
   await t.test('what is alone learns that its lock is lost', async (t) => {
     await t.rejects(
-      one.alone(async (check) => {
+      one.exclusive(async (check) => {
         await check()
         await server.kill()
         await check()
@@ -136,16 +136,16 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   })
   await t.test('a pass whose lock is lost says so before it is made known', async (t) => {
     await t.rejects(
-      one.together(async (check) => {
+      one.shared(async (check) => {
         await server.kill()
         await check()
       })
     )
   })
   await t.test('without PostgreSQL passes go on, unless a swap is announced; nobody is alone', async (t) => {
-    t.equal(await one.together(async (check) => check().then(() => 'made')), 'made')
+    t.equal(await one.shared(async (check) => check().then(() => 'made')), 'made')
     await t.rejects(
-      one.alone(async () => undefined),
+      one.exclusive(async () => undefined),
       /PostgreSQL cannot be reached/
     )
     await announceSwap(
@@ -154,12 +154,12 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       async () => undefined,
       () =>
         t.rejects(
-          one.together((check) => check()),
+          one.shared((check) => check()),
           /made again/
         )
     )
-    await one.together((check) => check())
-    const pass = one.together(async (check) => {
+    await one.shared((check) => check())
+    const pass = one.shared(async (check) => {
       await announceSwap(
         chdb.control,
         ['title'],
@@ -178,10 +178,10 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     const step = async () => {
       steps += 1
     }
-    await t.rejects(fills.together(step), StepHeld)
+    await t.rejects(fills.shared(step), StepsHeld)
     t.equal(steps, 0)
     await server.start()
-    await fills.together(step)
+    await fills.shared(step)
     t.equal(steps, 1)
   })
 })

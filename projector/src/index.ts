@@ -17,7 +17,7 @@ export {
   dropAllDeadLetters,
   dropDeadLetters,
   listDeadLetters,
-  notTaken,
+  projectionsWithout,
   type RetryNeeds,
   type RetryReport,
   readDeadLetter,
@@ -27,15 +27,16 @@ export { eventTableNames } from './events/event-tables.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
 export type { FromReader, LoaderPort } from './load/message.js'
-export { readBeside } from './load/read-beside.js'
+export { readInline } from './load/read-inline.js'
 export { type LoaderWorkerOptions, runLoaderWorker } from './load/read-log.js'
-export { SEAL_KEYS_KEPT_MS, type SealKeys } from './load/seal-keys.js'
+export { SEAL_KEY_CACHE_MS, type SealKeys } from './load/seal-key-cache.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
-export { type Folding, foldBeside } from './project/folding/folding.js'
-export { readLateRange, storeLateBatch, storeTaken, untakenBy } from './project/late-batches.js'
+export type { Target } from './project/caught-up.js'
+export { type Folding, foldInline } from './project/folding/folding.js'
+export { lateBatchesPendingFor, readLateRange, storeConsumed, storeLateBatch } from './project/late-batches.js'
 export { type LateReader, lateReader } from './project/late-reader.js'
-export type { Passes } from './project/passes.js'
+export type { PassLock } from './project/pass-lock.js'
 export type { Projection } from './project/projection.js'
 export {
   createProjector,
@@ -43,11 +44,11 @@ export {
   type Projector,
   type ProjectorOptions,
   type ProjectorStatus,
-  type ReadAlone,
+  type ReloadShare,
   type TopicStatus
 } from './project/projector.js'
-export type { Target } from './project/settled.js'
 export { projections } from './projections/projections.js'
+export { unfinishedRetractions } from './rebuild/import-undo.js'
 export {
   type AroundSwap,
   Difference,
@@ -61,7 +62,6 @@ export {
   Verification,
   VerifyReport
 } from './rebuild/rebuild.js'
-export { unfinishedRetractions } from './rebuild/retracting.js'
 export type { Progress } from './store/checkpoint.js'
 export {
   beginRepair,
@@ -69,10 +69,10 @@ export {
   dataTables,
   dropLostParts,
   findLostParts,
-  type Gone,
   incompleteReads,
   type LostPart,
-  readGone,
+  type MissingEvents,
+  readMissingEvents,
   repairOf
 } from './store/lost-rows.js'
 export {
@@ -84,5 +84,5 @@ export {
   readMigrations
 } from './store/migrate.js'
 export { newestWrites } from './store/newest-writes.js'
-export { readProgress, readStalls, waitForProgress } from './store/progress.js'
+export { readProgress, readStalls, waitUntilCaughtUp } from './store/progress.js'
 export type { Parameters, Tables } from './store/tables.js'

@@ -5,12 +5,12 @@
 export { eventTables } from './events/event-tables.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { RowBuilder } from './load/row-builder.js'
-export { type Folding, foldBeside } from './project/folding/folding.js'
+export { basisStatement } from './project/folding/basis.js'
+export { type Folding, foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
-export { standingStatement } from './project/folding/standing.js'
 export { bound } from './project/folding/touched-keys.js'
 export { projectorMetrics } from './project/metrics.js'
-export { guardedPasses, OWN_PASSES } from './project/passes.js'
+export { guardedPassLock, LOCAL_PASS_LOCK } from './project/pass-lock.js'
 export {
   type FoldProjection,
   type KeySlice,

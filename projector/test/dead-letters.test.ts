@@ -19,16 +19,16 @@ import {
   deadLettersAt,
   dropAllDeadLetters,
   dropDeadLetters,
+  lateBatchesPendingFor,
   listDeadLetters,
-  notTaken,
-  type Passes,
+  type PassLock,
+  projectionsWithout,
   type RetryNeeds,
   readDeadLetter,
   readLateRange,
   retryDeadLetters,
-  storeTaken,
-  type Tables,
-  untakenBy
+  storeConsumed,
+  type Tables
 } from '../src/index.js'
 import {
   AnyBoardEvent,
@@ -44,7 +44,7 @@ import {
 import { around } from './around.js'
 import { foldOf, readModel, unreadable } from './fold.js'
 import { latch } from './latch.js'
-import { lockedPasses } from './locked-passes.js'
+import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { sealKeys, sealOf } from './people.js'
@@ -163,7 +163,7 @@ test('dead letters that are retried', async (t) => {
     const registry = new Registry()
     const projector = projectorOn(engine, log, { registry })
     projector.start()
-    await projector.settled()
+    await projector.caughtUp()
     const place = { topic: 'title-count', epoch: 0, partition: 0, offset: 1 }
     const all = await listDeadLetters(control, { state: 'parked', limit: 2 })
     t.equal(all.total, 3)
@@ -238,7 +238,7 @@ test('dead letters that are retried', async (t) => {
     const wrongKeys = async (people: readonly number[]) => new Map(people.map((person) => [person, new Uint8Array(32)]))
     const projector = projectorOn(engine, log, { sealKeys: wrongKeys })
     projector.start()
-    await projector.settled()
+    await projector.caughtUp()
     t.match((await listDeadLetters(control, { state: 'parked', limit: 9 })).messages, [
       { reason: /does not open with the keys/ },
       { reason: /does not open with the keys/ }
@@ -338,7 +338,7 @@ test('dead letters that are retried', async (t) => {
         const unit = ['title-latest', 'title-count', 'title-count-hour', 'title-count-day']
         projector.start()
         try {
-          await projector.settled()
+          await projector.caughtUp()
           await projector.rebuilds.start('title-count', { isFromLog: true })
           while ((await projector.rebuilds.list())[0]?.state !== 'filled') await wait(20)
           for (const name of unit) projector.pause(name)
@@ -346,9 +346,9 @@ test('dead letters that are retried', async (t) => {
           if (when.endsWith('rollback')) await swapped('rollback')
           for (const name of unit) projector.resume(name)
           projector.wakeForLate()
-          const batches = (await untakenBy(control, 'nobody', ['title-count'])).map(({ id }) => id)
+          const batches = (await lateBatchesPendingFor(control, 'nobody', ['title-count'])).map(({ id }) => id)
           t.equal(batches.length, 1, when)
-          while ((await notTaken(control, 'title-count', batches)).length > 0) await wait(20)
+          while ((await projectionsWithout(control, 'title-count', batches)).length > 0) await wait(20)
           t.same(await control.rows('SELECT e.online FROM event_title_count AS e FINAL ORDER BY e.online'), [
             { online: 1 },
             { online: 9 }
@@ -370,7 +370,7 @@ test('dead letters that are retried', async (t) => {
     log.append('title-count', [newer(counted(9)), counted(1)])
     await runToHead(engine, log, {
       beside: async (tables, projector) => {
-        await projector.settled()
+        await projector.caughtUp()
         await retryAll(tables, projector)
       }
     })
@@ -379,7 +379,7 @@ test('dead letters that are retried', async (t) => {
     const columns = 'h.title_id, h.hour, h.min, 1, h.max_at, 1, 1, h.position'
     await control.execute(`INSERT INTO title_count_hour SELECT ${columns} FROM title_count_hour AS h FINAL`)
     t.same(await most(), [{ most: 1 }])
-    const [batch] = await untakenBy(control, 'somebody', ['title-count'])
+    const [batch] = await lateBatchesPendingFor(control, 'somebody', ['title-count'])
     t.match(await readLateRange(control, batch?.id ?? ''), [
       { epoch: 0, partition: 0, first: 0, next: 1, offsets: [0] }
     ])
@@ -387,8 +387,8 @@ test('dead letters that are retried', async (t) => {
     other.start()
     while ((await most())[0]?.most !== 9) await wait(25)
     await other.stop()
-    await storeTaken(control, [{ id: batch?.id ?? '', taker: 'somebody' }])
-    t.same(await untakenBy(control, 'somebody', ['title-count']), [])
+    await storeConsumed(control, [{ id: batch?.id ?? '', taker: 'somebody' }])
+    t.same(await lateBatchesPendingFor(control, 'somebody', ['title-count']), [])
   })
 
   await t.test('of an import that is taken back meanwhile leave no row', async (t) => {
@@ -404,14 +404,18 @@ test('dead letters that are retried', async (t) => {
       if (what.startsWith('DELETE FROM event_title_count')) stored.open()
       return result
     })
-    const asked: Passes = {
-      together: (pass) => fills.together(pass),
-      alone: (work) => {
+    const asked: PassLock = {
+      shared: (pass) => fills.shared(pass),
+      exclusive: (work) => {
         if (isRetrying) stored.open()
-        return fills.alone(work)
+        return fills.exclusive(work)
       }
     }
-    const undoing = projectorOn({ ...engine, rebuild }, log, { isShared: true, passes: lockedPasses(), fills: asked })
+    const undoing = projectorOn({ ...engine, rebuild }, log, {
+      isShared: true,
+      passLock: lockedPasses(),
+      rebuildLock: asked
+    })
     const reading = latch()
     const held = around(control, async (work, what) => {
       if (what === 'event_title_count') {
@@ -421,21 +425,21 @@ test('dead letters that are retried', async (t) => {
       return await work()
     })
     const inStep: RetryNeeds['inStep'] = (step) =>
-      fills.together(() => {
+      fills.shared(() => {
         isRetrying = true
         return step()
       })
     undoing.start()
-    await undoing.settled()
+    await undoing.caughtUp()
     const retried = retryDeadLetters(retryNeeds(held, { topics: newerTopics, inStep }), 'title-count', 'all')
     await reading.opened
     const retraction = { importId, topic: 'title-count', observedAt: T0 }
     log.append('import-retraction', [message(importRetractionTopic, retraction)])
-    await undoing.settled()
+    await undoing.caughtUp()
     await undoing.retractions.retract(importId, 'title-count', () => {})
     await retried
     undoing.wakeForLate()
-    await undoing.settled()
+    await undoing.caughtUp()
     t.same(await control.rows('SELECT count() AS rows FROM event_title_count'), [{ rows: '0' }])
     t.same(await control.rows('SELECT count() AS rows FROM title_count'), [{ rows: '0' }])
     await undoing.stop()
@@ -461,7 +465,7 @@ test('dead letters that are retried', async (t) => {
         projector.wakeForLate()
       }
       projector.start()
-      await projector.settled()
+      await projector.caughtUp()
       await retryAt(0)
       const most = () => control.rows('SELECT h.max AS most FROM title_count_hour AS h FINAL')
       const untilMost = async (wanted: number) => {
@@ -477,7 +481,7 @@ test('dead letters that are retried', async (t) => {
       t.same(await most(), [{ most: 7 }])
       await retryAt(4)
       await untilMost(9)
-      await projector.settled()
+      await projector.caughtUp()
       await projector.rebuilds.rollback('title-count')
       await projector.stop()
       compare(await readModel(control), foldOf(plain), true)

@@ -1,7 +1,7 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
 import { projections } from '../src/index.js'
-import { foldBeside } from '../src/project/folding/folding.js'
+import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
@@ -46,7 +46,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
       await engine.control.execute(`TRUNCATE TABLE ${table}`)
   }
   const filling = (slices: number, more: Partial<Filling> = {}): Filling => ({
-    making: { tables: engine.rebuild, folding: foldBeside(), signal: new AbortController().signal },
+    step: { tables: engine.rebuild, folding: foldInline(), signal: new AbortController().signal },
     unit,
     record: {
       target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
@@ -59,7 +59,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
       costs: {}
     } as unknown as RebuildRecord,
     sizes: STEP_SIZES,
-    goesOn: async () => true,
+    shouldContinue: async () => true,
     onStep: () => undefined,
     ...more
   })
@@ -70,7 +70,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
   await empty()
 
   const begun: unknown[] = []
-  const { making } = filling(SLICES)
+  const { step: making } = filling(SLICES)
   const tables = {
     rows: async (sql: string, parameters: Record<string, unknown> = {}) => {
       if (parameters.slice !== undefined) begun.push(parameters.slice)
@@ -81,7 +81,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
     insert: (table: string, columns: readonly string[], body: Uint8Array) => engine.rebuild.insert(table, columns, body)
   }
-  await t.rejects(fill(filling(SLICES, { making: { ...making, tables } })), /tables are away/)
+  await t.rejects(fill(filling(SLICES, { step: { ...making, tables } })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')
   t.notOk(begun.includes(5), 'and no third one was begun beside two')
 
@@ -89,7 +89,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
   const countStep = () => {
     steps += 1
   }
-  const isDone = await fill(filling(SLICES, { goesOn: async () => steps === 0, onStep: countStep }))
+  const isDone = await fill(filling(SLICES, { shouldContinue: async () => steps === 0, onStep: countStep }))
   t.equal(isDone, false, 'told to stand still')
   t.equal(await noted(), 3 + steps, 'what was under way is noted')
 
@@ -130,7 +130,7 @@ test('what is made of another table is filled in few steps, in smaller ones wher
       }
     }
     const isDone = await fill({
-      making: { tables, folding: foldBeside(), signal: new AbortController().signal },
+      step: { tables, folding: foldInline(), signal: new AbortController().signal },
       unit: counts,
       record: {
         target: { 'title-count': [{ epoch: 0, partition: 0, next: COUNTS }] },
@@ -139,7 +139,7 @@ test('what is made of another table is filled in few steps, in smaller ones wher
         costs: {}
       } as unknown as RebuildRecord,
       sizes,
-      goesOn: async () => true,
+      shouldContinue: async () => true,
       onStep: ({ projection, events }) => {
         if (projection === 'title-count-hour') steps.push(events)
       }

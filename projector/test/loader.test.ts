@@ -10,13 +10,13 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { readBeside, type Tables } from '../src/index.js'
+import { readInline, type Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
 import { projectorMetrics } from '../src/project/metrics.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
-import { lockedPasses } from './locked-passes.js'
+import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys } from './people.js'
 import { AT_ONCE, emptyTables, message, openTables, projectorOn, QUIET, runToHead } from './pipeline.js'
@@ -136,7 +136,7 @@ test('the loader', async (t) => {
       const registry = new Registry()
       const projector = projectorOn(engine, log, { registry })
       projector.start()
-      await projector.settled()
+      await projector.caughtUp()
       const status = await projector.status()
       t.match(
         status.topics.find(({ topic }) => topic === 'title-count'),
@@ -192,7 +192,7 @@ test('the loader', async (t) => {
       { source: '/import/test', importId }
     )
     log.append('title-count', [counted(7, '2026-03-14T20:01:00Z'), ofImport])
-    const shared = { isShared: true, passes: lockedPasses(), fills: lockedPasses() }
+    const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
     const offsets = async () => (await events('event_title_count')).map(({ offset }) => offset)
     const [waits, goOn] = [latch(), latch()]
     let stored = false
@@ -211,10 +211,10 @@ test('the loader', async (t) => {
     await waits.opened
     const other = projectorOn(engine, log, shared)
     other.start()
-    await other.settled()
+    await other.caughtUp()
     const retraction = { importId, topic: 'title-count', observedAt: T0 }
     log.append('import-retraction', [message(importRetractionTopic, retraction)])
-    await other.settled()
+    await other.caughtUp()
     await other.retractions.retract(importId, 'title-count', () => {})
     t.same(await offsets(), ['0'])
     goOn.open()
@@ -246,7 +246,7 @@ test('the loader', async (t) => {
     })
     projector.start()
     log.append('title-count', [counted(2)])
-    await projector.settled()
+    await projector.caughtUp()
     await projector.stop()
     t.equal(first, 2)
   })
@@ -265,12 +265,12 @@ test('the loader', async (t) => {
     const projector = projectorOn({ loader, projections: engine.projections }, log)
     projector.start()
     while ((await projector.status()).loaderTrouble === null) await delay(5)
-    await t.rejects(projector.settled({ standstillMs: 300 }), {
+    await t.rejects(projector.caughtUp({ standstillMs: 300 }), {
       message: /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
     })
     t.equal((await projector.status()).loaderTrouble, 'loading title-count: no space left on device')
     isBroken = false
-    await projector.settled()
+    await projector.caughtUp()
     t.equal((await projector.status()).loaderTrouble, null)
     await projector.stop()
     t.same(
@@ -296,7 +296,7 @@ test('the loader', async (t) => {
       }
     })
     projector.start()
-    await projector.settled()
+    await projector.caughtUp()
     await projector.stop()
     t.equal((await events('event_title_count')).length, 3)
   })
@@ -315,14 +315,14 @@ test('the loader', async (t) => {
       startReading: async ({ index, of }) => {
         t.equal(of, 3)
         begun[index] = Number(begun[index]) + 1
-        const side = await readBeside(shares[index] ?? new MemoryLog(), [titleCountTopic], AT_ONCE)()
+        const side = await readInline(shares[index] ?? new MemoryLog(), [titleCountTopic], AT_ONCE)()
         if (index !== 1 || begun[1] !== 1) return side
         const killed = died.opened.then(() => Promise.reject(new Error('it was killed')))
         return { port: side.port, ended: Promise.race([side.ended, killed]), close: async () => void side.close() }
       },
       sealKeys,
       metrics: projectorMetrics(new Registry(), {
-        standing: async () => ({ lag: new Map(), stalled: [] }),
+        logState: async () => ({ lag: new Map(), stalled: [] }),
         deadLetters: async () => new Map()
       }),
       logger: QUIET,

@@ -11,12 +11,12 @@ import {
   findLostParts,
   incompleteReads,
   projections,
-  readGone,
+  readMissingEvents,
   repairOf,
   type Tables
 } from '../src/index.js'
-import { tablesOf } from '../src/rebuild/fresh-tables.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
+import { tablesOf } from '../src/rebuild/rebuild-tables.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
@@ -59,10 +59,10 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     const repair = repairOf(projections, new Set(broken))
     const extents = new Map(await Promise.all(topicNames.map(async (name) => [name, await log.extents(name)] as const)))
     const targets = await beginRepair(engine.control, projections, repair, extents)
-    t.same(await readGone(engine.control), [])
+    t.same(await readMissingEvents(engine.control), [])
     const projector = projectorOn(engine, log)
     projector.start()
-    await projector.settled({ targets })
+    await projector.caughtUp({ targets })
     await projector.stop()
     compare(await readModel(engine.control), expected, true)
     t.same(await countsOf(engine.control), before, `${what}: as many rows as before`)
@@ -89,7 +89,7 @@ test('where the log no longer has the beginning, what it has is loaded again, an
     )
   const targets = await begin()
   const gone = [{ topic, table, epoch: 0, partition: extent.partition, next: 2 }]
-  t.same(await readGone(engine.control), gone)
+  t.same(await readMissingEvents(engine.control), gone)
   t.match(targets, [{ topic, next: extent.next }])
   const rows = await engine.control.rows(
     `SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:${topic}'`
@@ -97,7 +97,7 @@ test('where the log no longer has the beginning, what it has is loaded again, an
   t.same(rows, [{ next: '2' }])
   await engine.control.execute(`DELETE FROM checkpoint WHERE name = 'load:${topic}'`)
   await begin()
-  t.same(await readGone(engine.control), gone, 'also after a crash that forgot how far it was loaded')
+  t.same(await readMissingEvents(engine.control), gone, 'also after a crash that forgot how far it was loaded')
 })
 
 test('rebuilds that would go on without the lost rows are cancelled, others go on', async (t) => {

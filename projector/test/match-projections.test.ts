@@ -35,7 +35,7 @@ test('projections of matches', async (t) => {
     projector.start()
     for (const messages of steps) {
       log.append('match-list', messages)
-      await projector.settled()
+      await projector.caughtUp()
     }
     await projector.stop()
     return await rowsOf(sql)
@@ -159,7 +159,7 @@ test('projections of matches', async (t) => {
     const readFor = async (...messages: ReturnType<typeof list>[]) => {
       read.length = 0
       log.append('match-list', messages)
-      await projector.settled()
+      await projector.caughtUp()
       return read.flat()
     }
     const projector = projectorOn({ ...engine, projections: watched }, log)

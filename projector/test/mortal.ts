@@ -48,7 +48,7 @@ export async function liveUntilDeath(
   const projector = projectorOn(lives, isAll ? mortalReader : log, topics === undefined ? {} : { topics })
   projector.start()
   try {
-    const settled = beside(lives.loader, projector).then(() => projector.settled())
+    const settled = beside(lives.loader, projector).then(() => projector.caughtUp())
     return (await Promise.race([died, settled.then(() => 'settled')])) === 'died'
   } finally {
     await projector.stop()

@@ -6,14 +6,14 @@ import tap from 'tap'
 import { deadLettersByTopic } from '../src/dead-letters/dead-letters.js'
 import {
   createProjector,
-  foldBeside,
+  foldInline,
   type LogReader,
   migrate,
-  notTaken,
   type Projector,
   type ProjectorOptions,
+  projectionsWithout,
   type RetryReport,
-  readBeside,
+  readInline,
   retryDeadLetters,
   type Tables
 } from '../src/index.js'
@@ -66,7 +66,15 @@ export function projectorOn(
   reader: LogReader,
   options: Pick<
     Partial<ProjectorOptions>,
-    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passes' | 'fills' | 'aroundSwap' | 'projections' | 'keepFree'
+    | 'registry'
+    | 'onChange'
+    | 'sealKeys'
+    | 'isShared'
+    | 'passLock'
+    | 'rebuildLock'
+    | 'aroundSwap'
+    | 'projections'
+    | 'reservedBytes'
   > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
@@ -74,13 +82,13 @@ export function projectorOn(
 ): Projector {
   return createProjector({
     tables: { rebuild: tables.projections, ...tables },
-    startReading: readBeside(reader, options.topics ?? topics, AT_ONCE),
+    startReading: readInline(reader, options.topics ?? topics, AT_ONCE),
     sealKeys: options.sealKeys ?? sealKeys,
-    folding: foldBeside(),
+    folding: foldInline(),
     ...(options.projections === undefined ? {} : { projections: options.projections }),
-    ...(options.passes === undefined ? {} : { passes: options.passes }),
-    ...(options.fills === undefined ? {} : { fills: options.fills }),
-    ...(options.keepFree === undefined ? {} : { keepFree: options.keepFree }),
+    ...(options.passLock === undefined ? {} : { passLock: options.passLock }),
+    ...(options.rebuildLock === undefined ? {} : { rebuildLock: options.rebuildLock }),
+    ...(options.reservedBytes === undefined ? {} : { reservedBytes: options.reservedBytes }),
     ...(options.aroundSwap === undefined ? {} : { aroundSwap: options.aroundSwap }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
@@ -107,7 +115,7 @@ export async function runToHead(
   projector.start()
   try {
     await beside(tables.loader, projector)
-    await projector.settled()
+    await projector.caughtUp()
   } finally {
     await projector.stop()
   }
@@ -142,7 +150,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
       'all'
     )
     if (report.retried > 0) projector.wakeForLate()
-    while ((await notTaken(tables, name, report.batches)).length > 0) await wait(5)
+    while ((await projectionsWithout(tables, name, report.batches)).length > 0) await wait(5)
     reports.push(report)
   }
   return reports

@@ -249,7 +249,7 @@ test('projections', async (t) => {
       (await projector.status()).projections.find(({ projection }) => projection === name)
     await until(async () => (await standing('title-count-hour'))?.state === 'failing')
     await until(async () => (await standing('title-latest'))?.lag === 0)
-    await t.rejects(projector.settled({ standstillMs: 200 }), {
+    await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
       message: /projection title-count-hour \(memory limit\) has taken 0 of 1/
     })
     const { projections } = await projector.status()
@@ -264,7 +264,7 @@ test('projections', async (t) => {
     t.match(state('title-latest'), { state: 'running', lag: 0 })
     t.match(await registry.metrics(), /gamenet_projection_failing\{projection="title-count-hour"\} 1/)
     isBroken = false
-    await projector.settled()
+    await projector.caughtUp()
     t.match(await registry.metrics(), /gamenet_projection_failing\{projection="title-count-hour"\} 0/)
     t.match(await registry.metrics(), /gamenet_loader_lag_events\{topic="title-count"\} 0/)
     await projector.stop()
@@ -284,9 +284,9 @@ test('projections', async (t) => {
     const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log)
     projector.start()
     await until(async () => (await projector.status()).projections.some(({ state }) => state === 'failing'))
-    await t.rejects(projector.settled({ standstillMs: 200 }), { message: /memory limit/ })
+    await t.rejects(projector.caughtUp({ standstillMs: 200 }), { message: /memory limit/ })
     await runToHead(engine, log)
-    await projector.settled()
+    await projector.caughtUp()
     const { projections } = await projector.status()
     t.match(
       projections.find(({ projection }) => projection === 'title-latest'),
@@ -302,13 +302,13 @@ test('projections', async (t) => {
       const projector = projectorOn(engine, log, { isShared: true })
       projector.start()
       log.append('title-count', [count('20:00:00', 5)])
-      await projector.settled()
+      await projector.caughtUp()
       const ahead = (Date.now() + 900_000) * 1000
       const told = `${JSON.stringify([ahead, 'title-count', '4d530064', 0, 1])}\n`
       const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
       await control.insert('data_change', columns, new TextEncoder().encode(told))
       log.append('title-count', [count('20:01:00', 6)])
-      await projector.settled()
+      await projector.caughtUp()
       await projector.stop()
       t.ok((await newestVersion(control)) > ahead)
     }
@@ -361,7 +361,7 @@ test('projections', async (t) => {
     anew.append('title-count', [count('20:02:00', 5)])
     const projector = projectorOn(engine, anew)
     projector.start()
-    await t.rejects(projector.settled({ standstillMs: 1000 }), {
+    await t.rejects(projector.caughtUp({ standstillMs: 1000 }), {
       message:
         /^title-count, epoch 0, partition 0 was loaded to 2 \(last at 20\S+Z\), and the log ends at 1: .* its epoch must be raised \(LOG_EPOCH\)\.$/
     })
@@ -389,17 +389,17 @@ test('projections', async (t) => {
     projector.start()
     log.append('title-count', [count('20:00:00', 5)])
     await until(async () => changes === 1)
-    await t.rejects(projector.settled({ standstillMs: 200 }), {
+    await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
       message: /projection title-count \(paused\) has taken 0 of 1/
     })
     t.same(await control.rows('SELECT l.online AS online FROM title_latest AS l FINAL'), [{ online: 5 }])
     t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [])
     t.equal(changes, 1)
     projector.resume('title-count')
-    await projector.settled()
+    await projector.caughtUp()
     t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [{ online: 5 }])
     t.equal(changes, 2)
-    const waiting = projector.settled({ targets: [{ topic: 'title-count', epoch: 0, partition: 0, next: 2 }] })
+    const waiting = projector.caughtUp({ targets: [{ topic: 'title-count', epoch: 0, partition: 0, next: 2 }] })
     await Promise.all([t.rejects(waiting, { message: 'The projector was stopped.' }), projector.stop()])
   })
 })

@@ -1,8 +1,8 @@
 import { test } from 'tap'
 import type { RebuildContext } from '../src/rebuild/context.js'
-import { uuidsOf } from '../src/rebuild/fresh-tables.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
-import { end } from '../src/rebuild/swap.js'
+import { uuidsOf } from '../src/rebuild/rebuild-tables.js'
+import { resumeSwap } from '../src/rebuild/swap.js'
 import { openTables } from './pipeline.js'
 
 const SWAPS = [
@@ -55,7 +55,7 @@ test('a swap that ended while another process took it for not begun has ended', 
         await meanwhile()
         return found
       }
-      await end({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, cutOff)
+      await resumeSwap({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, cutOff)
     }
     await ending(async () => undefined)
     t.equal(await stateNow(), before, 'it had not begun')

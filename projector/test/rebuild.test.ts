@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import {
   type LogReader,
-  type Passes,
+  type PassLock,
   type Projection,
   type Projector,
   projections,
@@ -17,7 +17,7 @@ import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-even
 import { around } from './around.js'
 import { foldOf, readModel } from './fold.js'
 import { latch } from './latch.js'
-import { lockedPasses } from './locked-passes.js'
+import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, imported, message, openTables, projectorOn } from './pipeline.js'
 
@@ -77,7 +77,7 @@ async function serveOn(t: Test, engine: ClickHouse) {
         const equalsFold = async () => compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
         const next = async (n: number) => {
           for (const each of rounds[n] ?? []) append(log, each)
-          await projector.settled()
+          await projector.caughtUp()
         }
         projector.start()
         try {
@@ -118,7 +118,7 @@ async function outliveDeaths(t: Test, engine: ClickHouse) {
         const { tables, died } = mortal(engine.rebuild, calls)
         const projector = projectorOn({ loader: engine.loader, projections: engine.projections, rebuild: tables }, log)
         projector.start()
-        const done = projector.settled().then(() => operate(projector, name, isFromLog))
+        const done = projector.caughtUp().then(() => operate(projector, name, isFromLog))
         await Promise.race([died, done.catch(() => undefined)])
         await projector.stop()
         await done.catch((error: unknown) => {
@@ -145,14 +145,14 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
     if (failing?.test(what)) throw new Error('it cannot be stored')
     return await work()
   })
-  const passes: Passes = {
-    together: (pass) => pass(async () => undefined),
-    alone: (work) => {
+  const passes: PassLock = {
+    shared: (pass) => pass(async () => undefined),
+    exclusive: (work) => {
       if (failing?.test('checkpoint')) failing = undefined
       return work(async () => undefined)
     }
   }
-  const projector = projectorOn({ ...engine, projections: live, rebuild: engine.rebuild }, log, { passes })
+  const projector = projectorOn({ ...engine, projections: live, rebuild: engine.rebuild }, log, { passLock: passes })
   const isFailing = async () =>
     (await projector.status()).projections.some(
       (each) => each.projection === 'title-count-hour' && each.state === 'failing'
@@ -160,7 +160,7 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
   projector.start()
   try {
     appendCount(log, 0)
-    await projector.settled()
+    await projector.caughtUp()
     for (const [n, what] of [/^checkpoint$/, /^checkpoint$/, /^INSERT INTO title_count_hour\b/].entries()) {
       await projector.rebuilds.start('title-count-hour', { isFromLog: n === 1 })
       await untilFilled(projector)
@@ -210,7 +210,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
   let verified: Promise<unknown> = Promise.resolve()
   const owner = projectorOn({ ...engine, projections: around(live, mortal), rebuild }, log, {
     isShared: true,
-    passes,
+    passLock: passes,
     aroundSwap: async (_projections, swap) => {
       if (isSwapping) {
         verified = other.rebuilds.verify('title-count')
@@ -222,12 +222,12 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
   })
   const other = projectorOn({ ...engine, projections: live }, log, {
     isShared: true,
-    passes: {
+    passLock: {
       // So that its next step is the verify, and no pass that waits for the lock.
-      together: (pass) => (isSwapping && !isDead ? Promise.reject(new Error('not now')) : passes.together(pass)),
-      alone: (work) => {
+      shared: (pass) => (isSwapping && !isDead ? Promise.reject(new Error('not now')) : passes.shared(pass)),
+      exclusive: (work) => {
         if (isSwapping) isAsked.open()
-        return passes.alone(work)
+        return passes.exclusive(work)
       }
     }
   })
@@ -235,7 +235,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
   other.start()
   try {
     appendCount(log, 0)
-    await Promise.all([owner.settled(), other.settled()])
+    await Promise.all([owner.caughtUp(), other.caughtUp()])
     for (const next of ['swap', 'fill'] as const) {
       await owner.rebuilds.start('title-count')
       await untilFilled(owner)
@@ -251,7 +251,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
     await t.rejects(owner.rebuilds.rollback('title-count'), /died/)
     await t.rejects(verified, { message: 'A swap of tables was cut off; it is ended first.' })
     await owner.stop()
-    await other.settled()
+    await other.caughtUp()
     compare(await readModel(engine.control), foldOf(log), false)
     t.equal((await other.rebuilds.verify('title-count')).isEqual, true)
   } finally {
@@ -273,7 +273,7 @@ async function dropTheRest(t: Test, engine: ClickHouse) {
   }
   const first = projectorOn({ loader: engine.loader, projections: engine.projections, rebuild }, log)
   first.start()
-  await first.settled()
+  await first.caughtUp()
   await first.rebuilds.start('title-count')
   await untilFilled(first)
   drops = 0
@@ -281,7 +281,7 @@ async function dropTheRest(t: Test, engine: ClickHouse) {
   await first.stop()
   const next = projectorOn(engine, log)
   next.start()
-  await next.settled()
+  await next.caughtUp()
   await next.stop()
   const left = await engine.control.rows(
     `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
@@ -307,11 +307,11 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     return 0
   }
   let kept: (diskBytes: number) => number = roomAtFirst
-  const projector = projectorOn(engine, log, { keepFree: (diskBytes) => kept(diskBytes) })
+  const projector = projectorOn(engine, log, { reservedBytes: (diskBytes) => kept(diskBytes) })
   const { rebuilds } = projector
   projector.start()
   try {
-    await projector.settled()
+    await projector.caughtUp()
     await rebuilds.start('title-count')
     const newest = async () => (await rebuilds.list())[0]
     while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 25))
@@ -368,14 +368,14 @@ async function goForwardOnly(t: Test, engine: ClickHouse) {
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
   try {
-    await projector.settled()
+    await projector.caughtUp()
     await projector.rebuilds.start('title-count', { isFromLog: true })
     await untilFilled(projector)
     await projector.rebuilds.verify('title-count')
     await projector.rebuilds.swap('title-count')
     const retraction = { importId, topic: titleCountTopic.name, observedAt: instantOf(T0) }
     log.append(importRetractionTopic.name, [message(importRetractionTopic, retraction)])
-    await projector.settled()
+    await projector.caughtUp()
     const undone = projector.retractions.retract(importId, titleCountTopic.name, () => undefined)
     await filled.opened
     await t.rejects(
@@ -433,7 +433,7 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
   const fills = lockedPasses()
-  const shared = { isShared: true, passes: lockedPasses() }
+  const shared = { isShared: true, passLock: lockedPasses() }
   let goOn: () => void = () => undefined
   const otherCame = new Promise<void>((resolve) => {
     goOn = resolve
@@ -455,25 +455,25 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
       })
     },
     log,
-    { ...shared, fills }
+    { ...shared, rebuildLock: fills }
   )
-  const otherFills: Passes = {
-    together: (pass) => fills.together(pass),
-    alone: (work) => {
+  const otherFills: PassLock = {
+    shared: (pass) => fills.shared(pass),
+    exclusive: (work) => {
       goOn()
-      return fills.alone(work)
+      return fills.exclusive(work)
     }
   }
   const rebuild = around(engine.rebuild, async (work, what) => {
     if (made.test(what)) goOn()
     return await work()
   })
-  const other = projectorOn({ ...engine, rebuild }, log, { ...shared, fills: otherFills })
+  const other = projectorOn({ ...engine, rebuild }, log, { ...shared, rebuildLock: otherFills })
   first.start()
   other.start()
   try {
     appendCount(log, 0)
-    await Promise.all([first.settled(), other.settled()])
+    await Promise.all([first.caughtUp(), other.caughtUp()])
     const started = first.rebuilds.start('title-count')
     await isMaking
     await other.rebuilds.start('network-count')
@@ -495,28 +495,28 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
 async function beginOneAtOnce(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
-  const shared = { isShared: true, passes: lockedPasses() }
+  const shared = { isShared: true, passLock: lockedPasses() }
   const fills = lockedPasses()
   const otherCame = latch()
   const first = around(engine.rebuild, async (work, what) => {
     if (/^INSERT INTO \w+__sample/.test(what)) await otherCame.opened
     return await work()
   })
-  const otherFills: Passes = {
-    together: (pass) => fills.together(pass),
-    alone: (work) => {
+  const otherFills: PassLock = {
+    shared: (pass) => fills.shared(pass),
+    exclusive: (work) => {
       otherCame.open()
-      return fills.alone(work)
+      return fills.exclusive(work)
     }
   }
   const projectors = [
-    projectorOn({ ...engine, rebuild: first }, log, { ...shared, fills }),
-    projectorOn(engine, log, { ...shared, fills: otherFills })
+    projectorOn({ ...engine, rebuild: first }, log, { ...shared, rebuildLock: fills }),
+    projectorOn(engine, log, { ...shared, rebuildLock: otherFills })
   ]
   for (const each of projectors) each.start()
   try {
     for (let n = 0; n < 20; n += 1) appendCount(log, n)
-    await Promise.all(projectors.map((each) => each.settled()))
+    await Promise.all(projectors.map((each) => each.caughtUp()))
     const begun = await Promise.allSettled(
       projectors.map(({ rebuilds }) => rebuilds.start('title-count', { isFromLog: true }))
     )
@@ -540,7 +540,7 @@ async function beginOneAtOnce(t: Test, engine: ClickHouse) {
 async function endOthers(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
-  const shared = { isShared: true, passes: lockedPasses() }
+  const shared = { isShared: true, passLock: lockedPasses() }
   let isDead = false
   const rebuild = around(engine.rebuild, async (work, what) => {
     isDead ||= what.startsWith('EXCHANGE')
@@ -553,14 +553,14 @@ async function endOthers(t: Test, engine: ClickHouse) {
   other.start()
   try {
     appendCount(log, 0)
-    await Promise.all([owner.settled(), other.settled()])
+    await Promise.all([owner.caughtUp(), other.caughtUp()])
     await owner.rebuilds.start('title-count', { isFromLog: true })
     await untilFilled(owner)
     await owner.rebuilds.verify('title-count')
     await t.rejects(owner.rebuilds.swap('title-count'), /died/)
     await owner.stop()
     appendCount(log, 1)
-    await other.settled()
+    await other.caughtUp()
     t.equal((await other.rebuilds.list())[0]?.state, 'filled', 'no table was swapped yet')
     compare(await readModel(engine.control), foldOf(log), false)
   } finally {
@@ -595,7 +595,7 @@ async function loadBeside(t: Test, engine: ClickHouse) {
   })
   const owner = projectorOn(engine, readerOf(0), {
     isShared: true,
-    passes,
+    passLock: passes,
     aroundSwap: async (_projections, swap) => {
       appendCount(log, 1, 1)
       await stored
@@ -605,12 +605,12 @@ async function loadBeside(t: Test, engine: ClickHouse) {
   })
   const other = projectorOn(engine, readerOf(1), {
     isShared: true,
-    passes: {
-      alone: passes.alone,
-      together: (pass) => {
+    passLock: {
+      exclusive: passes.exclusive,
+      shared: (pass) => {
         // It waits for the swap, before it stores anything.
         if (isDelivered) wake()
-        return passes.together(pass)
+        return passes.shared(pass)
       }
     }
   })
@@ -618,12 +618,12 @@ async function loadBeside(t: Test, engine: ClickHouse) {
   other.start()
   try {
     appendCount(log, 0)
-    await Promise.all([owner.settled(), other.settled()])
+    await Promise.all([owner.caughtUp(), other.caughtUp()])
     await owner.rebuilds.start('title-count', { isFromLog: true })
     await untilFilled(owner)
     await owner.rebuilds.verify('title-count')
     await owner.rebuilds.swap('title-count')
-    await Promise.all([owner.settled(), other.settled()])
+    await Promise.all([owner.caughtUp(), other.caughtUp()])
     compare(await readModel(engine.control), foldOf(log), false)
     t.pass('it stands in the tables that serve')
   } finally {
@@ -659,14 +659,14 @@ async function changeVersions(t: Test, engine: ClickHouse) {
   const older = projectorOn(engine, log)
   older.start()
   count(0, 5)
-  await older.settled()
+  await older.caughtUp()
   await older.stop()
 
   const projector = projectorOn(engine, log, { projections: newer })
   projector.start()
   try {
     count(60, 7)
-    await projector.settled()
+    await projector.caughtUp()
     t.same(
       await rows(),
       [
@@ -692,7 +692,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
     await t.rejects(projector.rebuilds.swap('title-count-hour'), /differs .* in 2 rows.*--accept-differences/)
     await projector.rebuilds.swap('title-count-hour', { acceptDifferences: true })
     count(120, 9)
-    await projector.settled()
+    await projector.caughtUp()
     t.same(await isOutdated(), [])
     t.same(
       await rows(),
@@ -705,7 +705,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
     )
     await projector.rebuilds.rollback('title-count-hour')
     count(180, 11)
-    await projector.settled()
+    await projector.caughtUp()
     t.same(
       await rows(),
       [
@@ -733,7 +733,7 @@ async function refuse(t: Test, engine: ClickHouse) {
   const { rebuilds } = projector
   projector.start()
   try {
-    await projector.settled()
+    await projector.caughtUp()
     const refused = async (work: Promise<unknown>, sentence: RegExp, isUsage = false) => {
       const error = await work.then(
         () => undefined,

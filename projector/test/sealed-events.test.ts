@@ -9,7 +9,7 @@ import {
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { newestWrites } from '../src/index.js'
-import { KeptSealKeys, peopleOf, SEAL_KEYS_KEPT_MS } from '../src/load/seal-keys.js'
+import { peopleOf, SEAL_KEY_CACHE_MS, SealKeyCache } from '../src/load/seal-key-cache.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
 import { emptyTables, message, openTables, projectorOn } from './pipeline.js'
@@ -64,7 +64,7 @@ test('the loader', async (t) => {
       const registry = new Registry()
       const projector = projectorOn(engine, log, { registry, sealKeys: without(['Gone']) })
       projector.start()
-      await projector.settled()
+      await projector.caughtUp()
       const { topics } = await projector.status()
       await projector.stop()
       t.match(
@@ -110,11 +110,11 @@ test('the loader', async (t) => {
       }
     })
     projector.start()
-    await projector.settled({ targets: [{ topic: 'network-count', epoch: 0, partition: 0, next: 1 }] })
+    await projector.caughtUp({ targets: [{ topic: 'network-count', epoch: 0, partition: 0, next: 1 }] })
     t.match(await control.rows('SELECT e.online FROM event_network_count AS e'), [{ online: 5 }])
     t.same(await control.rows('SELECT e.username FROM event_presence AS e'), [])
     isAway = false
-    await projector.settled()
+    await projector.caughtUp()
     t.match(await control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Ann' }])
     await projector.stop()
   })
@@ -142,7 +142,7 @@ test('keys are asked for once, and anew when their time since then is over', asy
   const clock = { ms: 5 }
   const asked: number[][] = []
   let answering = async () => {}
-  const kept = new KeptSealKeys(
+  const kept = new SealKeyCache(
     async (_topic, people) => {
       asked.push([...people])
       await answering()
@@ -160,11 +160,11 @@ test('keys are asked for once, and anew when their time since then is over', asy
   }
   await kept.of('presence', people('Gone', 'Bob', 'Ann'))
   t.same(asked, [[ann, gone], [bob]])
-  clock.ms = 5 + SEAL_KEYS_KEPT_MS + 1
+  clock.ms = 5 + SEAL_KEY_CACHE_MS + 1
   answering = async () => {}
   await kept.of('presence', people('Ann', 'Bob', 'Gone'))
   t.same(asked.slice(2), [[ann, gone]])
-  clock.ms = 100 + SEAL_KEYS_KEPT_MS + 1
+  clock.ms = 100 + SEAL_KEY_CACHE_MS + 1
   await kept.of('presence', people('Bob'))
   t.same(asked.slice(3), [[bob]], 'his time began when he was asked for, not when the answer came')
 })

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { type Projection, projections, type Tables } from '../src/index.js'
 import { definitionOf, ServingDefinitions } from '../src/store/serving-definitions.js'
 import { latch } from './latch.js'
-import { lockedPasses } from './locked-passes.js'
+import { lockedPasses } from './locks.js'
 import { openTables } from './pipeline.js'
 
 test('what is new waits while nobody can be alone, and all else serves', async (t) => {
@@ -12,7 +12,7 @@ test('what is new waits while nobody can be alone, and all else serves', async (
   )
   await new ServingDefinitions(control, known, true).register(lockedPasses())
   const newer = new ServingDefinitions(control, all, true)
-  await t.rejects(newer.register({ alone: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
+  await t.rejects(newer.register({ exclusive: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
   t.same(await newer.current(), known)
   await newer.register(lockedPasses())
   t.same(await newer.current(), all)

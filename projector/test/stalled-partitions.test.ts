@@ -37,8 +37,8 @@ test('what retention took before it was loaded stalls its partition alone, until
   projector.start()
   const sentence =
     /^title-count, epoch 1, partition 0 was loaded to 2 \(last at 20\S+Z\), and the log begins at 4: offsets 2 to 3 are gone, .* gamenet gap accept title-count/
-  await t.rejects(projector.settled(), { message: sentence })
-  await projector.settled({ targets: [{ topic: 'scrape', epoch: 1, partition: 0, next: 1 }] })
+  await t.rejects(projector.caughtUp(), { message: sentence })
+  await projector.caughtUp({ targets: [{ topic: 'scrape', epoch: 1, partition: 0, next: 1 }] })
   t.equal((await tables.rows('SELECT s.source AS source FROM scrape AS s')).length, 1, 'other topics go on')
   const stall = { topic: 'title-count', epoch: 1, partition: 0, wanted: 2, first: 4, next: 5, reason: sentence }
   t.match((await projector.status()).stalled, [stall])
@@ -49,7 +49,7 @@ test('what retention took before it was loaded stalls its partition alone, until
   t.match(metrics, /gamenet_loader_halted_partitions\{topic="scrape"\} 0/)
 
   t.match(await acceptGaps(tables, await readStalls({ tables, log }, 'title-count')), [stall])
-  await projector.settled()
+  await projector.caughtUp()
   t.same((await projector.status()).stalled, [])
   t.same(await tables.rows('SELECT c.online AS online FROM title_count AS c FINAL ORDER BY c.ts'), [
     { online: 1 },

@@ -41,9 +41,9 @@ test('a reading thread on the embedded log loads everything', async (t) => {
   })
   projector.start()
   await log.append('title-count', events.slice(0, 1000))
-  await projector.settled()
+  await projector.caughtUp()
   await log.append('title-count', events.slice(1000))
-  await projector.settled()
+  await projector.caughtUp()
   const [counted] = await engine.control.rows(
     'SELECT count() AS rows, sum(c.online) AS sum FROM title_count AS c FINAL'
   )
@@ -53,7 +53,7 @@ test('a reading thread on the embedded log loads everything', async (t) => {
   await log.append('title-count', events.slice(0, 1))
   const seen = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: instantOf(0) } as const
   await log.append('presence', [message(presenceTopic, seen)])
-  await projector.settled()
+  await projector.caughtUp()
   t.match(await engine.control.rows('SELECT e.username FROM event_presence AS e'), [{ username: 'Ann' }])
   await projector.stop()
 })

@@ -42,14 +42,14 @@ export const boardsLoad: Measurement = {
     try {
       await migrate(tables.control)
       projector.start()
-      await projector.settled()
+      await projector.caughtUp()
       const pages = Array.from({ length: boards }, (_, board) => pageOf(board))
       note(`${boards} pages of ${ENTRIES} entries`)
       const begun = performance.now()
       const processor = process.cpuUsage()
       await publishBoards(log, pages)
       const published = (performance.now() - begun) / 1000
-      await projector.settled()
+      await projector.caughtUp()
       const seconds = (performance.now() - begun) / 1000
       const { user, system } = process.cpuUsage(processor)
       await requireReadable(tables, boards)

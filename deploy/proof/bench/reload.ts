@@ -63,7 +63,7 @@ export async function withReloads<Result>(
     projector.start()
     const live = await rateInto(tables, 'event_title_count', events)
     // The checkpoints follow the rows, and a rebuild goes as far as they say.
-    await projector.settled()
+    await projector.caughtUp()
     note(`first load ${figure(live)}/s, every projection beside it`)
     return await work({ tables, live, reloadedPerSecond: () => reloadedPerSecond(tables, projector, events) })
   } finally {

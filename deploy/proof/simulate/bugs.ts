@@ -1,8 +1,8 @@
 import type { ReadTables } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
 import type { BoardTurns } from '@gamenet/ingest/internals'
-import type { LogReader, Passes, Projection, Tables } from '@gamenet/projector'
-import { OWN_PASSES, type RebuildOperations } from '@gamenet/projector/internals'
+import type { LogReader, PassLock, Projection, Tables } from '@gamenet/projector'
+import { LOCAL_PASS_LOCK, type RebuildOperations } from '@gamenet/projector/internals'
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import { aheadOfLive, keepingRetracted, keptCheckpoint, notCaughtUp } from './rebuild-bugs.js'
@@ -23,8 +23,8 @@ export type Bug = {
   /** Ending what a crash has cut off; and refusing to go on before. */
   recovery(recovery: Recovery): Recovery
   /** How a process protects its projections, rebuilds and loader from concurrent swaps. */
-  passes(passes: Passes): Passes
-  loaderPasses(passes: Passes): Passes
+  passLock(lock: PassLock): PassLock
+  loaderPassLock(lock: PassLock): PassLock
   readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
   reader(reader: LogReader): LogReader
   publishedLog(log: Log): Log
@@ -44,8 +44,8 @@ export const NO_BUG: Bug = {
   rebuildTables: same,
   retryTables: same,
   recovery: same,
-  passes: same,
-  loaderPasses: same,
+  passLock: same,
+  loaderPassLock: same,
   readerTables: same,
   reader: same,
   publishedLog: same,
@@ -57,7 +57,7 @@ export const NO_BUG: Bug = {
 }
 
 /** What a projector does about swaps of tables that were cut off. */
-export type Recovery = Pick<RebuildOperations['recovery'], 'recover' | 'requireWhole'>
+export type Recovery = Pick<RebuildOperations['recovery'], 'recover' | 'requireNoInterruptedSwap'>
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
 
@@ -180,7 +180,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'passes-not-shared': {
     says: 'Projectors that write to the same tables know nothing of one another when they swap them.',
-    make: () => ({ passes: () => OWN_PASSES })
+    make: () => ({ passLock: () => LOCAL_PASS_LOCK })
   },
   'late-untold': {
     says: 'A retried dead letter is stored in its event table, and no projection is notified.',
@@ -196,11 +196,13 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'swap-not-ended': {
     says: 'A swap of tables that a crash cut off is left as it is.',
-    make: () => ({ recovery: () => ({ recover: async () => undefined, requireWhole: async () => undefined }) })
+    make: () => ({
+      recovery: () => ({ recover: async () => undefined, requireNoInterruptedSwap: async () => undefined })
+    })
   },
   'loading-during-swap': {
     says: 'A projector loads events while another swaps the table that they go into.',
-    make: () => ({ loaderPasses: () => OWN_PASSES })
+    make: () => ({ loaderPassLock: () => LOCAL_PASS_LOCK })
   }
 }
 

@@ -1,4 +1,4 @@
-import { eventTables, foldBeside, type Range, RowBuilder, runFold, stepStatement } from '@gamenet/projector/internals'
+import { eventTables, foldInline, type Range, RowBuilder, runFold, stepStatement } from '@gamenet/projector/internals'
 import {
   decodeEvent,
   type ImportRetracted,
@@ -96,7 +96,7 @@ async function plainFold({ log, postgres, store: found, areLaterRead }: Place): 
     const range: Range = ranges.get(projection.from.name) ?? []
     if (range.length === 0) continue
     if (projection.form === 'fold') {
-      const needs = { tables: atOnce(store), folding: foldBeside(), signal: new AbortController().signal }
+      const needs = { tables: atOnce(store), folding: foldInline(), signal: new AbortController().signal }
       await runFold(needs, projection, { range, isLate: false })
     } else {
       const { sql, parameters } = stepStatement(projection, range)

@@ -1,8 +1,8 @@
-import { type LoaderPort, type Passes, type ReadingSide, runLoaderWorker, type Tables } from '@gamenet/projector'
+import { type LoaderPort, type PassLock, type ReadingSide, runLoaderWorker, type Tables } from '@gamenet/projector'
 import {
   createLoader,
-  foldBeside,
-  guardedPasses,
+  foldInline,
+  guardedPassLock,
   type Loader,
   type LoaderOptions,
   ProjectionRunner,
@@ -42,14 +42,14 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
     rebuild: bug.rebuildTables(tablesOver(world, store))
   }
   const serving = new ServingDefinitions(tables.runner, projections, isShared)
-  const passes = bug.passes(swaps.passes)
-  const guarded = (of: Passes) => (isShared ? guardedPasses(of, () => recovery.requireWhole()) : of)
+  const passLock = bug.passLock(swaps.passLock)
+  const guarded = (of: PassLock) => (isShared ? guardedPassLock(of, () => recovery.requireNoInterruptedSwap()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.runner,
     serving,
     beforePass: () => recovery.recover(),
-    passes: guarded(passes),
-    folding: foldBeside(),
+    passLock: guarded(passLock),
+    folding: foldInline(),
     metrics: metricsOf(),
     logger,
     onChange,
@@ -73,13 +73,13 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
     projections,
     serving,
     runner,
-    loader: { between: (work) => loader.between(work) },
+    loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (ownTables, topic, group) => loaderOf(ownTables, [topic], group, {}),
-    folding: foldBeside(),
+    folding: foldInline(),
     aroundSwap: swaps.around,
-    passes,
-    fills: swaps.fills,
-    keepFree: () => 1,
+    passLock,
+    rebuildLock: swaps.rebuildLock,
+    reservedBytes: () => 1,
     logger,
     process: process.life.name,
     isShared,
@@ -88,7 +88,7 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
   })
   const recovery = bug.recovery(rebuilds.recovery)
   const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
-    passes: guarded(bug.loaderPasses(swaps.passes)),
+    passLock: guarded(bug.loaderPassLock(swaps.passLock)),
     onStored: () => runner.wake()
   })
   loader.start()
@@ -109,7 +109,7 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
 
 function metricsOf() {
   return projectorMetrics(new Registry(), {
-    standing: async () => ({ lag: new Map(), stalled: [] }),
+    logState: async () => ({ lag: new Map(), stalled: [] }),
     deadLetters: async () => new Map()
   })
 }

@@ -1,6 +1,6 @@
 import { type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
-import type { AroundSwap, Passes, Projection } from '@gamenet/projector'
-import { OWN_PASSES } from '@gamenet/projector/internals'
+import type { AroundSwap, PassLock, Projection } from '@gamenet/projector'
+import { LOCAL_PASS_LOCK } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { sharedPasses } from '../../src/wiring/passes.js'
 import { announceSwap } from '../../src/wiring/swaps.js'
@@ -13,8 +13,8 @@ import { type Store, tablesOver } from './store.js'
 export type SwapSide = {
   readonly count: SwapCount
   readonly around: AroundSwap
-  readonly passes: Passes
-  readonly fills: Passes
+  readonly passLock: PassLock
+  readonly rebuildLock: PassLock
 }
 
 const WATCH_MS = 500
@@ -23,7 +23,7 @@ const WATCH_MS = 500
 export function ownSwaps(learn: (projections: readonly string[]) => Promise<void>): SwapSide {
   const swaps = new Swaps({ learn })
   const around: AroundSwap = (names, swap) => swaps.around(names, swap)
-  return { count: swaps, around, passes: OWN_PASSES, fills: OWN_PASSES }
+  return { count: swaps, around, passLock: LOCAL_PASS_LOCK, rebuildLock: LOCAL_PASS_LOCK }
 }
 
 /** Of one of several; `learn` where it answers. */
@@ -38,8 +38,8 @@ export function sharedSwaps(
   return {
     count: watch,
     around: (names, swap) => announceSwap(tables, names, swap),
-    passes: sharedPasses({ writes: async () => postgres.passes.postgres, tables, lock: PASSES_LOCK }),
-    fills: sharedPasses({ writes: async () => postgres.fills.postgres, tables, lock: FILLS_LOCK }),
+    passLock: sharedPasses({ writes: async () => postgres.passes.postgres, tables, lock: PASSES_LOCK }),
+    rebuildLock: sharedPasses({ writes: async () => postgres.fills.postgres, tables, lock: FILLS_LOCK }),
     stop: () => watch.stop()
   }
 }

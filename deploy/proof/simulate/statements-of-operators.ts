@@ -17,7 +17,7 @@ export const operatorAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT b.id AS id, b.topic AS topic, b.stored_at', lateBatches],
   ['SELECT b.positions AS positions FROM late_batch', (seen, { id }) => positionsOf(seen, String(id))],
   ['SELECT b.id AS id FROM late_batch AS b FINAL WHERE b.id IN', takenBy],
-  ['SELECT b.id AS id, b.topic AS topic FROM late_batch AS b FINAL WHERE b.topic IN', untakenBy],
+  ['SELECT b.id AS id, b.topic AS topic FROM late_batch AS b FINAL WHERE b.topic IN', lateBatchesPendingFor],
   ['SELECT r.import_id AS importId FROM import_retraction', retracted],
   ['SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction', allRetracted],
   ['SELECT i.import_id AS importId, i.topic AS topic, i.file', importRuns]
@@ -102,7 +102,7 @@ function takenBy(seen: Seen, { taker }: Row): Row[] {
     .map(({ id }) => ({ id }))
 }
 
-function untakenBy(seen: Seen, { topics, taker }: Row): Row[] {
+function lateBatchesPendingFor(seen: Seen, { topics, taker }: Row): Row[] {
   const taken = new Set(takenBy(seen, { taker }).map(({ id }) => id))
   return seen
     .final('late_batch')

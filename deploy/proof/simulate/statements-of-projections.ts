@@ -1,5 +1,6 @@
 import { projections } from '@gamenet/projector'
 import {
+  basisStatement,
   bound,
   type FoldProjection,
   type KeySlice,
@@ -7,7 +8,6 @@ import {
   type Range,
   type SqlProjection,
   slicesStatement,
-  standingStatement,
   stepStatement,
   touchedStatement
 } from '@gamenet/projector/internals'
@@ -166,7 +166,7 @@ const boardReads: readonly (readonly [Read, string])[] = [
   [recordsOf, textOf(boardProjection.reads.records ?? '')],
   [goalsOf, textOf(boardProjection.reads.goals ?? '')],
   [toldOf, textOf(boardProjection.readsWhenLate?.told ?? '')],
-  [standing, textOf(standingStatement(boardProjection))]
+  [standing, textOf(basisStatement(boardProjection))]
 ]
 
 function weighed(store: Seen, boards: Map<string, Board>): Row[] {

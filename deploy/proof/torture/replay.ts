@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, type LogReader, migrate, projections, readBeside } from '@gamenet/projector'
+import { createProjector, type LogReader, migrate, projections, readInline } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
@@ -22,7 +22,7 @@ export async function bringUp(needs: {
   await migrate(tables.control)
   const projector = createProjector({
     tables,
-    startReading: readBeside(reader, topics),
+    startReading: readInline(reader, topics),
     sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),
     logger: needs.logger,
@@ -30,7 +30,7 @@ export async function bringUp(needs: {
   })
   projector.start()
   try {
-    await projector.settled({ standstillMs: STANDSTILL_MS })
+    await projector.caughtUp({ standstillMs: STANDSTILL_MS })
   } finally {
     await projector.stop()
   }

@@ -1,5 +1,5 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { SEAL_KEYS_KEPT_MS } from '@gamenet/projector'
+import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
 import { nameKey, pause, topics } from '@gamenet/schemas'
 import type { ErasureProgress, ErasureReport } from '../operations/erase.js'
 import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
@@ -27,7 +27,7 @@ export type EraseNeeds = {
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
   readonly signal: AbortSignal
-  /** {@link SEAL_KEYS_KEPT_MS} unless given. */
+  /** {@link SEAL_KEY_CACHE_MS} unless given. */
   readonly keysKeptMs?: number
 }
 
@@ -118,7 +118,7 @@ function hashesOf(forgettings: readonly Erasure[]): string[] {
 /** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
 async function waitForReaders(needs: EraseNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
-  await pause(needs.keysKeptMs ?? SEAL_KEYS_KEPT_MS, needs.signal)
+  await pause(needs.keysKeptMs ?? SEAL_KEY_CACHE_MS, needs.signal)
   needs.signal.throwIfAborted()
   await needs.settled(PEOPLE_TOPICS)
 }

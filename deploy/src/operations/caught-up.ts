@@ -36,14 +36,14 @@ export async function waitUntilCaughtUp(
   const begun = performance.now()
   const signal = abortedAfter(timeoutMs, stopping)
   const behindByTables = async () => {
-    const { waitForProgress } = await import('@gamenet/projector')
-    return await waitForProgress({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)
+    const { waitUntilCaughtUp } = await import('@gamenet/projector')
+    return await waitUntilCaughtUp({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)
   }
   const behind =
     projector === undefined
       ? await behindByTables()
       : await projector
-          .settled({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
+          .caughtUp({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
           .then(
             () => [],
             (error: unknown) => [errorMessage(error)]

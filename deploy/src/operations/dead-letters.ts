@@ -1,5 +1,5 @@
 import type { DeadLetter as StoredDeadLetter } from '@gamenet/projector'
-import { StepHeld } from '@gamenet/projector/rebuild'
+import { StepsHeld } from '@gamenet/projector/rebuild'
 import { pause, shownInstant, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
@@ -164,7 +164,7 @@ export const retryDeadLetters = operation({
       topic,
       positions === 'all' ? 'all' : await storedAt(needs, topic, positions)
     ).catch((error: unknown) => {
-      if (!(error instanceof StepHeld)) throw error
+      if (!(error instanceof StepsHeld)) throw error
       throw new FailureError(
         `${error.message} The messages that were not retried are still dead letters; retry them later.`
       )
@@ -213,11 +213,11 @@ async function waitUntilProjected(
   batches: readonly string[]
 ): Promise<string[]> {
   if (batches.length === 0) return []
-  const { notTaken } = await import('@gamenet/projector')
+  const { projectionsWithout } = await import('@gamenet/projector')
   projector?.wakeForLate()
   const begun = performance.now()
   for (;;) {
-    const behind = await notTaken(engines.clickhouse.control, topic, batches)
+    const behind = await projectionsWithout(engines.clickhouse.control, topic, batches)
     if (behind.length === 0 || performance.now() - begun > PROJECTED_MS_MAX || signal.aborted) return behind
     await pause(POLL_MS, signal)
   }

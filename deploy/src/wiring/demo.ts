@@ -17,7 +17,7 @@ export function fillDemo(needs: Needs): { stop(): Promise<void> } | undefined {
   if (demo === undefined || projector === undefined || directory === undefined || api === undefined) return undefined
   const beforeEachPart = async (signal: AbortSignal) => {
     await disk.whenRoom(signal)
-    await projector.settled()
+    await projector.caughtUp()
   }
   return { stop: demo.fill({ log, people, apiUrl: api, fileNamed: directory.part, beforeEachPart }) }
 }

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ReadAlone } from '@gamenet/projector'
+import type { ReloadShare } from '@gamenet/projector'
 import { type FromReader, runLoaderWorker } from '@gamenet/projector/loader'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
@@ -7,7 +7,7 @@ import { type LogChoice, openLog } from './log.js'
 /** What the thread is given: the log, and where it does not read all of it, what. */
 export type LoaderWorkerData = {
   readonly choice: LogChoice
-  readonly only: ReadAlone | undefined
+  readonly only: ReloadShare | undefined
 }
 
 /** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. It loads no more of the projector. */

@@ -1,6 +1,6 @@
 import { type EmbeddedLog, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
-import type { LogReader, ReadAlone } from '@gamenet/projector'
+import type { LogReader, ReloadShare } from '@gamenet/projector'
 import { topics, withTimeout } from '@gamenet/schemas'
 
 /** Which log to open: posted to the loader's thread too, so plain data. */
@@ -49,7 +49,7 @@ export type OpenLogOptions = {
   /** For who shares its partitions with no projector. */
   readonly group?: string | undefined
   /** Of the partitions, where others read the rest in groups of their own. */
-  readonly share?: ReadAlone['share'] | undefined
+  readonly share?: ReloadShare['share'] | undefined
   /** Told when what reads the log failed or stood still and is replaced. */
   readonly onReplaced?: (reason: string) => void
   /** Told that Kafka is away at the start, which is then no failure: the topics are made before the first append. */

@@ -5,12 +5,12 @@ import {
   dataTables,
   dropLostParts,
   findLostParts,
-  type Gone,
   incompleteReads,
   type LostPart,
+  type MissingEvents,
   type Projector,
   projections,
-  readGone,
+  readMissingEvents,
   repairOf,
   type Target
 } from '@gamenet/projector'
@@ -33,7 +33,7 @@ export type LostRows = {
   /** Refuses to read what is being made again: an answer without the lost rows would be wrong, and so would a scrape's comparison. */
   guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json'>
   /** Sees the repair through, in the background, when the projector has been started; does `last` before all is read again. */
-  finish(projector: Pick<Projector, 'settled'>, last: () => Promise<void>): void
+  finish(projector: Pick<Projector, 'caughtUp'>, last: () => Promise<void>): void
   /** Resolves when no table lacks rows any more; to false when the service stops before, or the next start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
@@ -87,7 +87,9 @@ export async function openLostRows({
     if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
       targets = await beginRepair(tables, projections, repair, extents)
   }
-  const gone = isOurs ? (await readGone(tables)).map((each) => unrecoverableTable(each, names.log ?? 'the log')) : []
+  const gone = isOurs
+    ? (await readMissingEvents(tables)).map((each) => unrecoverableTable(each, names.log ?? 'the log'))
+    : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
     return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
@@ -116,11 +118,9 @@ export async function openLostRows({
     }),
     finish: (projector, last) => {
       if (targets === undefined) return
-      const asked = { targets, signal: stopping.signal }
-      repaired = untilDone(
-        () => projector.settled(asked).then(last),
-        'rows that were lost are not made again yet'
-      ).then((isDone) => {
+      const options = { targets, signal: stopping.signal }
+      const catchUp = () => projector.caughtUp(options).then(last)
+      repaired = untilDone(catchUp, 'rows that were lost are not made again yet').then((isDone) => {
         if (!isDone) return false
         incomplete = () => undefined
         repairing.clear()
@@ -164,7 +164,7 @@ async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart
   await dropLostParts(tables, (await findLostParts(tables)).filter(isOne))
 }
 
-function unrecoverableTable({ table, topic, epoch, partition, next }: Gone, log: string): LostTable {
+function unrecoverableTable({ table, topic, epoch, partition, next }: MissingEvents, log: string): LostTable {
   const reason =
     `Rows of ${table} were lost, and ${log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
     'those of earlier events stay lost. Restore a backup that has them.'

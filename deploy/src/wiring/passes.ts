@@ -1,7 +1,7 @@
 import { newestSwap } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import type { Passes } from '@gamenet/projector'
-import { StepHeld } from '@gamenet/projector/rebuild'
+import type { PassLock } from '@gamenet/projector'
+import { StepsHeld } from '@gamenet/projector/rebuild'
 import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
@@ -28,25 +28,25 @@ export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
   readonly tables: Pick<ClickHouse['control'], 'rows'>
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
-}): Passes {
+}): PassLock {
   const { writes, tables, lock } = needs
   /** Nobody comes to be alone without PostgreSQL; who was there before, or comes while it is back, announces a swap. */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
-    if (WAITS.has(lock)) throw new StepHeld(HELD)
+    if (WAITS.has(lock)) throw new StepsHeld(HELD)
     const before = await endedSwap(tables)
     return await pass(async () => {
       if ((await endedSwap(tables)) !== before) throw new Error(SWAPPED)
     })
   }
   return {
-    together: async (pass) => {
+    shared: async (pass) => {
       const locked = await withLock(writes, lock, 'shared', pass).catch((error: unknown) => {
         if (!isLockTimeout(error)) throw error
-        throw WAITS.has(lock) ? new StepHeld(BUSY) : new Error(HELD_UP, { cause: error })
+        throw WAITS.has(lock) ? new StepsHeld(BUSY) : new Error(HELD_UP, { cause: error })
       })
       return locked === 'away' ? await unlocked(pass) : locked.result
     },
-    alone: async (work) => {
+    exclusive: async (work) => {
       const begun = performance.now()
       while (performance.now() - begun < ALONE_WITHIN_MS) {
         try {

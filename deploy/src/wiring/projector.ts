@@ -16,7 +16,7 @@ export function startProjector(needs: Needs): Projector {
     registry,
     logger,
     aroundSwap: swaps.around,
-    keepFree: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
+    reservedBytes: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     ...concurrentWriters,
     // DataVersions itself logs a refresh that fails.
     onChange: () => void dataVersions.refresh().catch(() => undefined)

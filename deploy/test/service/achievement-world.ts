@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldBeside, migrate, type Projector, projections, readBeside } from '@gamenet/projector'
+import { createProjector, foldInline, migrate, type Projector, projections, readInline } from '@gamenet/projector'
 import {
   instantOf,
   type LeaderboardEntryChanged,
@@ -165,9 +165,9 @@ export async function openWorld(t: Test): Promise<World> {
   const startProjector = () => {
     const projector = createProjector({
       tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },
-      startReading: readBeside(log, topics, AT_ONCE),
+      startReading: readInline(log, topics, AT_ONCE),
       sealKeys: (people) => sealKeys(writes, people),
-      folding: foldBeside(),
+      folding: foldInline(),
       registry: new Registry(),
       logger: QUIET,
       onChange: () => {},
@@ -325,7 +325,7 @@ export function unlocksBesideModel(t: Test, world: World) {
     number += 1
     for (const each of steps) {
       await tell(world, number, each.happenings, nextRevision)
-      await world.projector.settled()
+      await world.projector.caughtUp()
       if (each.ending === 'unseen') continue
       await evaluateAll(world, each)
       for (const [key, at] of await reachedNow(world.tables, NOW_MS)) if (!expected.has(key)) expected.set(key, at)
@@ -351,7 +351,7 @@ export async function evaluateAll(world: World, { ending, calls }: Step): Promis
   }
   for (;;) {
     const { outcome } = await evaluateOnce(world.needs('whole'))
-    await world.projector.settled()
+    await world.projector.caughtUp()
     if (outcome === 'idle') return
   }
 }

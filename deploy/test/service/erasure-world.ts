@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createPeople, type People, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector, readBeside } from '@gamenet/projector'
+import { createProjector, migrate, type Projector, readInline } from '@gamenet/projector'
 import {
   achievementUnlockTopic,
   type PresenceSeen,
@@ -60,7 +60,7 @@ export async function openTables(
   await migrate(clickhouse.control)
   const projector = createProjector({
     tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: rebuildOn(clickhouse.rebuild) },
-    startReading: readBeside(log, topics),
+    startReading: readInline(log, topics),
     sealKeys: (ids) => sealKeys(writes, ids),
     registry: new Registry(),
     logger,
@@ -78,7 +78,7 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Eras
   return {
     writes,
     tables: clickhouse.control,
-    settled: () => projector.settled(),
+    settled: () => projector.caughtUp(),
     stepsEnded: () => projector.stepsEnded(),
     onChange: async () => undefined,
     onProgress: () => undefined,
@@ -150,7 +150,7 @@ export async function fill(world: WorldUnderTest): Promise<void> {
   await publish(log, ratingTopic, ratings, source, people)
   const unlocks = names.map((username) => ({ username, achievementId: 1, points: 5, unlockedAt: at }))
   await publish(log, achievementUnlockTopic, unlocks, source, people)
-  await projector.settled()
+  await projector.caughtUp()
 }
 
 /** Tables of which a column, whatever its type, holds one of the words. */

@@ -1,5 +1,5 @@
 import { openChdb } from '@gamenet/engines'
-import { createProjector, foldBeside, migrate, readBeside } from '@gamenet/projector'
+import { createProjector, foldInline, migrate, readInline } from '@gamenet/projector'
 import {
   LeaderboardEntryChanged,
   leaderboardEntryTopic,
@@ -32,15 +32,15 @@ export async function runOlderProgram(log: OpenLog, folder: string): Promise<voi
     await migrate(clickhouse.control)
     const projector = createProjector({
       tables: clickhouse,
-      startReading: readBeside(log, olderTopics),
+      startReading: readInline(log, olderTopics),
       sealKeys: async () => new Map(),
-      folding: foldBeside(),
+      folding: foldInline(),
       registry: new Registry(),
       logger: { info: () => {}, warn: () => {}, error: () => {} },
       onChange: () => {}
     })
     projector.start()
-    await projector.settled()
+    await projector.caughtUp()
     await projector.stop()
   } finally {
     await clickhouse.close()

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector, readBeside, type Tables } from '@gamenet/projector'
+import { createProjector, migrate, type Projector, readInline, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
@@ -91,7 +91,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
       projections: living(tables.projections, options.projecting ?? UNDISTURBED),
       rebuild: tables.rebuild
     },
-    startReading: readBeside(log, topics, AT_ONCE),
+    startReading: readInline(log, topics, AT_ONCE),
     sealKeys: (people) => sealKeys(writes, people),
     registry: new Registry(),
     logger: QUIET,
@@ -129,7 +129,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
       return { ingest, registry }
     },
     async events(topic) {
-      await projector.settled()
+      await projector.caughtUp()
       const found: { event: unknown; offset: number }[] = []
       const reading = new AbortController()
       const [extent] = await log.extents(topic.name)

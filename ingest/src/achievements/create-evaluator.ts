@@ -51,7 +51,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   const run = async (): Promise<void> => {
     const beganMs = now()
     const { byTopic } = await reachedPositions(tables, signal)
-    const late = await options.late?.untaken(TOUCHING_TOPICS)
+    const late = await options.late?.pending(TOUCHING_TOPICS)
     const standsAt = JSON.stringify([byTopic, Math.floor(beganMs / DAY_MS), late])
     if (standsAt === evaluatedAt) return metrics.evaluated.set(beganMs / 1000)
     const needs = { ...options, writes: await options.writes(), holder, signal }

@@ -26,12 +26,12 @@ import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
 /** Events that came into the tables behind what was evaluated, as messages do that are read by a newer program only. */
 export type LateEvents = {
   /** Batches of these topics that the tables have taken and evaluation has not. */
-  untaken(
+  pending(
     topics: readonly string[]
   ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: readonly Stretch[] }[]>
-  taken(ids: readonly string[]): Promise<void>
+  consumed(ids: readonly string[]): Promise<void>
 }
-type LateBatches = Awaited<ReturnType<LateEvents['untaken']>>
+type LateBatches = Awaited<ReturnType<LateEvents['pending']>>
 
 /** Events of a topic that one evaluation takes at most; a backlog takes several. */
 const EVENTS_MAX = 1_000_000
@@ -85,7 +85,7 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
     if (reached === undefined) return { outcome: 'waiting' }
     // Asked last: whatever import the tables hold a part of has told of itself by now.
     if (await isImporting(needs)) return { outcome: 'importing' }
-    return await evaluate(needs, { reached, before, late: (await needs.late?.untaken(TOUCHING_TOPICS)) ?? [] })
+    return await evaluate(needs, { reached, before, late: (await needs.late?.pending(TOUCHING_TOPICS)) ?? [] })
   } finally {
     // A turn that is not given back ends by itself.
     await endTurn(writes, holder).catch(() => undefined)
@@ -122,7 +122,7 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
   }
   const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as Evaluated['byTopic']
   await keepEvaluated(needs.writes, { byTopic, day })
-  if (late.length > 0) await needs.late?.taken(late.map(({ id }) => id))
+  if (late.length > 0) await needs.late?.consumed(late.map(({ id }) => id))
   return { outcome: ranges.some(({ isWhole }) => !isWhole) ? 'full' : 'done', users: users.length, unlocks }
 }
 

@@ -3,7 +3,7 @@ import { type LogPosition, type LogRecord, projectionCheckpoint, readSealedValue
 import type { EventTable } from '../events/event-table.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import { RowBuilder } from '../load/row-builder.js'
-import type { SealKeys } from '../load/seal-keys.js'
+import type { SealKeys } from '../load/seal-key-cache.js'
 import { LATE_EVENTS_MAX, storeLateBatch } from '../project/late-batches.js'
 import { projections } from '../projections/projections.js'
 import { requireNoSwap } from '../rebuild/recovery.js'
@@ -134,7 +134,7 @@ export type RetryReport = {
 }
 
 /** The projections of a topic that have not taken all of these batches. */
-export async function notTaken(tables: Tables, topic: string, batches: readonly string[]): Promise<string[]> {
+export async function projectionsWithout(tables: Tables, topic: string, batches: readonly string[]): Promise<string[]> {
   const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => name)
   const rows = await tables.rows(
     `SELECT n.taker AS taker

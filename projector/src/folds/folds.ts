@@ -4,9 +4,9 @@ import { foldMatchSession } from './match-session.js'
 
 /** The folds of projections of form `fold`, by the name that a projection says. */
 const folds: Readonly<Record<string, Fold>> = {
-  'leaderboard-entry': { fold: foldLeaderboardEntry, standsOn: { table: 'leaderboard_history' } },
-  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, standsOn: { table: 'leaderboard_history' } },
-  'match-session': { fold: foldMatchSession, standsOn: { table: 'match_list', rowsBeginAt: 'first_seen' } }
+  'leaderboard-entry': { fold: foldLeaderboardEntry, basis: { table: 'leaderboard_history' } },
+  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, basis: { table: 'leaderboard_history' } },
+  'match-session': { fold: foldMatchSession, basis: { table: 'match_list', rowsBeginAt: 'first_seen' } }
 }
 
 /** The fold of a name. Throws when there is none. */

@@ -13,14 +13,14 @@ import type { EventTable } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import type { Logger } from '../logger.js'
 import type { Metrics } from '../project/metrics.js'
-import { OWN_PASSES, type Passes } from '../project/passes.js'
+import { LOCAL_PASS_LOCK, type PassLock } from '../project/pass-lock.js'
 import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { PEOPLE_CHECKPOINT } from '../store/newest-writes.js'
 import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { DEAD_LETTER_COLUMNS } from './row-builder.js'
-import { KeptSealKeys, type SealKeys } from './seal-keys.js'
+import { SealKeyCache, type SealKeys } from './seal-key-cache.js'
 import { describeStall } from './stalled-partitions.js'
 
 /** A reading side that was started. */
@@ -38,7 +38,7 @@ export type Share = { readonly index: number; readonly of: number }
 export type LoaderOptions = {
   readonly tables: Tables
   readonly topics: readonly Topic[]
-  /** Starts a reading side: a worker thread, or {@link readBeside}. Called again when the one before has died. */
+  /** Starts a reading side: a worker thread, or {@link readInline}. Called again when the one before has died. */
   readonly startReading: (share: Share) => Promise<ReadingSide>
   /** Reading sides at once, each with its share of the partitions; one unless given. */
   readonly readers?: number | undefined
@@ -49,7 +49,7 @@ export type LoaderOptions = {
   /** Called after rows are stored and their checkpoint is too. */
   readonly onStored: () => void
   /** What each store runs in, for whoever must wait for those under way. */
-  readonly passes?: Pick<Passes, 'together'>
+  readonly passLock?: Pick<PassLock, 'shared'>
   readonly backoff?: Backoff
   /** Milliseconds of a clock that is never put back, for tests. */
   readonly now?: () => number
@@ -71,7 +71,7 @@ export type Loader = {
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
   /** Runs work while nothing is stored. */
-  between<Result>(work: () => Promise<Result>): Promise<Result>
+  whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 /** What came of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
@@ -115,7 +115,7 @@ export function createLoader(options: LoaderOptions): Loader {
     },
     trouble: () => ({ reading: trouble(), storing: storing.trouble }),
     isBusy: () => storing.isBusy(),
-    between: (work) => storing.between(work)
+    whilePaused: (work) => storing.between(work)
   }
 }
 
@@ -281,7 +281,7 @@ class Storing {
   trouble: { topic: string; reason: string } | null = null
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, EventTable>
-  readonly #sealKeys: KeptSealKeys
+  readonly #sealKeys: SealKeyCache
   readonly #mutex = new Mutex()
   #waiting = 0
   #nextPerson = 0
@@ -289,7 +289,7 @@ class Storing {
 
   constructor(options: LoaderOptions) {
     this.#options = options
-    this.#sealKeys = new KeptSealKeys((_topic, people) => options.sealKeys(people), options.now)
+    this.#sealKeys = new SealKeyCache((_topic, people) => options.sealKeys(people), options.now)
     this.#columns = new Map(eventTables.map((each) => [each.topic.name, each]))
   }
 
@@ -306,12 +306,12 @@ class Storing {
   }
 
   async store(batch: RowBatch, signal: AbortSignal, isOutdated: () => boolean): Promise<Outcome> {
-    const { passes = OWN_PASSES } = this.#options
+    const { passLock: passes = LOCAL_PASS_LOCK } = this.#options
     this.#waiting += 1
     const outcome = await this.#mutex.run(async () => {
       if (isOutdated()) return 'outdated'
       const stored = await this.#untilDone(batch.topic, signal, () =>
-        passes.together((check) => this.#storeOnce(batch, check))
+        passes.shared((check) => this.#storeOnce(batch, check))
       )
       return stored ?? 'stopped'
     })
@@ -331,7 +331,7 @@ class Storing {
 
   /** Undefined when the loader was stopped before they could be had. */
   sealKeys(topic: string, people: readonly number[], signal: AbortSignal): Promise<SealKeys | undefined> {
-    return this.#untilDone(topic, signal, () => this.#sealKeys.anew(topic, people))
+    return this.#untilDone(topic, signal, () => this.#sealKeys.fetch(topic, people))
   }
 
   async #storeOnce(
@@ -348,7 +348,7 @@ class Storing {
       const done = metrics.insertSeconds.startTimer()
       await tables.insert(target.table, target.columns, events.body)
       done()
-      if (imports.length > 0) await this.#takeOut(target.topic, imports)
+      if (imports.length > 0) await this.#deleteRetracted(target.topic, imports)
     }
     if (deadLetters.rows > 0) await tables.insert('parked_message', DEAD_LETTER_COLUMNS, deadLetters.body)
     const name = loadCheckpoint(topic)
@@ -374,7 +374,7 @@ class Storing {
    * Rows may have waited while another process stored the same, and the import was taken back: they leave the table again. One
    * that is taken back from now on is deleted behind these rows.
    */
-  async #takeOut(topic: Topic, imports: readonly string[]): Promise<void> {
+  async #deleteRetracted(topic: Topic, imports: readonly string[]): Promise<void> {
     const { tables } = this.#options
     const retracted = await retractedImports(tables, topic)
     await deleteRetracted(

@@ -12,7 +12,7 @@ import { eventTablesOf } from '../events/event-tables.js'
 import type { LogReader } from './log.js'
 import type { FromReader, LoaderPort, ToReader } from './message.js'
 import { RowBuilder } from './row-builder.js'
-import { KeptSealKeys, peopleOf } from './seal-keys.js'
+import { peopleOf, SealKeyCache } from './seal-key-cache.js'
 
 export type { FromReader }
 
@@ -45,7 +45,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
   const stop = new AbortController()
   const post = (message: FromReader, transfer?: ArrayBuffer[]) => port.postMessage(message, transfer)
   const questions = new Questions(post)
-  const sealKeys = new KeptSealKeys(
+  const sealKeys = new SealKeyCache(
     async (topic, people) => (await questions.ask((id) => ({ kind: 'seal-keys', id, topic, people }))).keys
   )
   const outbox = new Outbox(post, stop.signal, topics, sealKeys)
@@ -145,7 +145,7 @@ class Outbox {
   readonly #post: (message: FromReader, transfer: ArrayBuffer[]) => void
   readonly #signal: AbortSignal
   readonly #builders: ReadonlyMap<string, RowBuilder>
-  readonly #sealKeys: KeptSealKeys
+  readonly #sealKeys: SealKeyCache
   #inFlight = 0
   #waiting: (() => void)[] = []
   #timer: NodeJS.Timeout | undefined
@@ -155,7 +155,7 @@ class Outbox {
     post: (message: FromReader, transfer: ArrayBuffer[]) => void,
     signal: AbortSignal,
     topics: readonly Topic[],
-    sealKeys: KeptSealKeys
+    sealKeys: SealKeyCache
   ) {
     this.#post = post
     this.#signal = signal

@@ -27,7 +27,7 @@ export async function storeLateBatch(tables: Tables, id: string, topic: string, 
 }
 
 /** Says that batches are taken, when what came of them is stored. */
-export async function storeTaken(tables: Tables, taken: readonly { readonly id: string; readonly taker: string }[]) {
+export async function storeConsumed(tables: Tables, taken: readonly { readonly id: string; readonly taker: string }[]) {
   const lines = taken.map(({ id, taker }) => `${JSON.stringify([id, taker])}\n`)
   await tables.insert('late_batch_taken', ['id', 'taker'], new TextEncoder().encode(lines.join('')))
 }
@@ -45,7 +45,7 @@ export async function readLateRange(tables: Tables, id: string): Promise<Range> 
 }
 
 /** The batches that a taker has taken, the oldest first. */
-export async function takenBy(tables: Tables, taker: string): Promise<string[]> {
+export async function lateBatchesConsumedBy(tables: Tables, taker: string): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT b.id AS id FROM late_batch AS b FINAL
      WHERE b.id IN (SELECT t.id FROM late_batch_taken AS t WHERE t.taker = {taker: String})
@@ -56,7 +56,11 @@ export async function takenBy(tables: Tables, taker: string): Promise<string[]> 
 }
 
 /** The batches of these topics that a taker has not taken, the oldest first. */
-export async function untakenBy(tables: Tables, taker: string, topics: readonly string[]): Promise<LateBatch[]> {
+export async function lateBatchesPendingFor(
+  tables: Tables,
+  taker: string,
+  topics: readonly string[]
+): Promise<LateBatch[]> {
   const rows = await tables.rows(
     `SELECT b.id AS id, b.topic AS topic
      FROM late_batch AS b FINAL
@@ -67,20 +71,20 @@ export async function untakenBy(tables: Tables, taker: string, topics: readonly 
   return rows.map(({ id, topic }) => ({ id: String(id), topic: String(topic) }))
 }
 
-type Found = LateBatch & { readonly isRecent: boolean; readonly takers: readonly string[] }
+type PendingBatch = LateBatch & { readonly isRecent: boolean; readonly takers: readonly string[] }
 
 /** The late batches that the projections of this process have to take. */
 export class LateBatches {
   readonly #tables: Tables
-  readonly #takenHere = new Map<string, Set<string>>()
-  #found: readonly Found[] = []
+  readonly #consumedHere = new Map<string, Set<string>>()
+  #pending: readonly PendingBatch[] = []
 
   constructor(tables: Tables) {
     this.#tables = tables
   }
 
   /** Looks which batches there are. */
-  async look(projections: readonly Projection[]): Promise<void> {
+  async refresh(projections: readonly Projection[]): Promise<void> {
     const topics = [...new Set(projections.map(({ from }) => from.name))]
     const takers = topics.map((topic) =>
       projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
@@ -97,7 +101,7 @@ export class LateBatches {
        ORDER BY b.stored_at, b.id`,
       { topics, takers }
     )
-    this.#found = rows.map((row) => ({
+    this.#pending = rows.map((row) => ({
       id: String(row.id),
       topic: String(row.topic),
       isRecent: Boolean(row.is_recent),
@@ -110,10 +114,10 @@ export class LateBatches {
    * made its rows of (`made`, batches by projection).
    */
   next({ name, from, after }: Projection, made: ReadonlyMap<string, string>): string | undefined {
-    const isLeft = (of: string, batch: Found) =>
-      this.#takenHere.get(of)?.has(batch.id) !== true &&
+    const isLeft = (of: string, batch: PendingBatch) =>
+      this.#consumedHere.get(of)?.has(batch.id) !== true &&
       (batch.isRecent || !batch.takers.includes(projectionCheckpoint(of)))
-    return this.#found.find(
+    return this.#pending.find(
       (batch) =>
         batch.topic === from.name &&
         isLeft(name, batch) &&
@@ -124,13 +128,13 @@ export class LateBatches {
   /** Stores that projections have taken batches. */
   async store(taken: readonly { readonly projection: string; readonly id: string }[]): Promise<void> {
     if (taken.length === 0) return
-    await storeTaken(
+    await storeConsumed(
       this.#tables,
       taken.map(({ projection, id }) => ({ id, taker: projectionCheckpoint(projection) }))
     )
     for (const { projection, id } of taken) {
-      const ids = this.#takenHere.get(projection) ?? new Set()
-      this.#takenHere.set(projection, ids.add(id))
+      const ids = this.#consumedHere.get(projection) ?? new Set()
+      this.#consumedHere.set(projection, ids.add(id))
     }
   }
 }

@@ -7,18 +7,18 @@ export type Metrics = ReturnType<typeof projectorMetrics>
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 
 /** What is asked of log and tables at each scrape: what the log holds beyond the event tables, and what it lacks. */
-export type Standing = { readonly lag: ReadonlyMap<string, number>; readonly stalled: readonly StalledPartition[] }
+export type LogState = { readonly lag: ReadonlyMap<string, number>; readonly stalled: readonly StalledPartition[] }
 
-type Asked = {
-  readonly standing: () => Promise<Standing>
+type MetricSources = {
+  readonly logState: () => Promise<LogState>
   /** Messages that wait for a decision, by topic. */
   readonly deadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
 /** Registers the projector's metrics. */
-export function projectorMetrics(registry: Registry, asked: Asked) {
+export function projectorMetrics(registry: Registry, asked: MetricSources) {
   const registers = [registry]
-  const ask = joined(asked.standing)
+  const ask = joined(asked.logState)
   return {
     loaderLag: new Gauge({
       name: 'gamenet_loader_lag_events',

@@ -9,36 +9,36 @@ import {
 import { Registry } from 'prom-client'
 import { deadLetterCounter } from '../dead-letters/count.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
-import type { SealKeys } from '../load/seal-keys.js'
+import type { SealKeys } from '../load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import type { Logger } from '../logger.js'
 import { projections } from '../projections/projections.js'
-import type { AroundSwap, Rebuilds, Retractions } from '../rebuild/rebuild.js'
+import type { ReservedBytes } from '../rebuild/free-space.js'
+import type { AroundSwap, ImportUndos, Rebuilds } from '../rebuild/rebuild.js'
 import { registerRebuildGauge } from '../rebuild/rebuild-gauge.js'
 import { RebuildOperations } from '../rebuild/rebuilds.js'
-import type { KeepFree } from '../rebuild/room.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { answeredExtents, topicProgress } from '../store/progress.js'
 import { ServingDefinitions } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
+import { type CatchUpWatch, type Target, targetsAtLogEnd, waitUntilCaughtUp } from './caught-up.js'
 import { type Folding, foldInThread } from './folding/folding.js'
-import { projectorMetrics, type Standing } from './metrics.js'
-import { guardedPasses, OWN_PASSES, type Passes } from './passes.js'
+import { type LogState, projectorMetrics } from './metrics.js'
+import { guardedPassLock, LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
 import type { Projection } from './projection.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
-import { endsToReach, type Target, type Watch, waitUntilSettled } from './settled.js'
 
 /** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
-export type ReadAlone = { readonly topic: string; readonly group: string; readonly share: Share }
+export type ReloadShare = { readonly topic: string; readonly group: string; readonly share: Share }
 
 export type ProjectorOptions = {
   /** One connection each, so that none waits for another; all on migrated tables. */
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /**
-   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readBeside(reader, topics)`. All topics, or for
+   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readInline(reader, topics)`. All topics, or for
    * a reload a share of one's partitions.
    */
-  readonly startReading: (only?: ReadAlone) => Promise<ReadingSide>
+  readonly startReading: (only?: ReloadShare) => Promise<ReadingSide>
   /** Reading sides of a reload, each with its share of the partitions; one unless given. */
   readonly reloadReaders?: number
   /**
@@ -57,11 +57,11 @@ export type ProjectorOptions = {
   /** True where other processes work on the same tables. */
   readonly isShared?: boolean
   /** How passes of several projectors are kept from swaps; given where there may be several. */
-  readonly passes?: Passes
+  readonly passLock?: PassLock
   /** How steps of rebuilds are kept from who waits for them, likewise. */
-  readonly fills?: Passes
+  readonly rebuildLock?: PassLock
   /** What stays free on the disk of the tables: a rebuild that would take of it is refused, and is paused when it gets there. */
-  readonly keepFree?: KeepFree
+  readonly reservedBytes?: ReservedBytes
   /** Called after each stored change, so that answers next door look for newer data at once. */
   readonly onChange: () => void
   /** How long failed steps wait; for tests. */
@@ -116,7 +116,7 @@ export type Projector = {
    * with what stands still when nothing moved for `standstillMs` (30,000) or in the time of `signal`, with its reason where it
    * was aborted otherwise, or at `stop`.
    */
-  settled(options?: {
+  caughtUp(options?: {
     readonly targets?: readonly Target[]
     readonly standstillMs?: number
     readonly signal?: AbortSignal
@@ -131,32 +131,32 @@ export type Projector = {
   /** Making read tables anew while the old ones serve. */
   readonly rebuilds: Rebuilds
   /** Taking imports back. */
-  readonly retractions: Retractions
+  readonly retractions: ImportUndos
 }
 
 const STANDSTILL_MS = 30_000
 
 /** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
 export function createProjector(options: ProjectorOptions): Projector {
-  const { tables, logger, isShared = false, passes = OWN_PASSES, projections: own = projections } = options
+  const { tables, logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const countDeadLetters = deadLetterCounter(tables.projections, logger)
   const metrics = projectorMetrics(options.registry, {
-    standing: () => standingOf(loader, () => runner.checkpoints),
+    logState: () => logStateOf(loader, () => runner.checkpoints),
     deadLetters: countDeadLetters
   })
   registerRebuildGauge(options.registry, tables.projections, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const guarded = isShared ? guardedPasses(passes, () => rebuilds.recovery.requireWhole()) : passes
+  const guarded = isShared ? guardedPassLock(passLock, () => rebuilds.recovery.requireNoInterruptedSwap()) : passLock
   const serving = new ServingDefinitions(tables.projections, own, isShared)
 
   const runner: ProjectionRunner = new ProjectionRunner({
     tables: tables.projections,
     serving,
     beforePass: () => rebuilds.recovery.recover(),
-    passes: guarded,
+    passLock: guarded,
     folding,
     metrics,
     logger,
@@ -171,14 +171,14 @@ export function createProjector(options: ProjectorOptions): Projector {
     projections: own,
     serving,
     runner,
-    loader: { between: (work) => loader.between(work) },
+    loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (...of) => loaderOf(options, ...of),
     // Of their own, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
     aroundSwap: options.aroundSwap,
-    passes,
-    fills: options.fills ?? OWN_PASSES,
-    keepFree: options.keepFree ?? (() => 0),
+    passLock,
+    rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
+    reservedBytes: options.reservedBytes ?? (() => 0),
     logger,
     isShared,
     signal: stopping.signal
@@ -191,7 +191,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     metrics,
     logger,
     onStored: () => runner.wake(),
-    passes: guarded,
+    passLock: guarded,
     ...backoff
   })
   return {
@@ -210,8 +210,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
     status: () => statusOf({ tables: tables.projections, loader, runner, serving, countDeadLetters }),
-    settled: (asked = {}) =>
-      settled({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
+    caughtUp: (asked = {}) =>
+      waitForTargets({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
     rebuilds,
@@ -219,19 +219,23 @@ export function createProjector(options: ProjectorOptions): Projector {
   }
 }
 
-async function settled(
-  { tables, signal, ...of }: Pick<Watch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly tables: Tables },
-  { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['settled']>[0]>
+async function waitForTargets(
+  {
+    tables,
+    signal,
+    ...of
+  }: Pick<CatchUpWatch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly tables: Tables },
+  { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['caughtUp']>[0]>
 ) {
   const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
   const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
   const extents = (topic: string) => of.loader.extents(topic)
-  const wanted = targets ?? (await endsToReach(tables, extents, { signal: ending, mostMs: standstillMs }))
-  await waitUntilSettled(watch, wanted)
+  const wanted = targets ?? (await targetsAtLogEnd(tables, extents, { signal: ending, mostMs: standstillMs }))
+  await waitUntilCaughtUp(watch, wanted)
 }
 
 async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
-  await of.loader.between(() => of.runner.between(async () => undefined))
+  await of.loader.whilePaused(() => of.runner.betweenPasses(async () => undefined))
   await of.rebuilds.stepsEnded()
 }
 
@@ -273,7 +277,7 @@ function loaderOf(
   tables: Tables,
   topic: Topic,
   group: string,
-  passes: Pick<Passes, 'together'>
+  passes: Pick<PassLock, 'shared'>
 ): Loader {
   return createLoader({
     tables,
@@ -282,12 +286,12 @@ function loaderOf(
     readers: options.reloadReaders,
     sealKeys: options.sealKeys,
     metrics: projectorMetrics(new Registry(), {
-      standing: async () => ({ lag: new Map(), stalled: [] }),
+      logState: async () => ({ lag: new Map(), stalled: [] }),
       deadLetters: async () => new Map()
     }),
     logger: options.logger,
     onStored: () => {},
-    passes
+    passLock: passes
   })
 }
 
@@ -303,7 +307,7 @@ function known(projection: string): string {
   throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
 }
 
-async function standingOf(loader: Loader, checkpoints: () => Checkpoints): Promise<Standing> {
+async function logStateOf(loader: Loader, checkpoints: () => Checkpoints): Promise<LogState> {
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
   const before = checkpoints()
   const extents = await answeredExtents(loader)

@@ -14,11 +14,11 @@ import type { ServingDefinitions } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
 import type { Folding } from './folding/folding.js'
 import { LateBatches, readLateRange } from './late-batches.js'
-import { isLateIn, makeRows } from './make-rows.js'
 import type { Metrics } from './metrics.js'
-import { OWN_PASSES, type Passes } from './passes.js'
+import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
 import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
+import { hasOlderEpoch, runStep } from './run-step.js'
 
 /** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
 const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
@@ -45,7 +45,7 @@ export type RunnerOptions = {
   /** Called before each pass; one that rejects is tried again. */
   readonly beforePass?: () => Promise<void>
   /** How passes of several processes are kept from what may run beside none; given where there are several. */
-  readonly passes?: Passes
+  readonly passLock?: PassLock
   readonly folding: Folding
   readonly metrics: Metrics
   readonly logger: Logger
@@ -88,7 +88,7 @@ type Step = {
  */
 export class ProjectionRunner {
   readonly #options: RunnerOptions
-  readonly #passes: Passes
+  readonly #passes: PassLock
   readonly #failures = new Map<string, Failure>()
   readonly #paused = new Set<string>()
   readonly #stop = new AbortController()
@@ -103,13 +103,13 @@ export class ProjectionRunner {
   #running: Promise<void> = Promise.resolve()
   #isInPass = false
   /** Work for which no pass may run. */
-  #between: (() => Promise<void>)[] = []
+  #pendingWork: (() => Promise<void>)[] = []
   readonly #late: LateBatches
   #lateLookedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RunnerOptions) {
     this.#options = options
-    this.#passes = options.passes ?? OWN_PASSES
+    this.#passes = options.passLock ?? LOCAL_PASS_LOCK
     this.#late = new LateBatches(options.tables)
   }
 
@@ -122,27 +122,27 @@ export class ProjectionRunner {
     this.#stop.abort()
     this.#wake()
     await this.#running
-    await this.#doBetween()
+    await this.#runPendingWork()
   }
 
   /**
    * Runs work while no pass runs in any process: nothing else is written to read tables; `check` rejects when that may not be so any
    * more. Rejects when the runner stops before.
    */
-  between<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+  betweenPasses<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
     return new Promise((resolve, reject) => {
-      this.#between.push(async () => {
+      this.#pendingWork.push(async () => {
         if (this.#stop.signal.aborted) reject(new Error('The projections were stopped.'))
-        else await this.#passes.alone(work).then(resolve, reject)
+        else await this.#passes.exclusive(work).then(resolve, reject)
       })
       this.wake()
     })
   }
 
   /** Makes known that everything of these projections may be different now. For work between passes. */
-  async tellAll(projections: readonly string[]): Promise<void> {
-    await this.#tell((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
+  async announceAll(projections: readonly string[]): Promise<void> {
+    await this.#announce((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
     this.#options.onChange()
   }
 
@@ -150,12 +150,12 @@ export class ProjectionRunner {
    * Takes the next step of projections, also of those that wait to try again: a pass that failed behind its rows left them beyond the
    * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no swap is cut off.
    */
-  async takeOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
+  async stepOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     for (const [name, failure] of this.#failures) {
       if (names.has(name)) this.#failures.set(name, { ...failure, retryAt: Number.NEGATIVE_INFINITY })
     }
     this.#lateLookedAt = Number.NEGATIVE_INFINITY
-    await this.#passTogether(check, names)
+    await this.#passLocked(check, names)
   }
 
   /** Something was loaded. */
@@ -204,7 +204,7 @@ export class ProjectionRunner {
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       this.#isWoken = false
-      await this.#doBetween()
+      await this.#runPendingWork()
       const begunAt = performance.now()
       const waitMs = await this.#passOrWait()
       const passedAt = performance.now()
@@ -213,14 +213,14 @@ export class ProjectionRunner {
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
-        await this.#doBetween()
+        await this.#runPendingWork()
         if (this.#stop.signal.aborted) return
       }
     }
   }
 
-  async #doBetween(): Promise<void> {
-    for (const work of this.#between.splice(0)) await work()
+  async #runPendingWork(): Promise<void> {
+    for (const work of this.#pendingWork.splice(0)) await work()
   }
 
   /** One pass; gives how long to wait for the next, in ms. */
@@ -258,7 +258,7 @@ export class ProjectionRunner {
   async #pass(): Promise<boolean> {
     await this.#options.beforePass?.()
     await this.#register()
-    return await this.#passes.together((check) => this.#passTogether(check))
+    return await this.#passes.shared((check) => this.#passLocked(check))
   }
 
   /** What is new waits where nobody can be alone; all else goes on. */
@@ -273,7 +273,7 @@ export class ProjectionRunner {
     }
   }
 
-  async #passTogether(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
+  async #passLocked(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
     const { tables, serving } = this.#options
     const projections = (await serving.current()).filter(({ name }) => names === undefined || names.has(name))
     const checkpoints = await Checkpoints.read(tables)
@@ -302,7 +302,7 @@ export class ProjectionRunner {
       hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
     await this.#flush(staged, check)
-    const hasMoreLate = await this.#takeLate(await serving.current(), check)
+    const hasMoreLate = await this.#stepLate(await serving.current(), check)
     this.#checkpoints = checkpoints
     for (const each of projections) {
       this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
@@ -313,12 +313,12 @@ export class ProjectionRunner {
   }
 
   /** Takes the next late batch of every projection that has one; true when there may be more. */
-  async #takeLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
+  async #stepLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
     const { tables } = this.#options
     if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
       // Set before, for it may be told of another batch while it looks; where looking fails, the next pass looks again.
       this.#lateLookedAt = performance.now()
-      await this.#late.look(projections).catch((error: unknown) => {
+      await this.#late.refresh(projections).catch((error: unknown) => {
         this.#lateLookedAt = Number.NEGATIVE_INFINITY
         throw error
       })
@@ -352,7 +352,7 @@ export class ProjectionRunner {
     if (!this.#isDue(name)) return undefined
     const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[form])
     if (range.length === 0) return undefined
-    const isLate = isLateIn(range, checkpoints.of(loadCheckpoint(projection.from.name)))
+    const isLate = hasOlderEpoch(range, checkpoints.of(loadCheckpoint(projection.from.name)))
     const step = await this.#stepOver(projection, { range, isLate }, cache)
     if (step !== undefined) {
       for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
@@ -382,7 +382,7 @@ export class ProjectionRunner {
       const touched = await this.#touched(projection, range, cache)
       if (touched.events > 0) {
         const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
-        await makeRows({ tables, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
+        await runStep({ tables, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
         done()
       }
       return { projection, range, touched }
@@ -406,7 +406,7 @@ export class ProjectionRunner {
     const { tables, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
-      if (changes.length > 0) await this.#tell((version) => changes.flatMap((step) => changesOf(version, step)))
+      if (changes.length > 0) await this.#announce((version) => changes.flatMap((step) => changesOf(version, step)))
       // Rows that went into tables which another process has swapped meanwhile are made once more.
       await check()
       const reached = steps
@@ -433,7 +433,7 @@ export class ProjectionRunner {
    * rows has a lower one. Where several projectors work, the clock of one may be ahead: another's change that became visible
    * just before this one, with a version far above, would make readers overlook it, and it is told again above that.
    */
-  async #tell(changesAt: (version: number) => readonly (readonly (number | string)[])[]): Promise<void> {
+  async #announce(changesAt: (version: number) => readonly (readonly (number | string)[])[]): Promise<void> {
     const { tables, isShared } = this.#options
     for (;;) {
       const newest = this.#version === undefined || isShared ? await newestVersion(tables) : this.#version

@@ -7,27 +7,27 @@ import { definitionOf } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
 import { isFilledByKeys, slicesFor } from './fill.js'
-import { createTables, freshName, tablesOf } from './fresh-tables.js'
 import { dropTablesOf } from './leftovers.js'
-import { planUnhindered, requireNoneBeside } from './plan.js'
+import { planWithoutObstacles, requireNoConcurrentRebuild } from './plan.js'
 import { RebuildRefused } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { type Asked, unitFor } from './unit.js'
+import { createTables, freshName, tablesOf } from './rebuild-tables.js'
+import { type RebuildRequest, unitFor } from './unit.js'
 
-type Beginning = Asked & {
+type Beginning = RebuildRequest & {
   /** Seconds an event costs, by projection. */
   readonly costs: Readonly<Record<string, number>>
 }
 
 /** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
-export async function beginAlone(
+export async function beginRebuild(
   context: RebuildContext,
-  asked: Asked,
+  asked: RebuildRequest,
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
-  const { costs } = await planUnhindered(context, asked)
-  return await context.steps.alone(async (check) => {
-    await requireNoneBeside(context, asked)
+  const { costs } = await planWithoutObstacles(context, asked)
+  return await context.steps.exclusive(async (check) => {
+    await requireNoConcurrentRebuild(context, asked)
     await prepare()
     return await begin(context, { ...asked, costs }, check)
   })

@@ -1,10 +1,10 @@
 import { loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
-import { readLateRange, storeTaken, takenBy, untakenBy } from '../project/late-batches.js'
-import { type Making, makeRows } from '../project/make-rows.js'
+import { lateBatchesConsumedBy, lateBatchesPendingFor, readLateRange, storeConsumed } from '../project/late-batches.js'
 import type { Projection } from '../project/projection.js'
 import { conditionOf, lengthOf } from '../project/range.js'
+import { runStep, type StepContext } from '../project/run-step.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import { reloadedTopic } from './reload.js'
@@ -17,19 +17,19 @@ import { reloadedTopic } from './reload.js'
  */
 export async function catchUpLate(
   live: Tables,
-  making: Making,
+  making: StepContext,
   { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
 ): Promise<number> {
   let taken = 0
   const ofLive = new Map<string, readonly string[]>()
-  for (const { name } of unit) ofLive.set(name, await takenBy(live, projectionCheckpoint(name)))
+  for (const { name } of unit) ofLive.set(name, await lateBatchesConsumedBy(live, projectionCheckpoint(name)))
   const topic = reloadedTopic(record)
   // Behind the question: so it has all that is taken below.
   if (topic !== undefined) await copyLate(live, making, topic, record)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
     const taker = projectionCheckpoint(projection.name)
-    const own = new Set(await takenBy(making.tables, taker))
+    const own = new Set(await lateBatchesConsumedBy(making.tables, taker))
     ownOf.set(projection.name, own)
     // Live steps go on meanwhile: what the table before this one was not given yet is taken the next time.
     const before = ownOf.get(projection.after ?? '')
@@ -37,8 +37,8 @@ export async function catchUpLate(
     for (const id of (ofLive.get(projection.name) ?? []).filter(isNext)) {
       making.signal.throwIfAborted()
       const range = await readLateRange(live, id)
-      await makeRows(making, projection, { range, isLate: true })
-      await storeTaken(making.tables, [{ id, taker }])
+      await runStep(making, projection, { range, isLate: true })
+      await storeConsumed(making.tables, [{ id, taker }])
       own.add(id)
       taken += lengthOf(range)
     }
@@ -50,11 +50,16 @@ export async function catchUpLate(
  * Copies all late events into an event table of the rebuild's own, which was loaded when they could perhaps not be read; whether
  * projections have taken them or not: once it serves, they are looked for there.
  */
-export async function copyLate(live: Tables, making: Making, topic: Topic, { tables }: RebuildRecord): Promise<void> {
+export async function copyLate(
+  live: Tables,
+  making: StepContext,
+  topic: Topic,
+  { tables }: RebuildRecord
+): Promise<void> {
   const table = eventTableName(topic)
   const columns = eventTables.find((each) => each.table === table)?.columns ?? []
   const taker = loadCheckpoint(topic.name)
-  for (const { id } of await untakenBy(making.tables, taker, [topic.name])) {
+  for (const { id } of await lateBatchesPendingFor(making.tables, taker, [topic.name])) {
     making.signal.throwIfAborted()
     const { sql, parameters } = conditionOf(await readLateRange(live, id))
     const values = columns.map((column) => `e.${column}`).join(', ')
@@ -62,6 +67,6 @@ export async function copyLate(live: Tables, making: Making, topic: Topic, { tab
       `INSERT INTO ${tables[table]} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL WHERE ${sql}`,
       parameters
     )
-    await storeTaken(making.tables, [{ id, taker }])
+    await storeConsumed(making.tables, [{ id, taker }])
   }
 }

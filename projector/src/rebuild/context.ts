@@ -2,18 +2,18 @@ import type { Topic } from '@gamenet/schemas'
 import type { Loader } from '../load/loader.js'
 import type { Logger } from '../logger.js'
 import type { Folding } from '../project/folding/folding.js'
-import type { Making } from '../project/make-rows.js'
-import type { Passes } from '../project/passes.js'
+import type { PassLock } from '../project/pass-lock.js'
 import type { Projection } from '../project/projection.js'
 import type { ProjectionRunner } from '../project/run-projections.js'
+import type { StepContext } from '../project/run-step.js'
 import { projectionOf, type ServingDefinitions } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
 import type { StepSizes } from './fill.js'
-import { standingIn, type TableNames } from './fresh-tables.js'
+import type { ReservedBytes } from './free-space.js'
 import type { AroundSwap } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
-import type { KeepFree } from './room.js'
-import type { Steps } from './steps.js'
+import { type TableNames, withTableNames } from './rebuild-tables.js'
+import type { RebuildSteps } from './steps.js'
 
 /** What rebuilds work with. */
 export type RebuildContext = {
@@ -22,19 +22,19 @@ export type RebuildContext = {
   /** Those of this program; a rebuild fills by them. */
   readonly projections: readonly Projection[]
   readonly serving: ServingDefinitions
-  readonly runner: Pick<ProjectionRunner, 'between' | 'takeOnce' | 'tellAll' | 'wake'>
+  readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wake'>
   /** The live loader. */
-  readonly loader: Pick<Loader, 'between'>
+  readonly loader: Pick<Loader, 'whilePaused'>
   /**
    * A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own, and it
-   * stores in `passes`.
+   * stores under the lock.
    */
-  readonly loaderOf: (tables: Tables, topic: Topic, group: string, passes: Pick<Passes, 'together'>) => Loader
+  readonly loaderOf: (tables: Tables, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
   readonly folding: Folding
   readonly aroundSwap: AroundSwap
-  readonly passes: Passes
-  readonly steps: Steps
-  readonly keepFree: KeepFree
+  readonly passLock: PassLock
+  readonly steps: RebuildSteps
+  readonly reservedBytes: ReservedBytes
   readonly logger: Logger
   /** A name of this process that no other has. */
   readonly process: string
@@ -50,8 +50,17 @@ export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
 }
 
 /** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
-export function makingOf({ tables, folding, signal, steps, isShared }: RebuildContext, record: RebuildRecord): Making {
-  return { tables: standingIn(tables, namesOf(record)), folding, signal, isShared, inStep: (step) => steps.run(step) }
+export function stepContextOf(
+  { tables, folding, signal, steps, isShared }: RebuildContext,
+  record: RebuildRecord
+): StepContext {
+  return {
+    tables: withTableNames(tables, namesOf(record)),
+    folding,
+    signal,
+    isShared,
+    inStep: (step) => steps.run(step)
+  }
 }
 
 /** The projections by which the tables that do not serve are made. */

@@ -1,11 +1,11 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
-import { type Made, type Making, makeRows } from '../project/make-rows.js'
 import { type KeySlice, type Projection, slicesStatement } from '../project/projection.js'
 import { lengthOf, type Range, rangeBetween } from '../project/range.js'
+import { runStep, type StepContext, type StepInput } from '../project/run-step.js'
 import type { Checkpoints } from '../store/checkpoint.js'
 import type { Tables } from '../store/tables.js'
 import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
-import { createTables, dropTables, sampleName, standingIn, tablesOf } from './fresh-tables.js'
+import { createTables, dropTables, sampleName, tablesOf, withTableNames } from './rebuild-tables.js'
 
 /**
  * Events of the samples of a statement, in their order. What a large and a small one cost alike, a step costs however many events it
@@ -24,7 +24,7 @@ const FOLD_SAMPLE_EVENTS = [50_000]
  * @param by `sizes` of the fill's steps, over which what one costs by itself is spread; the `process` whose sample it is
  */
 export async function measureCosts(
-  making: Making,
+  making: StepContext,
   unit: readonly Projection[],
   live: Checkpoints,
   { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
@@ -45,12 +45,12 @@ export async function measureCosts(
       const isByKeys = isFilledByKeys(projection)
       // Of what is sampled by keys, inserts are told by the table's name.
       const tables = isByKeys
-        ? standingIn(making.tables, names, 'INTO')
-        : standingIn(making.tables, new Map([...made, ...names]))
+        ? withTableNames(making.tables, names, 'INTO')
+        : withTableNames(making.tables, new Map([...made, ...names]))
       const samples: Sample[] = []
       for (const sampled of await sampledOf(making.tables, projection, whole)) {
         const begun = performance.now()
-        await makeRows({ ...making, tables }, projection, { ...sampled.made, isLate: false })
+        await runStep({ ...making, tables }, projection, { ...sampled.made, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
       const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
@@ -69,7 +69,7 @@ async function sampledOf(
   tables: Tables,
   projection: Projection,
   whole: Range
-): Promise<{ readonly made: Pick<Made, 'range' | 'slice'>; readonly events: number }[]> {
+): Promise<{ readonly made: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[]> {
   const sizes = projection.form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
   if (!isFilledByKeys(projection)) {
     return middleOf(whole, sizes).map((range) => ({ made: { range }, events: lengthOf(range) }))

@@ -1,9 +1,9 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
-import { isLateIn, type Making, makeRows } from '../project/make-rows.js'
 import type { Projection } from '../project/projection.js'
 import { lengthOf, rangeBetween } from '../project/range.js'
+import { hasOlderEpoch, runStep, type StepContext } from '../project/run-step.js'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
-import { StepHeld } from './rebuild.js'
+import { StepsHeld } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
@@ -57,12 +57,12 @@ function slicesCheckpoint(projection: string): string {
 
 export type Filling = {
   /** The tables under the names of the rebuild, its checkpoints among them. */
-  readonly making: Making
+  readonly step: StepContext
   readonly unit: readonly Projection[]
   readonly record: RebuildRecord
   readonly sizes: StepSizes
   /** Asked before each step: resolves to false where the fill is to stand still. */
-  readonly goesOn: () => Promise<boolean>
+  readonly shouldContinue: () => Promise<boolean>
   /** Told after each step. */
   readonly onStep: (step: {
     readonly projection: string
@@ -87,7 +87,7 @@ export async function fill(filling: Filling): Promise<boolean> {
 }
 
 async function fillStretches(
-  { making, record, sizes, goesOn, onStep }: Filling,
+  { step: making, record, sizes, shouldContinue: goesOn, onStep }: Filling,
   projection: Projection
 ): Promise<boolean> {
   const name = projectionCheckpoint(projection.name)
@@ -103,9 +103,9 @@ async function fillStretches(
     if (!(await goesOn())) return false
     const begun = performance.now()
     try {
-      await makeRows(making, projection, { range, isLate: false })
+      await runStep(making, projection, { range, isLate: false })
     } catch (error) {
-      if (lengthOf(range) <= sizes.least || making.signal.aborted || error instanceof StepHeld) throw error
+      if (lengthOf(range) <= sizes.least || making.signal.aborted || error instanceof StepsHeld) throw error
       stepEvents = within(lengthOf(range) / STEP_PARTS)
       continue
     }
@@ -127,7 +127,10 @@ async function fillStretches(
  * Two slices are under way at once: while what is left of one is folded and stored, the next one is read already. One is noted as done
  * when it and all before it are, so that a crash costs two.
  */
-async function fillSlices({ making, record, goesOn, onStep }: Filling, projection: Projection): Promise<boolean> {
+async function fillSlices(
+  { step: making, record, shouldContinue: goesOn, onStep }: Filling,
+  projection: Projection
+): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.tables)
   const name = slicesCheckpoint(projection.name)
@@ -136,7 +139,7 @@ async function fillSlices({ making, record, goesOn, onStep }: Filling, projectio
   const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
   let notedAt = performance.now()
   const take = async (n: number, before: Promise<void>): Promise<void> => {
-    const made = makeRows(making, projection, { range, isLate: false, slice: { n, of } })
+    const made = runStep(making, projection, { range, isLate: false, slice: { n, of } })
     // Both have ended then, whatever becomes of one.
     for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
     await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
@@ -171,7 +174,7 @@ async function fillSlices({ making, record, goesOn, onStep }: Filling, projectio
   return true
 }
 
-async function advance(making: Making, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
+async function advance(making: StepContext, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
   if (reached.length === 0) return
   await storeCheckpoints(making.tables, reached)
   for (const each of reached) checkpoints.advance(each)
@@ -218,7 +221,7 @@ function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints)
  * @returns how many events were taken
  */
 export async function catchUp(
-  { making, unit, sizes }: Pick<Filling, 'making' | 'unit' | 'sizes'>,
+  { step: making, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,
   live: Checkpoints
 ): Promise<number> {
   const checkpoints = await Checkpoints.read(making.tables)
@@ -230,7 +233,7 @@ export async function catchUp(
       const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, sizes.catchUp)
       if (range.length === 0) break
       making.signal.throwIfAborted()
-      await makeRows(making, projection, { range, isLate: isLateIn(range, loaded) })
+      await runStep(making, projection, { range, isLate: hasOlderEpoch(range, loaded) })
       await advance(
         making,
         checkpoints,

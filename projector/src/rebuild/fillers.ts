@@ -1,12 +1,12 @@
 import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
-import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
-import { killedBy } from './fresh-tables.js'
-import { type RebuildState, StepHeld } from './rebuild.js'
+import { freeSpaceFor } from './free-space.js'
+import { type RebuildState, StepsHeld } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { abortedBy } from './rebuild-tables.js'
 import { reload, reloadedTopic } from './reload.js'
-import { roomFor } from './room.js'
 
 const ATTEMPTS = 5
 /** Other processes' rebuilds are looked for so often. */
@@ -88,7 +88,7 @@ export class Fillers {
         break
       } catch (error) {
         if (signal.aborted) break
-        if (error instanceof StepHeld) {
+        if (error instanceof StepsHeld) {
           attempt -= 1
           held += 1
           if (held === 1) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild waits')
@@ -117,17 +117,17 @@ export class Fillers {
   }
 
   async #fillOnce(record: RebuildRecord): Promise<void> {
-    const { tables, signal, keepFree } = this.#context
+    const { tables, signal, reservedBytes } = this.#context
     const estimate = this.estimateOf(record)
-    const making = makingOf(this.#context, record)
+    const making = stepContextOf(this.#context, record)
     const filling: Filling = {
-      making: { ...making, tables: killedBy(making.tables, signal) },
+      step: { ...making, tables: abortedBy(making.tables, signal) },
       unit: unitOf(record),
       record,
       sizes: this.#context.sizes,
-      goesOn: async () => {
+      shouldContinue: async () => {
         if (signal.aborted || !(await this.#isFilling(record))) return false
-        const [obstacle] = (await roomFor(tables, 0, keepFree)).obstacles
+        const [obstacle] = (await freeSpaceFor(tables, 0, reservedBytes)).obstacles
         if (obstacle !== undefined) throw new NoRoom(obstacle)
         return true
       },

@@ -1,6 +1,6 @@
 import type { Tables } from '../store/tables.js'
-import { dropTables } from './fresh-tables.js'
 import { readRebuilds } from './rebuild-record.js'
+import { dropTables } from './rebuild-tables.js'
 
 const SAMPLE_HOURS_MAX = 24
 /** Those whose tables are needed no more. */
@@ -14,7 +14,7 @@ export async function dropLeftovers(tables: Tables, isShared: boolean): Promise<
   const made = await namesOfRebuilds(tables)
   if (made.length === 0) return
   const states = new Map((await readRebuilds(tables)).map(({ id, state }) => [id, state]))
-  const isLeft = ({ name, hours }: Made) => {
+  const isLeft = ({ name, hours }: OwnedTable) => {
     const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
     if (state !== undefined && ENDED.has(state)) return true
     // Another process may be making or comparing them now; but no sample takes a day.
@@ -36,9 +36,9 @@ export async function dropTablesOf(tables: Tables, id: number): Promise<void> {
 }
 
 /** A table that a rebuild made, and how many hours ago. */
-type Made = { readonly name: string; readonly hours: number }
+type OwnedTable = { readonly name: string; readonly hours: number }
 
-async function namesOfRebuilds(tables: Tables): Promise<Made[]> {
+async function namesOfRebuilds(tables: Tables): Promise<OwnedTable[]> {
   const rows = await tables.rows(
     `SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables AS t
      WHERE t.database = currentDatabase() AND match(t.name, '__([0-9]+(_live)?|sample(_[0-9a-f]{8})?)$') ORDER BY name`

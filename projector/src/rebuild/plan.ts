@@ -1,29 +1,29 @@
 import { errorMessage, loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
-import type { Making } from '../project/make-rows.js'
 import type { Projection } from '../project/projection.js'
 import { lengthOf, rangeBetween } from '../project/range.js'
+import type { StepContext } from '../project/run-step.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
 import type { StepSizes } from './fill.js'
-import { readsOf, sizesOf, tablesOf } from './fresh-tables.js'
+import { freeSpaceFor, type ReservedBytes } from './free-space.js'
 import type { RebuildPlan } from './rebuild.js'
 import { RebuildRefused } from './rebuild.js'
-import { rebuildBeside } from './rebuild-of.js'
-import { type KeepFree, roomFor } from './room.js'
-import { type Asked, unitFor } from './unit.js'
+import { concurrentRebuild } from './rebuild-of.js'
+import { readsOf, sizesOf, tablesOf } from './rebuild-tables.js'
+import { type RebuildRequest, unitFor } from './unit.js'
 
 /** Merging needs both, what is merged and what comes of it. */
 const MERGING_FACTOR = 2
 
-export type Planned = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
+export type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
 
 /** What the rebuild that is asked for would be, and what stands in its way. */
-export async function planFor(context: RebuildContext, asked: Asked): Promise<Planned> {
-  const { tables, projections, folding, signal, keepFree, sizes, process } = context
+export async function planFor(context: RebuildContext, asked: RebuildRequest): Promise<PlanWithCosts> {
+  const { tables, projections, folding, signal, reservedBytes: keepFree, sizes, process } = context
   const unit = unitFor(projections, asked)
   const [first] = unit
   const plan = await planOf({ tables, folding, signal }, unit, {
@@ -33,37 +33,37 @@ export async function planFor(context: RebuildContext, asked: Asked): Promise<Pl
     sizes,
     process
   })
-  const other = await rebuildBeside(context, asked)
+  const other = await concurrentRebuild(context, asked)
   const obstacles = other === undefined ? plan.obstacles : [other, ...plan.obstacles]
   return { ...plan, projection: asked.projection, obstacles }
 }
 
 /** A plan without obstacles. Another rebuild is looked for before a sample is measured, which takes long. */
-export async function planUnhindered(context: RebuildContext, asked: Asked): Promise<Planned> {
-  await requireNoneBeside(context, asked)
+export async function planWithoutObstacles(context: RebuildContext, asked: RebuildRequest): Promise<PlanWithCosts> {
+  await requireNoConcurrentRebuild(context, asked)
   const plan = await planFor(context, asked)
   if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
   return plan
 }
 
 /** Throws a {@link RebuildRefused} while another rebuild has some of the projections. */
-export async function requireNoneBeside(context: RebuildContext, asked: Asked): Promise<void> {
-  const other = await rebuildBeside(context, asked)
+export async function requireNoConcurrentRebuild(context: RebuildContext, asked: RebuildRequest): Promise<void> {
+  const other = await concurrentRebuild(context, asked)
   if (other !== undefined) throw new RebuildRefused(other)
 }
 
 /** What a rebuild of a unit will read, write and take, measured on a sample just now. */
 async function planOf(
-  making: Making,
+  making: StepContext,
   unit: readonly Projection[],
   by: {
     readonly live: Checkpoints
     readonly reloaded: Topic | undefined
-    readonly keepFree: KeepFree
+    readonly keepFree: ReservedBytes
     readonly sizes: StepSizes
     readonly process: string
   }
-): Promise<Planned> {
+): Promise<PlanWithCosts> {
   const { live, reloaded } = by
   const costs = await measureCosts(making, unit, live, by).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
@@ -88,7 +88,7 @@ async function planOf(
   const writes = [...planned.flatMap((each) => each.writes), ...(fromLog === null ? [] : [fromLog.writes])]
   const bytes = writes.reduce((sum, { bytes: each }) => sum + each, 0)
   const bytesNeeded = MERGING_FACTOR * bytes
-  const { bytesFree, obstacles } = await roomFor(making.tables, bytesNeeded, by.keepFree)
+  const { bytesFree, obstacles } = await freeSpaceFor(making.tables, bytesNeeded, by.keepFree)
   return {
     projection: unit[0]?.name ?? '',
     fromLog,

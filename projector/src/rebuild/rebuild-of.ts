@@ -1,7 +1,7 @@
 import type { RebuildContext } from './context.js'
 import { RebuildRefused, type RebuildState } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
-import { type Asked, projectionNamed, unitFor } from './unit.js'
+import { projectionNamed, type RebuildRequest, unitFor } from './unit.js'
 
 /** Those that have tables which wait to serve. */
 const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
@@ -55,9 +55,9 @@ export async function rebuildSwapped(
 }
 
 /** The sentence about a rebuild under way that has some of these projections already. */
-export async function rebuildBeside(
+export async function concurrentRebuild(
   { tables, projections }: RebuildContext,
-  asked: Asked
+  asked: RebuildRequest
 ): Promise<string | undefined> {
   const names = new Set(unitFor(projections, asked).map(({ name }) => name))
   const other = (await readRebuilds(tables)).find(

@@ -167,8 +167,8 @@ export class RebuildRefused extends Error {
 }
 
 /** A step does not run now, since nobody could tell whoever waits for steps that it does. It is to be tried again. */
-export class StepHeld extends RebuildRefused {
-  override readonly name = 'StepHeld'
+export class StepsHeld extends RebuildRefused {
+  override readonly name = 'StepsHeld'
 }
 
 /** All of them, by the projection's name. Reject with a {@link RebuildRefused} where it cannot be done. */
@@ -192,7 +192,7 @@ export type Rebuilds = {
 }
 
 /** Imports that the log says were taken back. */
-export type Retractions = {
+export type ImportUndos = {
   /**
    * Takes one back: its events leave the topic's event table, and all that is made of them is made anew without. Resolves when
    * that serves; called again after a crash, it goes on.

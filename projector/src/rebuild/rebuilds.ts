@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { eventTableName } from '../events/event-table.js'
-import type { Passes } from '../project/passes.js'
+import type { PassLock } from '../project/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
-import { beginAlone } from './begin.js'
+import { beginRebuild } from './begin.js'
 import { namesOf, type RebuildContext, unitOf } from './context.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
-import { cloneTables, copyName, dropTables, tablesOf } from './fresh-tables.js'
+import { ImportUndo } from './import-undo.js'
+import { OperationQueue } from './operation-queue.js'
 import { planFor } from './plan.js'
 import {
   type AroundSwap,
@@ -19,13 +20,12 @@ import {
 } from './rebuild.js'
 import { rebuildSwapped, rebuildUnderWay, requireNoRetraction, requireState } from './rebuild-of.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { cloneTables, copyName, dropTables, tablesOf } from './rebuild-tables.js'
 import { Recovery } from './recovery.js'
 import { beyond, reloadedTopic } from './reload.js'
-import { Retracting } from './retracting.js'
 import { statusOf } from './status.js'
-import { Steps } from './steps.js'
+import { RebuildSteps } from './steps.js'
 import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './swap.js'
-import { Turns } from './turns.js'
 import { withSources } from './unit.js'
 import { compareTables } from './verify.js'
 
@@ -39,33 +39,33 @@ const swapAtOnce: AroundSwap = async (_projections, swap) => {
 /** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
 export class RebuildOperations implements Rebuilds {
   readonly recovery: Recovery
-  readonly retractions: Retracting
+  readonly retractions: ImportUndo
   readonly #context: RebuildContext
   readonly #fillers: Fillers
-  readonly #turns: Turns
+  readonly #turns: OperationQueue
 
   constructor(
     needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundSwap' | 'steps'> & {
       readonly aroundSwap: AroundSwap | undefined
       /** A lock that the steps of all processes' rebuilds hold together. */
-      readonly fills: Passes
+      readonly rebuildLock: PassLock
       readonly process?: string
       readonly sizes?: StepSizes
     }
   ) {
-    const { aroundSwap = swapAtOnce, process = randomUUID(), sizes = STEP_SIZES, fills, ...rest } = needs
-    this.#context = { ...rest, aroundSwap, steps: new Steps(fills), process, sizes }
+    const { aroundSwap = swapAtOnce, process = randomUUID(), sizes = STEP_SIZES, rebuildLock: fills, ...rest } = needs
+    this.#context = { ...rest, aroundSwap, steps: new RebuildSteps(fills), process, sizes }
     this.#fillers = new Fillers(this.#context)
-    this.#turns = new Turns(this.#context, this.#fillers)
+    this.#turns = new OperationQueue(this.#context, this.#fillers)
     this.recovery = new Recovery(this.#context)
     const parts = { fillers: this.#fillers, turns: this.#turns, recovery: this.recovery }
-    this.retractions = new Retracting(this.#context, parts)
+    this.retractions = new ImportUndo(this.#context, parts)
   }
 
   /** Goes on with fills that an earlier process left, and drops what it left besides. */
   open(): void {
     this.#fillers.start()
-    this.#turns.tidy()
+    this.#turns.dropLeftovers()
   }
 
   /** Resolves when nothing is written any more; for after the context's signal. */
@@ -80,7 +80,7 @@ export class RebuildOperations implements Rebuilds {
    * before it or behind it. Rejects where that may not have been so; it is to be done again then.
    */
   async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
-    return await this.#context.steps.together(async (check) => {
+    return await this.#context.steps.shared(async (check) => {
       const result = await step()
       await check()
       return result
@@ -93,7 +93,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const asked = { projection, until: null, isFromLog, retracts: null }
       const { costs: _costs, ...plan } = await planFor(this.#context, asked)
       return plan
@@ -104,8 +104,8 @@ export class RebuildOperations implements Rebuilds {
     projection: string,
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
-    return await this.#turns.take(async () => {
-      const record = await beginAlone(this.#context, { projection, until, isFromLog, retracts: null })
+    return await this.#turns.run(async () => {
+      const record = await beginRebuild(this.#context, { projection, until, isFromLog, retracts: null })
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -117,7 +117,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async pause(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling'], 'paused')
       const paused = await this.#store(record, { state: 'paused' })
@@ -127,7 +127,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async resume(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
       // One that is filling, as a process left it that ended, needs nobody but whoever goes on.
@@ -139,7 +139,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async cancel(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
       if (record.retracts !== null && record.state !== 'failed') {
@@ -155,7 +155,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async verify(projection: string): Promise<VerifyReport> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'verified')
       const { tables, projections, runner, signal } = this.#context
@@ -166,9 +166,9 @@ export class RebuildOperations implements Rebuilds {
         // Old and new at the same place; what comes afterwards goes into neither.
         const loaded = await atRest(this.#context, record, async (check) => {
           if (record.until === null) {
-            await this.recovery.requireWhole()
+            await this.recovery.requireNoInterruptedSwap()
             const reads = withSources(projections, new Set(record.unit))
-            await runner.takeOnce(new Set(reads.map(({ name }) => name)), check)
+            await runner.stepOnce(new Set(reads.map(({ name }) => name)), check)
             await catchUpOnce(this.#context, record)
           }
           await cloneTables(tables, copies)
@@ -198,7 +198,7 @@ export class RebuildOperations implements Rebuilds {
     projection: string,
     { acceptDifferences = false }: { readonly acceptDifferences?: boolean } = {}
   ): Promise<SwapReport> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'swapped in')
       const { verification, until } = record
@@ -222,7 +222,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async rollback(projection: string): Promise<SwapReport> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
       if (record.retracts !== null) {
         throw new RebuildRefused(
@@ -235,7 +235,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async drop(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
       return await this.#statusOf(await dropOld(this.#context, record))
     })

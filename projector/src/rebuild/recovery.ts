@@ -1,21 +1,22 @@
 import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
-import { dropTables, uuidsOf } from './fresh-tables.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
-import { end, tablesToDrop } from './swap.js'
+import { dropTables, uuidsOf } from './rebuild-tables.js'
+import { resumeSwap, tablesToDrop } from './swap.js'
 
 /** Of these nothing is to be left but the record. */
 function isOver({ state }: RebuildRecord): boolean {
   return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
 }
 
-function isCutOff({ state }: RebuildRecord): boolean {
+function isInterrupted({ state }: RebuildRecord): boolean {
   return state === 'swapping' || state === 'rolling-back'
 }
 
 /** Rejects while a swap of tables is under way, or cut off: nobody could tell which tables will serve. */
 export async function requireNoSwap(tables: Tables): Promise<void> {
-  if ((await readRebuilds(tables)).some(isCutOff)) throw new Error('A swap of tables was cut off; it is ended first.')
+  if ((await readRebuilds(tables)).some(isInterrupted))
+    throw new Error('A swap of tables was cut off; it is ended first.')
 }
 
 /** Ends what was cut off half-way, before anything else is written. */
@@ -32,14 +33,14 @@ export class Recovery {
   /** Ends swaps and drops that a crash cut off. Before the first pass; tried again when it rejects. */
   async recover(): Promise<void> {
     if (this.#isDone) return
-    const { tables, passes } = this.#context
+    const { tables, passLock } = this.#context
     const records = await readRebuilds(tables)
     const remains = records.filter(isOver).flatMap(tablesToDrop)
     await dropTables(tables, (await uuidsOf(tables, remains)).keys())
-    if (records.some(isCutOff)) {
-      await passes.alone(async () => {
+    if (records.some(isInterrupted)) {
+      await passLock.exclusive(async () => {
         // Another process may be at it, or have ended it by now.
-        for (const record of (await readRebuilds(tables)).filter(isCutOff)) await end(this.#context, record)
+        for (const record of (await readRebuilds(tables)).filter(isInterrupted)) await resumeSwap(this.#context, record)
       })
     }
     // What fails now is seen by whoever passes next, before {@link around} hears of it.
@@ -50,7 +51,7 @@ export class Recovery {
    * Rejects while a swap is cut off, which the next {@link recover} ends: what were written now would be put away with the
    * tables that were to go, and checkpoints would say that it serves. For work beside which no swap begins.
    */
-  async requireWhole(): Promise<void> {
+  async requireNoInterruptedSwap(): Promise<void> {
     await requireNoSwap(this.#context.tables).catch((error: unknown) => {
       this.#isDone = false
       throw error

@@ -4,10 +4,10 @@ import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
-import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import type { Filling } from './fill.js'
-import { killedBy } from './fresh-tables.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { abortedBy } from './rebuild-tables.js'
 
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */
@@ -38,10 +38,10 @@ export async function reload(
   record: RebuildRecord,
   topic: Topic,
   target: readonly Progress[],
-  { goesOn, onStep }: Pick<Filling, 'goesOn' | 'onStep'>
+  { shouldContinue: goesOn, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
-  const { tables } = makingOf(context, record)
+  const { tables } = stepContextOf(context, record)
   const name = loadCheckpoint(topic.name)
   const left = (checkpoints: Checkpoints) =>
     target.reduce((sum, { epoch, partition, next }) => {
@@ -52,7 +52,7 @@ export async function reload(
   const loader = context.loaderOf(tables, topic, `rebuild-${record.id}`, context.steps)
   loader.start()
   try {
-    await keepWhatTheLogLost(context, record, topic, target, await extentsOf(loader, topic, signal))
+    await copyExpiredEvents(context, record, topic, target, await extentsOf(loader, topic, signal))
     let movedAt = performance.now()
     for (;;) {
       if (!(await goesOn())) return false
@@ -99,14 +99,14 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
 }
 
 /** Retention takes the oldest from the log, and an epoch that is over may be gone whole: the event table alone has them then. */
-async function keepWhatTheLogLost(
+async function copyExpiredEvents(
   context: RebuildContext,
   record: RebuildRecord,
   topic: Topic,
   target: readonly Progress[],
   extents: readonly PartitionExtent[]
 ): Promise<void> {
-  const { tables } = makingOf(context, record)
+  const { tables } = stepContextOf(context, record)
   // The loader may be at work already: what it says of its own place tells nothing of what lies before the log's beginning.
   const kept = `kept:${topic.name}`
   const checkpoints = await Checkpoints.read(tables)
@@ -116,7 +116,7 @@ async function keepWhatTheLogLost(
     if (first <= checkpoints.next(kept, epoch, partition)) continue
     const place = { epoch, partition, next: first }
     await context.steps.run(() =>
-      copyRows(killedBy(context.tables, context.signal), eventTableName(topic), record, place)
+      copyRows(abortedBy(context.tables, context.signal), eventTableName(topic), record, place)
     )
     await storeCheckpoints(tables, [
       { name: kept, ...place },
@@ -144,7 +144,7 @@ async function copyRows(tables: Tables, table: string, record: RebuildRecord, be
  * its place must be caught up from here.
  */
 export async function levelCheckpoints(context: RebuildContext, record: RebuildRecord): Promise<void> {
-  const { tables } = makingOf(context, record)
+  const { tables } = stepContextOf(context, record)
   const live = await Checkpoints.read(context.tables)
   const own = await Checkpoints.read(tables)
   const level = own.names().flatMap((name) =>

@@ -1,10 +1,10 @@
 import { Checkpoints } from '../store/checkpoint.js'
-import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
-import { uuidsOf } from './fresh-tables.js'
 import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { uuidsOf } from './rebuild-tables.js'
 
 /** What operators are told of a rebuild. */
 export async function statusOf(
@@ -49,5 +49,5 @@ export async function progressOf(
 async function checkpointsOf(context: RebuildContext, record: RebuildRecord): Promise<Checkpoints> {
   const own = record.helpers.checkpoint ?? ''
   const { size } = await uuidsOf(context.tables, [own])
-  return size === 0 ? new Checkpoints() : await Checkpoints.read(makingOf(context, record).tables)
+  return size === 0 ? new Checkpoints() : await Checkpoints.read(stepContextOf(context, record).tables)
 }

@@ -1,28 +1,28 @@
-import type { Passes } from '../project/passes.js'
+import type { PassLock } from '../project/pass-lock.js'
 
 /**
  * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that whoever deletes rows or swaps
  * event tables can wait for what had read them before.
  */
-export class Steps {
-  readonly #passes: Passes
+export class RebuildSteps {
+  readonly #passes: PassLock
   readonly #underWay = new Set<Promise<unknown>>()
   /** Work of this process for which no step may run. */
-  #alone: Promise<unknown> | undefined
+  #exclusive: Promise<unknown> | undefined
 
   /** @param passes a lock of rebuilds alone: a live pass does not wait for them, nor a swap of read tables alone */
-  constructor(passes: Passes) {
+  constructor(passes: PassLock) {
     this.#passes = passes
   }
 
   run<Result>(step: () => Promise<Result>): Promise<Result> {
-    return this.together(step)
+    return this.shared(step)
   }
 
   /** The same, for steps that look whether the lock still holds. */
-  async together<Result>(step: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
-    while (this.#alone !== undefined) await this.#alone
-    const running = this.#passes.together(step)
+  async shared<Result>(step: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    while (this.#exclusive !== undefined) await this.#exclusive
+    const running = this.#passes.shared(step)
     this.#underWay.add(running)
     try {
       return await running
@@ -32,21 +32,21 @@ export class Steps {
   }
 
   /** Runs work while no step runs in any process, nor such work. */
-  async alone<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
-    while (this.#alone !== undefined) await this.#alone
-    const running = Promise.allSettled(this.#underWay).then(() => this.#passes.alone(work))
+  async exclusive<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
+    while (this.#exclusive !== undefined) await this.#exclusive
+    const running = Promise.allSettled(this.#underWay).then(() => this.#passes.exclusive(work))
     const alone = running.catch(() => undefined)
-    this.#alone = alone
+    this.#exclusive = alone
     try {
       return await running
     } finally {
-      this.#alone = undefined
+      this.#exclusive = undefined
     }
   }
 
   /** Resolves when the steps that have begun by now have ended, well or not. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay)
-    await this.#passes.alone(async () => undefined)
+    await this.#passes.exclusive(async () => undefined)
   }
 }

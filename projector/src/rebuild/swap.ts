@@ -3,11 +3,11 @@ import { Checkpoints } from '../store/checkpoint.js'
 import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
 import { definitionOf } from '../store/serving-definitions.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
-import { makingOf, type RebuildContext, unitOf } from './context.js'
+import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { catchUp } from './fill.js'
-import { copyName, dropTables, swapTables, uuidsOf } from './fresh-tables.js'
 import type { SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { copyName, dropTables, swapTables, uuidsOf } from './rebuild-tables.js'
 import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
 
 /** So few events are caught up while live steps wait; more are taken before. */
@@ -31,17 +31,20 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
   const topic = reloadedTopic(record)
   if (topic !== undefined) {
     const goesOn = async () => !context.signal.aborted
-    await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), { goesOn, onStep: () => {} })
+    await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), {
+      shouldContinue: goesOn,
+      onStep: () => {}
+    })
   }
-  const [making, unit] = [makingOf(context, record), unitOf(record)]
-  const taken = await catchUp({ making, unit, sizes: context.sizes }, live)
+  const [making, unit] = [stepContextOf(context, record), unitOf(record)]
+  const taken = await catchUp({ step: making, unit, sizes: context.sizes }, live)
   return taken + (await catchUpLate(context.tables, making, { unit, record }))
 }
 
 /**
  * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
  * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
- * {@link end}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * {@link resumeSwap}. Afterwards the tables that served stand at the same place in the log as those that serve now.
  * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
  */
 export async function swap(
@@ -57,7 +60,7 @@ export async function swap(
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
     const caughtUp = before + (await catchUpOnce(context, record))
     return await withoutSteps(context, record, async (check) => {
-      await forgetVerified(context, record, records)
+      await resetVerifications(context, record, records)
       const served = new Map((await serving.current()).map((each) => [each.name, each]))
       await check()
       const intended = await storeRebuild(tables, record, {
@@ -88,8 +91,8 @@ async function withoutSteps<Result>(
 ): Promise<Result> {
   const topic = reloadedTopic(record)
   if (topic === undefined) return await work(async () => undefined)
-  return await context.steps.alone(async (check) => {
-    const making = makingOf(context, record)
+  return await context.steps.exclusive(async (check) => {
+    const making = stepContextOf(context, record)
     await copyLate(context.tables, making, topic, record)
     await deleteRetracted(making.tables, topic, await retractedImports(context.tables, topic))
     await levelCheckpoints(context, record)
@@ -103,15 +106,15 @@ export async function atRest<Result>(
   record: RebuildRecord,
   work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<Result> {
-  const betweenPasses = () => runner.between(work)
-  return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.between(betweenPasses)
+  const betweenPasses = () => runner.betweenPasses(work)
+  return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.whilePaused(betweenPasses)
 }
 
 /**
  * Ends a swap that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
  * has not, since the tables that serve have gone on meanwhile.
  */
-export async function end(context: RebuildContext, record: RebuildRecord): Promise<void> {
+export async function resumeSwap(context: RebuildContext, record: RebuildRecord): Promise<void> {
   const { tables } = context
   const { state, exchange } = record
   const hasBegun = async () => {
@@ -142,7 +145,7 @@ async function finish(context: RebuildContext, record: RebuildRecord): Promise<n
     isMeant = (await readRebuilds(tables)).some(({ id, version }) => id === record.id && version === record.version)
     if (!isMeant) return
     await swapTables(tables, new Map(Object.entries(record.tables)), begun.uuids)
-    await runner.tellAll(record.unit)
+    await runner.announceAll(record.unit)
   })
   if (!isMeant) return undefined
   // No pass runs before this is done, nor after a crash before it is done again; so answers need not wait for it.
@@ -160,7 +163,7 @@ async function finish(context: RebuildContext, record: RebuildRecord): Promise<n
 }
 
 /** What was compared with tables that serve no more must be compared anew, before it is swapped in. */
-async function forgetVerified(
+async function resetVerifications(
   { tables }: RebuildContext,
   swapped: RebuildRecord,
   records: readonly RebuildRecord[]

@@ -1,9 +1,9 @@
 import type { Projection } from '../project/projection.js'
-import { readsOf, tablesOf } from './fresh-tables.js'
 import { RebuildRefused } from './rebuild.js'
+import { readsOf, tablesOf } from './rebuild-tables.js'
 
 /** What somebody wants rebuilt. */
-export type Asked = {
+export type RebuildRequest = {
   readonly projection: string
   readonly until: string | null
   readonly isFromLog: boolean
@@ -18,7 +18,7 @@ export type Asked = {
  */
 export function unitFor(
   projections: readonly Projection[],
-  { projection, until, isFromLog, retracts }: Asked
+  { projection, until, isFromLog, retracts }: RebuildRequest
 ): readonly Projection[] {
   const { name, from } = projectionNamed(projections, projection)
   if (until !== null && isFromLog) {

@@ -1,8 +1,8 @@
 import type { Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Tables } from '../store/tables.js'
-import type { TableNames } from './fresh-tables.js'
 import type { Difference, VerifyReport } from './rebuild.js'
+import type { TableNames } from './rebuild-tables.js'
 
 /** Differences that are listed; all are counted. */
 const LISTED_MAX = 50

@@ -6,11 +6,11 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { eventTables } from '../events/event-tables.js'
+import type { Target } from '../project/caught-up.js'
 import type { Projection } from '../project/projection.js'
-import type { Target } from '../project/settled.js'
 import { projections } from '../projections/projections.js'
-import { readsOf, TABLE_NAMED, tablesOf } from '../rebuild/fresh-tables.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
+import { readsOf, TABLE_NAMED, tablesOf } from '../rebuild/rebuild-tables.js'
 import { tablesToDrop } from '../rebuild/swap.js'
 import { withDependents } from '../rebuild/unit.js'
 import { Checkpoints, type Progress, storeCheckpoints } from './checkpoint.js'
@@ -135,12 +135,12 @@ function stateAfterLoss(
 }
 
 /** Events of an event table below `next` were lost, and the log no longer has them. */
-export type Gone = Target & { readonly table: string }
+export type MissingEvents = Target & { readonly table: string }
 
 /** The rows that stay lost, of all repairs there were: it stands among the checkpoints, under this name. */
 const goneCheckpoint = (topic: string) => `gone:${topic}`
 
-export async function readGone(tables: Tables): Promise<Gone[]> {
+export async function readMissingEvents(tables: Tables): Promise<MissingEvents[]> {
   const checkpoints = await Checkpoints.read(tables)
   return eventTables.flatMap(({ topic, table }) =>
     checkpoints.of(goneCheckpoint(topic.name)).map((each) => ({ topic: topic.name, table, ...each }))
@@ -159,7 +159,7 @@ export async function beginRepair(
   { topics, projections: again, changesAreLost }: Repair,
   extents: ReadonlyMap<string, readonly PartitionExtent[]>
 ): Promise<readonly Target[]> {
-  if (changesAreLost) await tellOfEverything(tables, all)
+  if (changesAreLost) await announceAllChanged(tables, all)
   const before = await Checkpoints.read(tables)
   const names = [
     ...topics.map(({ name }) => loadCheckpoint(name)),
@@ -207,7 +207,7 @@ function targetsOf(topic: string, before: Checkpoints, extents: readonly Partiti
 }
 
 /** Takes all that answers were made of as changed, in a version above all others. */
-async function tellOfEverything(tables: Tables, all: readonly Projection[]): Promise<void> {
+async function announceAllChanged(tables: Tables, all: readonly Projection[]): Promise<void> {
   const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
   const version = Math.max(Number(row?.version ?? 0) + 1, Date.now() * 1000)
   const lines = all.map(({ name }) => JSON.stringify([version, name, '*', 0, INSTANTS_END_MS]))

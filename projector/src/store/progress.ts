@@ -11,8 +11,8 @@ import {
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
+import { type Target, targetsAtLogEnd } from '../project/caught-up.js'
 import { lagOf } from '../project/run-projections.js'
-import { endsToReach, type Target } from '../project/settled.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints } from './checkpoint.js'
 import type { Tables } from './tables.js'
@@ -95,14 +95,14 @@ export function topicProgress(
  * Waits until all that the log holds at the call (or everything below `targets`) is loaded and projected.
  * @returns what is still behind when `signal` aborts; empty when all can be read
  */
-export async function waitForProgress(
+export async function waitUntilCaughtUp(
   needs: ProgressNeeds,
   signal: AbortSignal,
   targets?: readonly Target[]
 ): Promise<string[]> {
   let wanted = targets
   try {
-    wanted ??= await endsToReach(needs.tables, (topic) => needs.log.extents(topic), { signal })
+    wanted ??= await targetsAtLogEnd(needs.tables, (topic) => needs.log.extents(topic), { signal })
   } catch (error) {
     if (error instanceof Refusal) throw error
     return [errorMessage(error).replace(/\.$/, '')]

@@ -1,5 +1,5 @@
 import { topics } from '@gamenet/schemas'
-import type { Passes } from '../project/passes.js'
+import type { PassLock } from '../project/pass-lock.js'
 import type { Projection } from '../project/projection.js'
 import type { Tables } from './tables.js'
 
@@ -45,7 +45,7 @@ export class ServingDefinitions {
    * Makes those of this program serve that nobody knew yet. Alone: of two programs that come at once the first one's serve, and
    * the other's make no row. Rejects where nobody can be alone; then the others serve, and it is to be called again.
    */
-  async register({ alone }: Pick<Passes, 'alone'>): Promise<void> {
+  async register({ exclusive: alone }: Pick<PassLock, 'exclusive'>): Promise<void> {
     if (this.#isRegistered) return
     if ((await this.#unknown()).length > 0) {
       await alone(async (check) => {

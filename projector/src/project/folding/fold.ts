@@ -17,14 +17,14 @@ export type FoldFunction = (
 /** A fold as `folds.ts` lists it. */
 export type Fold = {
   readonly fold: FoldFunction
-  readonly standsOn: StandsOn
+  readonly basis: FoldBasis
 }
 
 /**
  * By what a process that made rows beside others sees that it was overtaken between reading and storing: its rows may then have
  * replaced others that were made of more, and are made once more of all that there is now.
  */
-export type StandsOn = {
+export type FoldBasis = {
   /** The table that all rows of a key follow from; it has a column `position`. */
   readonly table: string
   /** The column with the instant at which a stored row begins. Absent where a row sums up all that there ever was. */

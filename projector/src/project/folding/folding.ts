@@ -16,7 +16,7 @@ export type FromFolder =
   | { readonly id: number; readonly reason: string }
 
 /** Folds in this very thread: for tests and small tools. */
-export function foldBeside(): Folding {
+export function foldInline(): Folding {
   return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
 }
 

@@ -1,7 +1,7 @@
-import type { Made, Making } from '../make-rows.js'
 import type { FoldProjection } from '../projection.js'
+import type { StepContext, StepInput } from '../run-step.js'
+import { basisStatement, sinceReplacedRows } from './basis.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
-import { reachingBack, standingStatement } from './standing.js'
 import { bound, chunksOf, type TouchedKey, touchedKeys } from './touched-keys.js'
 
 /** So often a chunk is read again whose reads do not fit together; then the step fails, and is made again later. */
@@ -13,9 +13,9 @@ const AGAIN_MAX = 5
  * others' not; the step is then repeated whole, and makes the same rows again.
  */
 export async function runFold(
-  { tables, folding, signal, isShared = false }: Making,
+  { tables, folding, signal, isShared = false }: StepContext,
   projection: FoldProjection,
-  made: Made
+  made: StepInput
 ): Promise<void> {
   const { isLate } = made
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
@@ -24,16 +24,16 @@ export async function runFold(
   const chunks = chunksOf(await touchedKeys(tables, projection, made))
   let answers: ChunkAnswers | undefined
   let rows: ChunkRows | undefined
-  const stoodAt: string[] = []
+  const basesRead: string[] = []
   // Two rounds longer than there are chunks: the last one is folded, then stored.
   for (let n = 0; n < chunks.length + 2; n += 1) {
     signal.throwIfAborted()
     const [next, current, last] = [chunks[n], chunks[n - 1], chunks[n - 2]]
-    if (next !== undefined) stoodAt[n] = await standing(next)
+    if (next !== undefined) basesRead[n] = await basisAt(next)
     const [nextRead, folded, stored] = await Promise.allSettled([
       next === undefined ? undefined : read(next, next[0]?.isApart === true ? readsApart : reads),
       current === undefined || answers === undefined ? undefined : rowsOf(current, answers),
-      rows === undefined || last === undefined ? undefined : storeStanding(last, rows, stoodAt[n - 2] ?? '')
+      rows === undefined || last === undefined ? undefined : storeUnlessOvertaken(last, rows, basesRead[n - 2] ?? '')
     ])
     // All are waited for, or what fails second would be nobody's.
     answers = fulfilled(nextRead)
@@ -62,23 +62,23 @@ export async function runFold(
     throw new Error(overtaken(projection))
   }
   /** Differs when something came that another process may have made rows of. */
-  async function standing(chunk: readonly TouchedKey[]): Promise<string> {
+  async function basisAt(chunk: readonly TouchedKey[]): Promise<string> {
     if (!isShared) return ''
-    const { sql, parameters } = bound(projection, standingStatement(projection), chunk)
+    const { sql, parameters } = bound(projection, basisStatement(projection), chunk)
     return JSON.stringify(await tables.rows(sql, parameters))
   }
   /** Stores rows, and what is to be put right of them since another process went ahead after they were read. */
-  async function storeStanding(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
+  async function storeUnlessOvertaken(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
     await store(lines)
     let before = stood
     let stored = lines
     let reread = chunk
     for (let again = 0; Object.keys(stored).length > 0; again += 1) {
-      const now = await standing(chunk)
+      const now = await basisAt(chunk)
       if (now === before) return
       if (again > AGAIN_MAX) throw new Error(overtaken(projection))
       before = now
-      reread = reachingBack(projection, reread, stored)
+      reread = sinceReplacedRows(projection, reread, stored)
       stored = await rowsOf(reread, await read(reread, readsAgain))
       await store(stored)
     }

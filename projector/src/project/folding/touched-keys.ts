@@ -1,6 +1,6 @@
 import type { Tables } from '../../store/tables.js'
-import type { Made } from '../make-rows.js'
 import { type FoldProjection, keysStatement, type Statement } from '../projection.js'
+import type { StepInput } from '../run-step.js'
 
 /** A key that the range touched. */
 export type TouchedKey = {
@@ -23,7 +23,7 @@ const WEIGHED_KEYS_MAX = 10_000
 export async function touchedKeys(
   tables: Tables,
   projection: FoldProjection,
-  { range, slice }: Made
+  { range, slice }: StepInput
 ): Promise<TouchedKey[]> {
   const { sql, parameters } = keysStatement(projection, range, slice)
   const columns = Object.keys(projection.key)

@@ -5,7 +5,7 @@ import { dropLeftovers } from './leftovers.js'
 import { RebuildRefused } from './rebuild.js'
 
 /** The operations of this process on rebuilds, one after the other; what those that failed left is dropped between them. */
-export class Turns {
+export class OperationQueue {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   readonly #mutex = new Mutex()
@@ -17,21 +17,21 @@ export class Turns {
   }
 
   /** Does work when all before it is done. */
-  async take<Result>(work: () => Promise<Result>): Promise<Result> {
+  async run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await this.#mutex.run(work)
     } catch (error) {
       if (!(error instanceof RebuildRefused)) {
         // It may have been stored all the same, and only its answer was lost.
         this.#fillers.wake()
-        this.tidy()
+        this.dropLeftovers()
       }
       throw error
     }
   }
 
   /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
-  tidy(): void {
+  dropLeftovers(): void {
     const { tables, isShared, logger, signal } = this.#context
     const tidy = async () => {
       for (let failures = 1; !signal.aborted; failures += 1) {

@@ -1,10 +1,10 @@
 import { type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import type { Passes, Tables } from '../src/index.js'
+import type { PassLock, Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
-import { readBeside } from '../src/load/read-beside.js'
-import { SEAL_KEYS_KEPT_MS } from '../src/load/seal-keys.js'
+import { readInline } from '../src/load/read-inline.js'
+import { SEAL_KEY_CACHE_MS } from '../src/load/seal-key-cache.js'
 import { projectorMetrics } from '../src/project/metrics.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
@@ -61,14 +61,14 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
     const loader = createLoader({
       tables,
       topics: [presenceTopic],
-      startReading: () => readBeside(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE)(),
+      startReading: () => readInline(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE)(),
       sealKeys: async (people) => {
         if (isKeyed) return await sealKeys(people.filter((person) => person !== gone))
         isKeyed = true
         throw new Error('the keys are away')
       },
       metrics: projectorMetrics(new Registry(), {
-        standing: async () => ({ lag: new Map(), stalled: [] }),
+        logState: async () => ({ lag: new Map(), stalled: [] }),
         deadLetters: async () => new Map()
       }),
       logger: QUIET,
@@ -79,7 +79,7 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
     loader.start()
     await asked.opened
     gone = sealOf('Gone').id
-    clock.ms += SEAL_KEYS_KEPT_MS + 1
+    clock.ms += SEAL_KEY_CACHE_MS + 1
     isAway = false
     isKeyed = false
     await stored.opened
@@ -109,22 +109,22 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
     }
     const { loader, projections } = engine
     let isAlone = false
-    const alone: Passes['alone'] = async (work) => {
+    const alone: PassLock['exclusive'] = async (work) => {
       if (isAlone) throw new Error('who is alone would wait for itself')
       isAlone = true
       return await work(async () => undefined).finally(() => {
         isAlone = false
       })
     }
-    const passes: Passes = { together: (pass) => pass(async () => undefined), alone }
-    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passes })
+    const passes: PassLock = { shared: (pass) => pass(async () => undefined), exclusive: alone }
+    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passLock: passes })
     projector.start()
-    await projector.settled()
+    await projector.caughtUp()
     await projector.rebuilds.start('presence', { isFromLog: true })
     await storing.opened
     const ended = projector.stepsEnded().then(() => done.push('looked'))
     // Longer than it takes when nothing is waited for.
-    await projector.settled()
+    await projector.caughtUp()
     goOn.open()
     await ended
     t.same(done, ['stored', 'looked'])

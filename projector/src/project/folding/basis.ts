@@ -1,6 +1,6 @@
 import { foldNamed } from '../../folds/folds.js'
 import type { FoldProjection } from '../projection.js'
-import type { StandsOn } from './fold.js'
+import type { FoldBasis } from './fold.js'
 import type { ChunkRows } from './fold-chunk.js'
 import type { TouchedKey } from './touched-keys.js'
 
@@ -8,20 +8,20 @@ import type { TouchedKey } from './touched-keys.js'
  * Asks what there is of `{keys}` that rows are made of; the answer differs when something came, in whatever order, and
  * not when parts were merged.
  */
-export function standingStatement(projection: FoldProjection): string {
+export function basisStatement(projection: FoldProjection): string {
   const columns = Object.keys(projection.key).map((column) => `s.${column}`)
-  const { table } = standsOnOf(projection)
+  const { table } = basisOf(projection)
   return `SELECT count() AS rows, max(s.position) AS newest FROM ${table} AS s FINAL WHERE (${columns.join(', ')}) IN {keys}`
 }
 
 /** The same keys, each since the earliest instant of which the rows stored for it may have replaced others. */
-export function reachingBack(
+export function sinceReplacedRows(
   projection: FoldProjection,
   chunk: readonly TouchedKey[],
   stored: ChunkRows
 ): readonly TouchedKey[] {
   const { into, key } = projection
-  const { rowsBeginAt } = standsOnOf(projection)
+  const { rowsBeginAt } = basisOf(projection)
   if (rowsBeginAt === undefined) return chunk.map((each) => ({ ...each, sinceMs: 0 }))
   const since = new Map<string, number>()
   for (const [table, columns] of Object.entries(into)) {
@@ -40,6 +40,6 @@ export function reachingBack(
   }))
 }
 
-function standsOnOf({ name, fold = name }: FoldProjection): StandsOn {
-  return foldNamed(fold).standsOn
+function basisOf({ name, fold = name }: FoldProjection): FoldBasis {
+  return foldNamed(fold).basis
 }

@@ -1,16 +1,16 @@
-import type { Passes } from '../src/index.js'
+import type { PassLock } from '../src/index.js'
 
 /** As a lock of PostgreSQL's: passes run together, or something alone, in the order in which they are asked for. */
-export function lockedPasses(): Passes {
+export function lockedPasses(): PassLock {
   let alone: Promise<unknown> = Promise.resolve()
   let together: Promise<unknown>[] = []
   return {
-    together: (pass) => {
+    shared: (pass) => {
       const run = alone.then(() => pass(async () => undefined))
       together.push(run.catch(() => undefined))
       return run
     },
-    alone: (work) => {
+    exclusive: (work) => {
       const run = Promise.all([alone, ...together]).then(() => work(async () => undefined))
       together = []
       alone = run.catch(() => undefined)

@@ -11,7 +11,7 @@ import type { ProjectionRunner } from './run-projections.js'
 export type Target = Progress & { readonly topic: string }
 
 /** What is watched until it has come far enough. */
-export type Watch = {
+export type CatchUpWatch = {
   readonly runner: ProjectionRunner
   readonly loader: Loader
   readonly loaderTrouble: () => string | null
@@ -26,13 +26,13 @@ const ASK_AGAIN_MS = 100
 const ENDS_MS = 2000
 
 /**
- * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link endsOfLog}; one that does not
+ * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link logExtents}; one that does not
  * have what is to be loaded next is refused.
  */
-export async function endsToReach(tables: Tables, ...asking: Parameters<typeof endsOfLog>): Promise<Target[]> {
+export async function targetsAtLogEnd(tables: Tables, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
   const loaded = await Checkpoints.read(tables)
-  const ends = await endsOfLog(...asking)
+  const ends = await logExtents(...asking)
   const stalled = await stallReports(tables, stalledPartitions(ends, loaded))
   if (stalled.length > 0) throw new Error(`${stalled.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
@@ -43,7 +43,7 @@ export async function endsToReach(tables: Tables, ...asking: Parameters<typeof e
  * Where the log of every topic begins and ends. One that cannot be asked is asked again until `signal` aborts or for `mostMs`, but
  * for two seconds at least; then it rejects with a sentence.
  */
-async function endsOfLog(
+async function logExtents(
   extents: (topic: string) => Promise<readonly PartitionExtent[]>,
   { signal, mostMs = Number.POSITIVE_INFINITY }: { readonly signal: AbortSignal; readonly mostMs?: number }
 ): Promise<(PartitionExtent & { readonly topic: string })[]> {
@@ -83,7 +83,7 @@ function isStopped(signal: AbortSignal): boolean {
 }
 
 /** Resolves when every target is loaded and taken by every projection of its topic. */
-export async function waitUntilSettled(watch: Watch, targets: readonly Target[]): Promise<void> {
+export async function waitUntilCaughtUp(watch: CatchUpWatch, targets: readonly Target[]): Promise<void> {
   const { runner, watchers, standstillMs, signal } = watch
   let reached = -1
   let movedAt = performance.now()
@@ -118,7 +118,7 @@ function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal
 }
 
 /** A sentence for everything that is behind a target. */
-function missingOf({ runner, loaderTrouble }: Watch, targets: readonly Target[]): string[] {
+function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Target[]): string[] {
   const { checkpoints } = runner
   const missing: string[] = []
   for (const { topic, epoch, partition, next } of targets) {
@@ -138,7 +138,7 @@ function missingOf({ runner, loaderTrouble }: Watch, targets: readonly Target[])
   return missing
 }
 
-function reachedIn({ runner: { checkpoints } }: Watch, targets: readonly Target[]): number {
+function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly Target[]): number {
   let sum = 0
   for (const { topic, epoch, partition, next } of targets) {
     const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))

@@ -2,9 +2,9 @@ import { bytesText } from '@gamenet/schemas'
 import type { Tables } from '../store/tables.js'
 
 /** Bytes that stay free for what cannot wait, on a disk of so many; 0 where it may be filled. */
-export type KeepFree = (diskBytes: number) => number
+export type ReservedBytes = (diskBytes: number) => number
 
-export type Room = {
+export type FreeSpace = {
   /** Free bytes of the fullest disk of the tables; null where the engine has none. */
   readonly bytesFree: number | null
   /** A sentence where they do not suffice. */
@@ -12,7 +12,7 @@ export type Room = {
 }
 
 /** Whether the disks of the tables have so many bytes beside what stays free. */
-export async function roomFor(tables: Tables, bytesNeeded: number, keepFree: KeepFree): Promise<Room> {
+export async function freeSpaceFor(tables: Tables, bytesNeeded: number, keepFree: ReservedBytes): Promise<FreeSpace> {
   const disks = await tables.rows('SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks AS d')
   const sizes = disks.map(({ free, size }) => ({ free: Number(free), kept: keepFree(Number(size)) }))
   const full = sizes.find(({ free, kept }) => free < bytesNeeded + kept)

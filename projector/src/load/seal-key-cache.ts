@@ -9,24 +9,24 @@ export type SealKeys = ReadonlyMap<number, Uint8Array>
  * key away waits so long before looking where the log ends, and for the stores under way: nothing is stored behind that which
  * the key opened, so that rows deleted afterwards do not come back.
  */
-export const SEAL_KEYS_KEPT_MS = 10_000
+export const SEAL_KEY_CACHE_MS = 10_000
 /** About 200 bytes each. */
-const KEPT_MAX = 50_000
+const CACHED_MAX = 50_000
 
 /** Seal keys that were asked for, each for its time. */
-export class KeptSealKeys {
+export class SealKeyCache {
   readonly #ask: (topic: string, people: readonly number[]) => Promise<SealKeys>
   readonly #now: () => number
-  readonly #kept: LRUCache<number, { readonly key: Uint8Array | undefined }>
+  readonly #cache: LRUCache<number, { readonly key: Uint8Array | undefined }>
 
   constructor(ask: (topic: string, people: readonly number[]) => Promise<SealKeys>, now = () => performance.now()) {
     this.#ask = ask
     this.#now = now
-    this.#kept = new LRUCache({
+    this.#cache = new LRUCache({
       // Given as a size, room is taken as it is used: given as a number of keys, 10 ms and 3 MB at once.
-      maxSize: KEPT_MAX,
+      maxSize: CACHED_MAX,
       sizeCalculation: () => 1,
-      ttl: SEAL_KEYS_KEPT_MS,
+      ttl: SEAL_KEY_CACHE_MS,
       ttlResolution: 0,
       perf: { now }
     })
@@ -37,19 +37,19 @@ export class KeptSealKeys {
     const keys = new Map<number, Uint8Array>()
     const unknown: number[] = []
     for (const person of people) {
-      const kept = this.#kept.get(person)
+      const kept = this.#cache.get(person)
       if (kept === undefined) unknown.push(person)
       else if (kept.key !== undefined) keys.set(person, kept.key)
     }
-    return unknown.length === 0 ? keys : new Map([...keys, ...(await this.anew(topic, unknown))])
+    return unknown.length === 0 ? keys : new Map([...keys, ...(await this.fetch(topic, unknown))])
   }
 
   /** The same, asked for. */
-  async anew(topic: string, people: readonly number[]): Promise<SealKeys> {
+  async fetch(topic: string, people: readonly number[]): Promise<SealKeys> {
     // A key may be thrown away while it is on its way here, so its time begins before.
     const start = this.#now()
     const keys = await this.#ask(topic, people)
-    for (const person of people) this.#kept.set(person, { key: keys.get(person) }, { start })
+    for (const person of people) this.#cache.set(person, { key: keys.get(person) }, { start })
     return keys
   }
 }

@@ -5,7 +5,7 @@ import { type KeySlice, type Projection, stepStatement } from './projection.js'
 import type { Range } from './range.js'
 
 /** Where rows are made. */
-export type Making = {
+export type StepContext = {
   readonly tables: Tables
   readonly folding: Folding
   readonly signal: AbortSignal
@@ -16,7 +16,7 @@ export type Making = {
 }
 
 /** What rows are made of. */
-export type Made = {
+export type StepInput = {
   readonly range: Range
   /** True when it holds events that come behind later ones: of an older epoch than what was taken before, or late ones. */
   readonly isLate: boolean
@@ -25,7 +25,7 @@ export type Made = {
 }
 
 /** Makes and stores the rows of a range, whoever asks: live, catching up or rebuilding. */
-export async function makeRows(making: Making, projection: Projection, made: Made): Promise<void> {
+export async function runStep(making: StepContext, projection: Projection, made: StepInput): Promise<void> {
   const make = async () => {
     if (projection.form === 'fold') return await runFold(making, projection, made)
     const { sql, parameters } = stepStatement(projection, made.range, made)
@@ -35,7 +35,7 @@ export async function makeRows(making: Making, projection: Projection, made: Mad
 }
 
 /** Whether a range holds events of an older epoch than the newest that was loaded, which may undo what was stored. */
-export function isLateIn(range: Range, loaded: readonly { readonly epoch: number }[]): boolean {
+export function hasOlderEpoch(range: Range, loaded: readonly { readonly epoch: number }[]): boolean {
   const newestEpoch = Math.max(...loaded.map(({ epoch }) => epoch))
   return range.some(({ epoch }) => epoch < newestEpoch)
 }

@@ -40,7 +40,7 @@ export function readsOf(projection: Projection): readonly string[] {
 export const TABLE_NAMED = /\b(FROM|JOIN|INTO|TABLE)\s+([a-z_][a-z0-9_]*)\b/g
 
 /** The same tables, where some names stand for others; `in` says in which places, everywhere unless given. */
-export function standingIn(tables: Tables, names: TableNames, where: 'everywhere' | 'INTO' = 'everywhere'): Tables {
+export function withTableNames(tables: Tables, names: TableNames, where: 'everywhere' | 'INTO' = 'everywhere'): Tables {
   const nameOf = (table: string) => names.get(table) ?? table
   const text = (sql: string) =>
     sql.replaceAll(TABLE_NAMED, (whole, word: string, table: string) =>
@@ -55,7 +55,7 @@ export function standingIn(tables: Tables, names: TableNames, where: 'everywhere
 }
 
 /** The same tables, whose statements are killed when a signal aborts: one of a fill may take half a minute. */
-export function killedBy(tables: Tables, signal: AbortSignal): Tables {
+export function abortedBy(tables: Tables, signal: AbortSignal): Tables {
   return {
     ...tables,
     execute: (sql, parameters) => tables.execute(sql, parameters, { signal }),

@@ -61,12 +61,12 @@ async function interruptedSwap(t: Test, engine: ClickHouse, log: Counts) {
     }
   })
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count', { isFromLog: true })
   await untilState(engine, 'filled')
   await projector.rebuilds.verify('title-count')
   await t.rejects(projector.rebuilds.swap('title-count'), /engine was away/)
-  await projector.settled()
+  await projector.caughtUp()
   await untilState(engine, 'filled')
   t.same(await countsIn(engine, 'title_count'), [0, 1])
   await projector.rebuilds.swap('title-count')
@@ -94,7 +94,7 @@ async function cutOffBetweenTables(t: Test, engine: ClickHouse, log: Counts) {
   })
   const projector: Projector = projectorOn({ ...engine, projections: live, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count', { isFromLog: true })
   await untilState(engine, 'filled')
   await projector.rebuilds.verify('title-count')
@@ -105,7 +105,7 @@ async function cutOffBetweenTables(t: Test, engine: ClickHouse, log: Counts) {
   isDying = true
   await t.rejects(projector.rebuilds.rollback('title-count'), /the process died/)
   await untilState(engine, 'rolled-back')
-  await projector.settled()
+  await projector.caughtUp()
   t.same(await countsIn(engine, 'event_title_count'), [0, 1])
   t.same(await countsIn(engine, 'title_count'), [0, 1])
   await projector.stop()
@@ -123,7 +123,7 @@ async function cutOffBehindTables(t: Test, engine: ClickHouse, log: Counts) {
   })
   const minutes = async () => (await countsIn(engine, 'title_count')).join()
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   // What nothing in the log says, so that old and new can be told apart.
   await engine.control.execute(
     `INSERT INTO title_count (title_id, ts, online, position) VALUES ('4d530064', toDateTime64(${T0 / 1000 + 3600}, 3, 'UTC'), 7, 99)`
@@ -158,7 +158,7 @@ async function stopInAStep(t: Test, engine: ClickHouse, log: Counts) {
   }
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count')
   await begun.opened
   await projector.stop()
@@ -186,7 +186,7 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
   }
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count')
   await ending.opened
   await projector.rebuilds.cancel('title-count')
@@ -214,7 +214,7 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
   }
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count')
   await untilState(engine, 'filled')
   t.match(await projector.rebuilds.verify('title-count'), { isEqual: true })
@@ -235,7 +235,7 @@ async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
   }
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count')
   await t.rejects(untilState(engine, 'filled'), /failed: Code: 43\. The types do not fit/)
   for (const work of ['verify', 'swap', 'pause'] as const)
@@ -244,7 +244,7 @@ async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
       /is failed \(Code: 43\. The types do not fit\) and cannot be/
     )
   log.count(1)
-  await projector.settled()
+  await projector.caughtUp()
   t.same(await countsIn(engine, 'title_count'), [0, 1], 'what serves goes on')
   isWrong = false
   await projector.rebuilds.resume('title-count')
@@ -258,7 +258,7 @@ async function endsAtAnInstant(t: Test, engine: ClickHouse, log: Counts) {
   for (const minute of [1, 2]) log.count(minute)
   const projector = projectorOn(engine, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   for (const name of new Set(projections.map(({ from }) => from.name))) {
     const { id } = await projector.rebuilds.start(name, { until: instantOf(T0 + 120_000) })
     await untilState(engine, 'filled', id)
@@ -280,7 +280,7 @@ async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
   }
   const projector = projectorOn({ ...engine, rebuild }, log)
   projector.start()
-  await projector.settled()
+  await projector.caughtUp()
   await projector.rebuilds.start('title-count')
   await untilState(engine, 'filled')
   isAway = true
@@ -290,7 +290,7 @@ async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
   t.ok((await madeTables(engine)).length > 0)
   const next = projectorOn(engine, log)
   next.start()
-  await next.settled()
+  await next.caughtUp()
   await t.rejects(next.rebuilds.cancel('title-count'), /no rebuild of title-count under way/)
   t.same(await madeTables(engine), [])
   await next.stop()

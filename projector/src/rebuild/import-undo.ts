@@ -2,17 +2,17 @@ import { pause } from '@gamenet/schemas'
 import type { Projection } from '../project/projection.js'
 import { deleteRetracted } from '../store/retracted-imports.js'
 import type { Tables } from '../store/tables.js'
-import { beginAlone } from './begin.js'
+import { beginRebuild } from './begin.js'
 import type { RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
-import { planUnhindered } from './plan.js'
-import { RebuildRefused, type RebuildStatus, type Retractions } from './rebuild.js'
+import type { OperationQueue } from './operation-queue.js'
+import { planWithoutObstacles } from './plan.js'
+import { type ImportUndos, RebuildRefused, type RebuildStatus } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import type { Recovery } from './recovery.js'
 import { progressOf } from './status.js'
 import { dropOld, swap } from './swap.js'
-import type { Turns } from './turns.js'
-import type { Asked } from './unit.js'
+import type { RebuildRequest } from './unit.js'
 
 const LOOK_MS = 100
 
@@ -30,13 +30,13 @@ export async function unfinishedRetractions(
 }
 
 /** Imports taken back: a rebuild of all projections of the topic, begun, swapped in and made final without being asked. */
-export class Retracting implements Retractions {
+export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
-  readonly #turns: Turns
+  readonly #turns: OperationQueue
   readonly #recovery: Recovery
 
-  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: Turns; recovery: Recovery }) {
+  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: OperationQueue; recovery: Recovery }) {
     this.#context = context
     this.#fillers = parts.fillers
     this.#turns = parts.turns
@@ -50,12 +50,12 @@ export class Retracting implements Retractions {
   ): Promise<void> {
     const { tables, signal } = this.#context
     const first = this.#firstOf(topicName)
-    const record = await this.#turns.take(async () => {
+    const record = await this.#turns.run(async () => {
       const begun = await this.#begun(importId)
       if (begun !== undefined) return begun
       try {
         // Beside no step: a retry of dead letters may not have known yet that it was taken back.
-        return await beginAlone(this.#context, takingBack(first, importId), () =>
+        return await beginRebuild(this.#context, takingBack(first, importId), () =>
           deleteRetracted(tables, first.from, [importId])
         )
       } catch (error) {
@@ -82,8 +82,8 @@ export class Retracting implements Retractions {
   async requireRetractable(importId: string, topicName: string): Promise<void> {
     const asked = takingBack(this.#firstOf(topicName), importId)
     // Of a sample this process has one at a time.
-    await this.#turns.take(async () => {
-      if ((await this.#begun(importId)) === undefined) await planUnhindered(this.#context, asked)
+    await this.#turns.run(async () => {
+      if ((await this.#begun(importId)) === undefined) await planWithoutObstacles(this.#context, asked)
     })
   }
 
@@ -104,14 +104,14 @@ export class Retracting implements Retractions {
 
   /** Does work on a rebuild in turn, unless somebody has taken it further meanwhile. */
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#turns.run(async () => {
       const now = (await readRebuilds(this.#context.tables)).find(({ id }) => id === record.id)
       if (now?.state === record.state) await this.#recovery.around(work)
     })
   }
 }
 
-function takingBack({ name }: Projection, importId: string): Asked {
+function takingBack({ name }: Projection, importId: string): RebuildRequest {
   return { projection: name, until: null, isFromLog: false, retracts: importId }
 }
 

@@ -5,7 +5,7 @@ import type { LogReader } from './log.js'
 import { runLoaderWorker } from './read-log.js'
 
 /** A reading side in this very thread, over the same channel as a worker's: for tests and small tools. */
-export function readBeside(
+export function readInline(
   reader: LogReader,
   topics: readonly Topic[],
   backoff?: Backoff

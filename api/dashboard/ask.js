@@ -1,44 +1,62 @@
-/** Answers kept for asking again: what one view of the page shows, and the views before it. */
-const KEPT_MAX = 24
+/** Cached answers: those of the current view, and of the views before it. */
+const CACHED_MAX = 24
 const TIMEOUT_MS = 15_000
 
-const kept = new Map()
-const underWay = new Map()
+/**
+ * An answer of the API. Its body is the same object while nothing has changed.
+ * @template Body
+ * @typedef {{ readonly tag: string, readonly body: Body, readonly resolutionSeconds: number }} Reply
+ */
+
+/** @type {Map<string, Reply<any>>} */
+const cached = new Map()
+/** @type {Map<string, Promise<Reply<any>>>} */
+const pending = new Map()
 let skewMs = 0
 
-/** The service's clock, milliseconds since 1970: a visitor's own may be wrong. */
+/** The service's clock, milliseconds since 1970, because the browser's may be wrong. */
 export function serverNow() {
   return Date.now() + skewMs
 }
 
-/** The service cannot answer now; it may in a while. */
+/** The service is unavailable. */
 export class Away extends Error {
-  /** Milliseconds after which the service wants to be asked again, if it said so. */
-  retryAfterMs
-
+  /**
+   * @param {string} message
+   * @param {number} [retryAfterMs] the service's Retry-After
+   */
   constructor(message, retryAfterMs) {
     super(message)
+    /** Milliseconds. */
     this.retryAfterMs = retryAfterMs
   }
 }
 
-/** The service refused the question; its sentence is the message. */
+/** The service refused the request; the message is its sentence. */
 export class Refused extends Error {}
 
 /**
- * Asks the API. The same `body` object comes back as long as the service says that nothing changed (304). Questions
- * that are asked twice at the same time are one request.
+ * Requests an answer. Returns the cached one after a 304. Concurrent calls with one path share a request. Throws
+ * {@link Away} and {@link Refused}.
+ * @template Body
+ * @param {string} path
+ * @returns {Promise<Reply<Body>>}
  */
 export function ask(path) {
-  const before = underWay.get(path)
+  const before = pending.get(path)
   if (before !== undefined) return before
-  const asking = request(path).finally(() => underWay.delete(path))
-  underWay.set(path, asking)
-  return asking
+  const reply = request(path).finally(() => pending.delete(path))
+  pending.set(path, reply)
+  return reply
 }
 
+/**
+ * @param {string} path
+ * @returns {Promise<Reply<any>>}
+ */
 async function request(path) {
-  const known = kept.get(path)
+  const known = cached.get(path)
+  /** @type {Record<string, string>} */
   const headers = known === undefined ? {} : { 'If-None-Match': known.tag }
   let response
   let text
@@ -49,27 +67,33 @@ async function request(path) {
     throw new Away('The service does not answer.')
   }
   const serverMs = Date.parse(response.headers.get('Date') ?? '')
-  // The header has whole seconds; differences below that are not the clock's.
+  // The header has whole seconds: smaller differences say nothing about the clock.
   if (!Number.isNaN(serverMs)) skewMs = Math.abs(serverMs - Date.now()) < 2000 ? 0 : serverMs - Date.now()
-  if (response.status === 304 && known !== undefined) return keep(path, known)
+  if (response.status === 304 && known !== undefined) return store(path, known)
   if (!response.ok) throw failure(response, text)
-  return keep(path, {
+  return store(path, {
     tag: response.headers.get('ETag') ?? '',
     body: bodyOf(text),
     resolutionSeconds: Number(response.headers.get('X-Resolution-Seconds') ?? 0)
   })
 }
 
-function keep(path, answer) {
-  kept.delete(path)
-  kept.set(path, answer)
-  for (const oldest of kept.keys()) {
-    if (kept.size <= KEPT_MAX) break
-    kept.delete(oldest)
+/**
+ * Caches a reply as the newest one.
+ * @param {string} path
+ * @param {Reply<any>} reply
+ */
+function store(path, reply) {
+  cached.delete(path)
+  cached.set(path, reply)
+  for (const oldest of cached.keys()) {
+    if (cached.size <= CACHED_MAX) break
+    cached.delete(oldest)
   }
-  return answer
+  return reply
 }
 
+/** @param {string} text */
 function bodyOf(text) {
   try {
     return JSON.parse(text)
@@ -78,6 +102,10 @@ function bodyOf(text) {
   }
 }
 
+/**
+ * @param {Response} response
+ * @param {string} text
+ */
 function failure(response, text) {
   const sentence = sentenceOf(text) ?? `The service answered with status ${response.status}.`
   if (response.status < 500 && response.status !== 408 && response.status !== 429) return new Refused(sentence)
@@ -85,6 +113,10 @@ function failure(response, text) {
   return new Away(sentence, seconds > 0 ? seconds * 1000 : undefined)
 }
 
+/**
+ * @param {string} text
+ * @returns {string | undefined}
+ */
 function sentenceOf(text) {
   try {
     const { error } = JSON.parse(text)

@@ -1,51 +1,72 @@
+/** @import { Leaderboard, LeaderboardChanges, LeaderboardRecords, Leaderboards, OnlineUsers, RecentRecords } from '@gamenet/schemas' */
 import { count, counted, instant, time } from './format.js'
-import { setText } from './history.js'
-import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
-import { Part, showAll } from './part.js'
+import {
+  element,
+  elementOf,
+  isolated,
+  node,
+  numberCell,
+  replaceChildren,
+  rowHeader,
+  setText,
+  textButton
+} from './nodes.js'
+import { Part, settleAll } from './part.js'
 
 const names = new Intl.Collator('en', { sensitivity: 'base', numeric: true })
-/** What is shown; the API has the rest. */
+/** Entries to show; the API has the rest. */
 const ENTRIES_SHOWN = 200
 const LISTED = 12
-/** Reigns come oldest first; the last of them are shown. */
+/** Reigns are listed oldest first; the last of them are shown. */
 const REIGNS_MAX = 10_000
 const KINDS = { new: 'came', updated: 'now', removed: 'left' }
 
-/** A game's boards: which there are, one of them now or as it stood at any instant, its record and its changes. */
+/** @typedef {{ value: string, name: string }} Choice */
+
+/** A game's boards: the list, one board now or as of any instant, its records and its changes. */
 export class BoardsSection {
+  /** @type {OnlineUsers | undefined} */
   #games
   #game = ''
   #board = ''
   #onPlayer
   #onGame
+  /** @type {Part<Leaderboards>} */
   #list = new Part({
     message: element('boards-message'),
     contents: [element('board-list')],
     draw: (boards) => this.#drawList(boards)
   })
+  /** @type {Part<Leaderboard>} */
   #entries = new Part({
     message: element('board-message'),
     contents: [element('board-table'), element('board-foot')],
     draw: (board) => this.#drawBoard(board)
   })
+  /** @type {Part<LeaderboardRecords | RecentRecords>} */
   #records = new Part({
     message: element('board-no-records'),
     contents: [element('board-records')],
     draw: (records) => this.#drawRecords(records)
   })
+  /** @type {Part<LeaderboardChanges>} */
   #changes = new Part({
     message: element('board-no-changes'),
     contents: [element('board-changes')],
     draw: (changes) => this.#drawChanges(changes)
   })
 
-  /** `onPlayer(name)`: somebody wants to see this player; `onGame(titleId)`: another game was picked, "" for none. */
+  #gameSelect = elementOf('board-game', HTMLSelectElement)
+  #boardSelect = elementOf('board-id', HTMLSelectElement)
+  #asOfField = elementOf('board-as-of', HTMLInputElement)
+
+  /** @param {{ onPlayer: (name: string) => void, onGame: (titleId: string) => void }} callbacks for a pressed name and a chosen game ("" for none) */
   constructor({ onPlayer, onGame }) {
     this.#onPlayer = onPlayer
     this.#onGame = onGame
-    element('board-game').addEventListener('change', ({ target }) => this.pick(target.value))
-    element('board-id').addEventListener('change', ({ target }) => this.open(this.#game, target.value))
-    element('board-as-of').addEventListener('change', () => this.#again())
+    this.#gameSelect.addEventListener('change', () => this.pick(this.#gameSelect.value))
+    this.#boardSelect.addEventListener('change', () => this.open(this.#game, this.#boardSelect.value))
+    this.#asOfField.addEventListener('change', () => this.#again())
     element('board-now').addEventListener('click', () => this.#lookAt(''))
   }
 
@@ -53,53 +74,64 @@ export class BoardsSection {
     return this.#game
   }
 
-  /** Offers the games of an answer of /api/online-users. */
+  /**
+   * Offers the games of an answer of /api/online-users.
+   * @param {OnlineUsers} titles
+   */
   offer(titles) {
     if (titles === this.#games) return
     this.#games = titles
     const games = Object.entries(titles).map(([name, { titleId }]) => ({ value: titleId, name }))
     games.sort((a, b) => names.compare(a.name, b.name))
-    fill(element('board-game'), games, 'Pick a game', this.#game)
+    fill(this.#gameSelect, games, 'Pick a game', this.#game)
   }
 
-  /** Shows the boards of a game, by its id; "" for none. */
+  /**
+   * Shows the boards of a game.
+   * @param {string} titleId "" for none
+   */
   pick(titleId) {
     if (titleId !== this.#game) this.open(titleId, '')
   }
 
-  /** Shows a board, now or as of an ISO instant; "" for the list of the game's boards. */
+  /**
+   * Shows a board, now or as of an ISO instant.
+   * @param {string} titleId
+   * @param {number | string} leaderboardId "" for the list of the game's boards
+   */
   open(titleId, leaderboardId, asOf = '') {
     const isOther = titleId !== this.#game
     this.#game = titleId
     this.#board = String(leaderboardId)
-    element('board-game').value = titleId
-    if (isOther) fill(element('board-id'), [], 'Pick a board', '')
-    element('board-id').value = this.#board
+    this.#gameSelect.value = titleId
+    if (isOther) fill(this.#boardSelect, [], 'Pick a board', '')
+    this.#boardSelect.value = this.#board
     if (isOther) this.#onGame(titleId)
     this.#lookAt(asOf)
   }
 
-  /** Asks again; most of the time nothing has changed. Throws when the service is away. */
+  /** Requests the answers again. Throws `Away`. */
   async refresh() {
-    element('board-now').disabled = this.#asOf === ''
-    element('board-as-of').disabled = this.#board === ''
+    elementOf('board-now', HTMLButtonElement).disabled = this.#asOf === ''
+    this.#asOfField.disabled = this.#board === ''
     element('board-columns').dataset.view = this.#game === '' ? 'network' : this.#board === '' ? 'game' : 'board'
     setText(element('records-heading'), this.#board === '' ? 'Newest records' : 'The record over time')
-    await showAll([this.#showList(), this.#showBoard(), this.#showRecords(), this.#showChanges()])
+    await settleAll([this.#showList(), this.#showBoard(), this.#showRecords(), this.#showChanges()])
   }
 
+  /** @param {string} asOf */
   #lookAt(asOf) {
-    element('board-as-of').value = asOf.replace(/(?:\.000)?Z$/, '')
+    this.#asOfField.value = asOf.replace(/(?:\.000)?Z$/, '')
     this.#again()
   }
 
-  /** What a visitor did is answered at once; a service that is away is told of by the next round. */
+  /** Answers an action of the visitor at once. The next poll reports an unavailable service. */
   #again() {
     void this.refresh().catch(() => undefined)
   }
 
   get #asOf() {
-    const { value } = element('board-as-of')
+    const { value } = this.#asOfField
     // The field has seconds only where they are not 0.
     return value === '' ? '' : `${value.length === 16 ? `${value}:00` : value}Z`
   }
@@ -108,7 +140,7 @@ export class BoardsSection {
     return `api/game/${this.#game}/leaderboards/${this.#board}`
   }
 
-  /** The list is asked for beside a board too: it fills the field in which another board is picked. */
+  /** The list is requested for a single board too, because it fills the field that selects another board. */
   async #showList() {
     if (this.#game === '') this.#list.clear('Pick a game to see its boards.')
     else await this.#list.show(`api/game/${this.#game}/leaderboards`)
@@ -118,7 +150,7 @@ export class BoardsSection {
     if (this.#board === '') return this.#entries.clear('')
     const asOf = this.#asOf === '' ? '' : `&asOf=${encodeURIComponent(this.#asOf)}`
     const path = `${this.#path}?limit=${ENTRIES_SHOWN}${asOf}`
-    element('board-data').href = path
+    elementOf('board-data', HTMLAnchorElement).href = path
     await this.#entries.show(path)
   }
 
@@ -135,10 +167,11 @@ export class BoardsSection {
     return this.#changes.show(`api/leaderboard-changes?limit=${LISTED}${game}${board}`)
   }
 
+  /** @param {Leaderboards} boards */
   #drawList(boards) {
     const options = boards.map(({ id, name }) => ({ value: String(id), name: nameOf(id, name) }))
-    fill(element('board-id'), options, 'Pick a board', this.#board)
-    element('board-id').disabled = options.length === 0
+    fill(this.#boardSelect, options, 'Pick a board', this.#board)
+    this.#boardSelect.disabled = options.length === 0
     const items = options.map(({ value, name }) =>
       node(
         'li',
@@ -150,12 +183,16 @@ export class BoardsSection {
     return options.length === 0 ? 'This game has no boards.' : ''
   }
 
-  /** The list goes where the board comes: the keyboard goes along. */
+  /**
+   * Opens a board of the list, which the board replaces, and moves the focus.
+   * @param {string} leaderboardId
+   */
   #choose(leaderboardId) {
     this.open(this.#game, leaderboardId)
-    element('board-id').focus()
+    this.#boardSelect.focus()
   }
 
+  /** @param {Leaderboard} board */
   #drawBoard(board) {
     const rows = board.entries.map(({ rank, name, rating, timeFormatted, isTime }) =>
       node('tr', '', numberCell(rank), rowHeader(this.#player(name)), numberCell(isTime ? timeFormatted : rating))
@@ -170,43 +207,64 @@ export class BoardsSection {
     return board.asOf === undefined ? 'Nobody is known on this board.' : 'Nobody is known on this board at that time.'
   }
 
+  /** @param {string} name */
   #player(name) {
     return textButton(name, () => this.#onPlayer(name))
   }
 
-  /** A place where something happened: pressing its name opens the board, pressing the instant the board of then. */
+  /**
+   * The board and instant of an event: pressing the name opens the board, pressing the instant the board as of then.
+   * @param {{ titleId: string, gameName: string, leaderboardId: number, leaderboardName: string }} board
+   * @param {string} at
+   */
   #place({ titleId, gameName, leaderboardId, leaderboardName }, at) {
+    /** @param {string} asOf */
     const open = (asOf) => () => this.open(titleId, leaderboardId, asOf)
-    const told = textButton(instant(Date.parse(at)), open(at), 'Show the board as it stood then')
-    if (this.#board !== '') return node('small', '', told)
+    const instantButton = textButton(instant(Date.parse(at)), open(at), 'Show the board as it stood then')
+    if (this.#board !== '') return node('small', '', instantButton)
     const name = `${gameName} · ${nameOf(leaderboardId, leaderboardName)}`
-    return node('small', '', textButton(name, open('')), ' · ', told)
+    return node('small', '', textButton(name, open('')), ' · ', instantButton)
   }
 
-  /** Records of a board, or those newly set anywhere. */
+  /**
+   * Draws the records of a board, or the newest records of all boards.
+   * @param {LeaderboardRecords | RecentRecords} answer
+   */
   #drawRecords(answer) {
-    const isOfBoard = !Array.isArray(answer)
-    const records = isOfBoard ? answer.records.slice(-LISTED).reverse() : answer
-    const items = records.map((record) => {
-      const { playerName, rating, timeFormatted, isTime } = record
-      const measure = node('strong', 'measure', isolated(isTime ? timeFormatted : rating))
-      const place = isOfBoard
-        ? this.#reign({ ...record, titleId: answer.titleId, leaderboardId: answer.leaderboardId })
-        : this.#place(record, record.setAt)
-      return node('li', '', measure, ' ', this.#player(playerName), place)
-    })
+    const items = Array.isArray(answer)
+      ? answer.map((record) => this.#record(record, this.#place(record, record.setAt)))
+      : answer.records
+          .slice(-LISTED)
+          .reverse()
+          .map((record) => this.#record(record, this.#reign(answer, record)))
     replaceChildren(element('board-records'), items)
     return items.length === 0 ? 'No record is known.' : ''
   }
 
-  #reign({ titleId, leaderboardId, fromAt, toAt, setAt }) {
+  /**
+   * @param {{ playerName: string, rating: string, timeFormatted: string, isTime: boolean }} record
+   * @param {HTMLElement} place
+   */
+  #record({ playerName, rating, timeFormatted, isTime }, place) {
+    const measure = node('strong', 'measure', isolated(isTime ? timeFormatted : rating))
+    return node('li', '', measure, ' ', this.#player(playerName), place)
+  }
+
+  /**
+   * @param {LeaderboardRecords} board
+   * @param {LeaderboardRecords['records'][number]} record
+   */
+  #reign({ titleId, leaderboardId }, { fromAt, toAt, setAt }) {
+    /** @param {string} asOf */
     const open = (asOf) => () => this.open(titleId, leaderboardId, asOf)
+    /** @param {string} time */
     const at = (time) => textButton(instant(Date.parse(time)), open(time), 'Show the board as it stood then')
     const until = toAt === null ? [' until now'] : [' until ', at(toAt)]
     const back = fromAt === setAt ? [] : [' (again; set ', at(setAt), ')']
     return node('small', '', 'from ', at(fromAt), ...until, ...back)
   }
 
+  /** @param {LeaderboardChanges} changes */
   #drawChanges(changes) {
     replaceChildren(
       element('board-changes'),
@@ -215,26 +273,41 @@ export class BoardsSection {
     return changes.length === 0 ? 'No change has been seen.' : ''
   }
 
+  /** @param {LeaderboardChanges[number]} change */
   #change(change) {
     const { changeType, playerName, newRating, previousRating, newRank } = change
-    const told = [newRating, previousRating].find((rating) => rating !== null) ?? ''
+    const rating = [newRating, previousRating].find((each) => each !== null) ?? ''
     const rank = newRank === null ? '' : ` (rank ${count(newRank)})`
-    const parts = [this.#player(playerName), ` ${KINDS[changeType]} `, isolated(measureOf(change, told)), rank]
+    const parts = [this.#player(playerName), ` ${KINDS[changeType]} `, isolated(measureOf(change, rating)), rank]
     return node('li', '', ...parts, ' ', this.#place(change, change.changedAt))
   }
 }
 
-/** The text of a change's time or score; times as every other place shows them. */
+/**
+ * The text of a change's time or score.
+ * @param {LeaderboardChanges[number]} change
+ * @param {string} rating
+ */
 function measureOf({ isTime, newTimeMs, previousTimeMs }, rating) {
   const ms = newTimeMs ?? previousTimeMs
   return isTime && ms !== null ? time(ms) : rating
 }
 
+/**
+ * @param {number} leaderboardId
+ * @param {string} name
+ */
 function nameOf(leaderboardId, name) {
   return name === '' ? `Board ${leaderboardId}` : name
 }
 
-/** Puts options into a list, behind one that stands for none; what was chosen stays chosen. */
+/**
+ * Fills a list with options after one for none, and preserves the choice.
+ * @param {HTMLSelectElement} select
+ * @param {readonly Choice[]} options
+ * @param {string} none
+ * @param {string} chosen
+ */
 function fill(select, options, none, chosen) {
   const made = [{ value: '', name: none }, ...options].map(({ value, name }) => {
     const option = node('option', '', name)

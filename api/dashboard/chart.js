@@ -1,14 +1,17 @@
+/** @import { Series } from './series.js' */
+/** @import { Span } from './view.js' */
 import { count } from './format.js'
 import uPlot from './uplot.js'
 
-/** Below this width (CSS pixels) axes are narrow. */
+/** Axes are narrow below this width in CSS pixels. */
 const NARROW = 560
 const SERIES_COLOURS = ['--series-1', '--series-2']
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-// uPlot's own are in the twelve-hour clock. Columns: smallest distance of ticks in seconds, text; what is added when
+// uPlot's defaults use the twelve-hour clock. Columns: smallest distance of ticks in seconds, text; what is added when
 // the year, month, day, hour, minute or second changes; 1 for "added behind".
+/** @type {uPlot.Axis.Values} */
 const TICKS = [
   [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
   [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
@@ -18,17 +21,27 @@ const TICKS = [
 ]
 
 /**
- * A chart of counts over time in `element`. `onZoom(fromMs, toMs)` is told of a stretch that was dragged over,
- * `onBack()` of a double-click.
+ * @typedef {Object} Drawing
+ * @property {readonly (Series & { name: string })[]} series
+ * @property {Span} span
+ * @property {(seconds: number) => string} describe the words for a point at an instant
  */
+
+/** A chart of counts over time. */
 export class Chart {
   #element
   #onZoom
   #onBack
   #tooltip = document.createElement('div')
+  /** @type {uPlot | undefined} */
   #plot
-  #drawn
+  /** @type {Drawing} */
+  #drawn = { series: [], span: { fromMs: 0, toMs: 0 }, describe: String }
 
+  /**
+   * @param {HTMLElement} element
+   * @param {{ onZoom: (fromMs: number, toMs: number) => void, onBack: () => void }} callbacks for a drag and a double-click
+   */
   constructor(element, { onZoom, onBack }) {
     this.#element = element
     this.#onZoom = onZoom
@@ -41,45 +54,48 @@ export class Chart {
   }
 
   /**
-   * Draws series `{name, instants, counts}` over a stretch of time. A null among the counts is a gap.
-   * `describe(seconds)` says in words what a point at that instant stands for.
+   * Draws series over a span of time.
+   * @param {Drawing} drawing
    */
-  draw({ series, stretch, describe }) {
-    const names = series.map(({ name }) => name).join()
-    const isOther = this.#plot === undefined || this.#drawn.names !== names
-    this.#drawn = { names, series, stretch, describe }
-    const data = uPlot.join(series.map(({ instants, counts }) => [instants, counts]))
-    if (isOther) {
-      this.clear()
-      this.#drawn = { names, series, stretch, describe }
-      this.#plot = new uPlot(this.#options(), data, this.#element)
-      this.#plot.over.append(this.#tooltip)
-    } else {
+  draw(drawing) {
+    const before = namesOf(this.#drawn)
+    this.#drawn = drawing
+    const data = uPlot.join(drawing.series.map(({ instants, counts }) => [instants, counts]))
+    if (this.#plot !== undefined && before === namesOf(drawing)) {
       this.#plot.setData(data)
+      return
     }
+    this.clear()
+    this.#plot = new uPlot(this.#options(), data, this.#element)
+    this.#plot.over.append(this.#tooltip)
   }
 
-  /** Takes the drawing away. */
+  /** Removes the drawing. */
   clear() {
     this.#plot?.destroy()
     this.#plot = undefined
     this.#tooltip.hidden = true
   }
 
-  /** Moves the cursor by points (negative: to the left), over gaps, and says what is there. */
+  /**
+   * Moves the cursor by points (negative: to the left), skipping gaps, and returns the text of the point there.
+   * @param {number} by
+   */
   step(by) {
     const plot = this.#plot
     if (plot === undefined) return ''
     const [instants, first] = plot.data
     let index = plot.cursor.idx ?? (by > 0 ? -1 : instants.length)
     do index += by
-    while (index > 0 && index < instants.length - 1 && typeof first[index] !== 'number')
+    while (index > 0 && index < instants.length - 1 && typeof first?.[index] !== 'number')
     index = Math.min(instants.length - 1, Math.max(0, index))
-    if (index < 0 || instants[index] === undefined) return ''
-    plot.setCursor({ left: plot.valToPos(instants[index], 'x'), top: plot.over.clientHeight / 2 })
+    const at = instants[index]
+    if (at === undefined) return ''
+    plot.setCursor({ left: plot.valToPos(at, 'x'), top: plot.over.clientHeight / 2 })
     return this.#linesAt(index).join(', ')
   }
 
+  /** @returns {uPlot.Options} */
   #options() {
     const { series } = this.#drawn
     const isWide = this.#element.clientWidth >= NARROW
@@ -89,6 +105,7 @@ export class Chart {
       grid: { stroke: () => colour('--grid'), width: 1 },
       ticks: { show: false }
     }
+    /** @type {(plot: uPlot, ticks: number[]) => string[]} */
     const values = (_plot, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? compact.format(tick) : ''))
     return {
       ...this.#size(),
@@ -97,16 +114,21 @@ export class Chart {
       padding: [12, null, 0, 0],
       cursor: {
         y: false,
-        // A count is shown where it was taken, not the next one that there is.
+        // Shows the count at its own instant instead of the nearest one.
         dataIdx: (_plot, _series, index) => index,
         drag: { x: true, y: false, setScale: false },
         points: { size: 7 },
-        bind: { dblclick: () => () => this.#onBack() }
+        bind: {
+          dblclick: () => () => {
+            this.#onBack()
+            return null
+          }
+        }
       },
       scales: {
-        x: { time: true, range: () => [this.#drawn.stretch.fromMs / 1000, this.#drawn.stretch.toMs / 1000] },
+        x: { time: true, range: () => [this.#drawn.span.fromMs / 1000, this.#drawn.span.toMs / 1000] },
         'scale-1': { range: (_plot, _min, max) => [0, max > 0 ? max * 1.06 : 1] },
-        // Twice as high as needed: the second line stays below the first one, where both can be followed.
+        // Twice the necessary height keeps the second line below the first.
         'scale-2': { range: (_plot, _min, max) => [0, max > 0 ? max * 2.2 : 1] }
       },
       axes: [
@@ -115,7 +137,7 @@ export class Chart {
           ...axis,
           scale: `scale-${index + 1}`,
           side: index === 0 ? 3 : 1,
-          stroke: () => colour(SERIES_COLOURS[index]),
+          stroke: () => colour(SERIES_COLOURS[index] ?? ''),
           grid: { ...axis.grid, show: index === 0 },
           values,
           size: isWide ? 48 : 40
@@ -133,8 +155,8 @@ export class Chart {
 
   #select() {
     const plot = this.#plot
-    const { left, width } = plot.select
-    if (width === 0) return
+    const { left, width } = plot?.select ?? { left: 0, width: 0 }
+    if (plot === undefined || width === 0) return
     plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
     if (width < 5) return
     this.#onZoom(plot.posToVal(left, 'x') * 1000, plot.posToVal(left + width, 'x') * 1000)
@@ -142,10 +164,10 @@ export class Chart {
 
   #showTooltip() {
     const plot = this.#plot
-    const { idx, left } = plot?.cursor ?? {}
-    const isShown = typeof idx === 'number' && left >= 0
-    this.#tooltip.hidden = !isShown
-    if (!isShown) return
+    const { idx, left = -1 } = plot?.cursor ?? {}
+    const at = typeof idx === 'number' && left >= 0 ? plot?.data[0][idx] : undefined
+    this.#tooltip.hidden = at === undefined
+    if (plot === undefined || typeof idx !== 'number' || at === undefined) return
     this.#tooltip.replaceChildren(
       ...this.#linesAt(idx).map((text, index) => {
         const line = document.createElement('div')
@@ -154,23 +176,32 @@ export class Chart {
         return line
       })
     )
-    const place = plot.valToPos(plot.data[0][idx], 'x')
+    const place = plot.valToPos(at, 'x')
     const { offsetWidth } = this.#tooltip
     const isLeft = place + offsetWidth + 16 > plot.over.clientWidth
     this.#tooltip.style.left = `${Math.max(0, isLeft ? place - offsetWidth - 12 : place + 12)}px`
   }
 
+  /**
+   * The lines of text at a point.
+   * @param {number} index
+   */
   #linesAt(index) {
-    const [instants, ...counts] = this.#plot.data
-    // Where a gap begins is not an instant of anything.
+    const [instants, ...counts] = this.#plot?.data ?? [[]]
+    // The beginning of a gap has no count.
     if (counts.every((values) => typeof values[index] !== 'number')) return ['No count here']
-    const lines = this.#drawn.series.map(({ name }, place) => `${name} ${count(counts[place][index])}`)
-    return [this.#drawn.describe(instants[index]), ...lines]
+    const lines = this.#drawn.series.map(({ name }, place) => `${name} ${count(counts[place]?.[index])}`)
+    return [this.#drawn.describe(instants[index] ?? 0), ...lines]
   }
 }
 
+/**
+ * @param {string} label
+ * @param {number} index
+ * @returns {uPlot.Series}
+ */
 function lineOf(label, index) {
-  const name = SERIES_COLOURS[index]
+  const name = SERIES_COLOURS[index] ?? ''
   return {
     label,
     scale: `scale-${index + 1}`,
@@ -182,6 +213,12 @@ function lineOf(label, index) {
   }
 }
 
+/** @param {Drawing} drawing */
+function namesOf({ series }) {
+  return series.map(({ name }) => name).join()
+}
+
+/** @param {string} name */
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 }

@@ -1,20 +1,22 @@
+/** @import { ActivitySummary, LobbyHistory, OnlineHistory, OnlineUsers, RegisteredUsers, TopGames } from '@gamenet/schemas' */
+/** @import { Reply } from './ask.js' */
 import { ask, serverNow } from './ask.js'
 import { BoardsSection } from './boards.js'
 import { count, instant, length } from './format.js'
-import { HistorySection, setText } from './history.js'
+import { HistorySection } from './history.js'
 import { MatchesSection } from './matches.js'
+import { element, setText } from './nodes.js'
+import { messageOf, settleAll } from './part.js'
 import { PlayersSection } from './players.js'
 import { poll } from './poll.js'
 import { showSummary, showTopGames } from './summary.js'
 import { TimesSection } from './times.js'
 import { TitlesTable } from './titles.js'
 
-/** Counts are taken every minute; when three are missing, what is shown is not "now". */
+/** Counts are taken every minute; after three missing ones the newest is not "now". */
 const STALE_MS = 3 * 60_000
-/** What changes slowly is asked in every 12th round, once a minute. */
+/** Slowly changing answers are requested in every 12th round, once a minute. */
 const SLOW_ROUNDS = 12
-
-const element = (id) => document.getElementById(id)
 
 const titles = new TitlesTable({ currentId: () => section.titleId })
 const section = new HistorySection({ nameOf: (titleId) => titles.nameOf(titleId) })
@@ -22,49 +24,59 @@ const matches = new MatchesSection()
 const boards = new BoardsSection({ onPlayer: seePlayer, onGame: (titleId) => matches.pick(titleId) })
 const players = new PlayersSection({ onBoard: seeBoard })
 const times = new TimesSection({ onPlayer: seePlayer, onBoard: seeBoard })
-// Whoever looks at a game will look at its boards.
 addEventListener('hashchange', pickGame)
 pickGame()
+/** @type {number | undefined} */
 let newestMs
 let round = 0
 let hasSlow = false
 
 poll(refresh, {
   onBack: () => showAge(),
-  onAway: (error, waitMs) => showStatus('away', `${error.message} Trying again in ${length(waitMs)}.`)
+  onAway: (error, waitMs) => showStatus('away', `${messageOf(error)} Trying again in ${length(waitMs)}.`)
 })
 
-/** One round of questions. What comes is shown even when something else fails; then the first failure is thrown. */
+/** One round of requests. Shows each answer even when another request fails, then throws the first failure. */
 async function refresh() {
   const jobs = [showNow(), showTitles(), section.refresh(), boards.refresh(), matches.refresh()]
   if (round % SLOW_ROUNDS === 0 || !hasSlow) jobs.push(showSlow(), players.refresh(), times.refresh())
   round += 1
-  const failure = (await Promise.allSettled(jobs)).find(({ status }) => status === 'rejected')
-  if (failure !== undefined) {
+  await settleAll(jobs).catch((error) => {
     showAge()
-    throw failure.reason
-  }
+    throw error
+  })
 }
 
 function pickGame() {
   if (section.titleId !== undefined) boards.pick(section.titleId)
 }
 
-/** A name was pressed: the keyboard goes where the answer comes. */
+/**
+ * Shows a player and moves the focus there.
+ * @param {string} name
+ */
 function seePlayer(name) {
   players.show(name)
   element('player').focus()
 }
 
+/**
+ * Shows a board and moves the focus there.
+ * @param {string} titleId
+ * @param {number} leaderboardId
+ */
 function seeBoard(titleId, leaderboardId) {
   boards.open(titleId, leaderboardId)
   element('boards-heading').focus()
 }
 
 async function showNow() {
-  const [online, lobbies, registered] = await Promise.all(
-    ['online-24h?days=1', 'lobbies-24h?days=1', 'registered-users'].map((path) => ask(`api/network-stats/${path}`))
-  )
+  /** @type {[Reply<OnlineHistory>, Reply<LobbyHistory>, Reply<RegisteredUsers>]} */
+  const [online, lobbies, registered] = await Promise.all([
+    ask('api/network-stats/online-24h?days=1'),
+    ask('api/network-stats/lobbies-24h?days=1'),
+    ask('api/network-stats/registered-users')
+  ])
   const newest = online.body.at(-1)
   newestMs = newest === undefined ? undefined : Date.parse(`${newest.recorded_at.replace(' ', 'T')}Z`)
   setText(element('now-online'), count(newest?.online_count))
@@ -74,6 +86,7 @@ async function showNow() {
 }
 
 async function showTitles() {
+  /** @type {Reply<OnlineUsers>} */
   const { body } = await ask('api/online-users')
   titles.show(body)
   boards.offer(body)
@@ -82,6 +95,7 @@ async function showTitles() {
 }
 
 async function showSlow() {
+  /** @type {[Reply<ActivitySummary>, Reply<TopGames>]} */
   const [summary, top] = await Promise.all([
     ask('api/network-stats/activity-summary'),
     ask('api/network-stats/top-games?limit=10')
@@ -91,7 +105,7 @@ async function showSlow() {
   hasSlow = true
 }
 
-/** Says how old the newest count is, and whether that is still "now". */
+/** Shows the age of the newest count and whether it is stale. */
 function showAge() {
   const ageMs = newestMs === undefined ? Number.POSITIVE_INFINITY : Math.max(0, serverNow() - newestMs)
   const isStale = ageMs > STALE_MS
@@ -106,6 +120,10 @@ function showAge() {
   else showStatus('stale', newestMs === undefined ? 'Stale: no newest count' : `Stale: no count for ${length(ageMs)}`)
 }
 
+/**
+ * @param {string} state
+ * @param {string} text
+ */
 function showStatus(state, text) {
   element('status').dataset.state = state
   setText(element('status'), text)

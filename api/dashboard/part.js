@@ -2,22 +2,28 @@ import { Away, ask } from './ask.js'
 import { showMessage } from './nodes.js'
 
 /**
- * A place of the page that shows one answer of the API: while the first one is awaited it says so, while another one is
- * awaited it shows the one before, paler; when there is none it says why. A service that is away takes nothing from
- * what is shown.
+ * A place of the page that shows one answer of the API. It shows "Loading…" before the first answer, the previous answer
+ * in paler colours while another one loads, and the reason when there is none. The answer stays while the service is
+ * unavailable.
+ * @template Body
  */
 export class Part {
   #message
   #contents
   #draw
-  #asked = 0
+  #requests = 0
+  /** @type {string | undefined} */
   #path
+  /** @type {Body | undefined} */
   #body
 
   /**
-   * @param message where sentences are said
-   * @param contents what is hidden while there is nothing to show
-   * @param draw shows an answer, and gives the sentence to say with it, or ""; with one, the contents are hidden
+   * @param {{
+   *   message: HTMLElement
+   *   contents: readonly HTMLElement[]
+   *   draw: (body: Body) => string
+   * }} needs the place of sentences; the elements to hide without an answer; `draw` shows an answer and returns "" or a
+   *   sentence to show instead of the contents
    */
   constructor({ message, contents, draw }) {
     this.#message = message
@@ -25,33 +31,42 @@ export class Part {
     this.#draw = draw
   }
 
-  /** Shows nothing but a sentence. */
+  /**
+   * Shows only a sentence.
+   * @param {string} sentence
+   */
   clear(sentence) {
-    this.#asked += 1
+    this.#requests += 1
     this.#path = undefined
     this.#say(sentence)
   }
 
-  /** Asks, and shows the answer if it is another one. Throws when the service is away. */
+  /**
+   * Requests an answer and shows it if it is a new one. Throws {@link Away}.
+   * @param {string} path
+   */
   async show(path) {
-    const asked = ++this.#asked
+    const number = ++this.#requests
     if (path !== this.#path) this.#await(path)
     try {
+      /** @type {import('./ask.js').Reply<Body>} */
       const { body } = await ask(path)
-      if (asked === this.#asked) this.#show(body)
+      if (number === this.#requests) this.#show(body)
     } catch (error) {
-      const isKept = error instanceof Away && this.#body !== undefined
-      if (asked === this.#asked && !isKept) this.#say(error.message)
+      const hasAnswer = error instanceof Away && this.#body !== undefined
+      if (number === this.#requests && !hasAnswer) this.#say(messageOf(error))
       if (error instanceof Away) throw error
     }
   }
 
+  /** @param {string} path */
   #await(path) {
     this.#path = path
     for (const content of this.#contents) content.setAttribute('aria-busy', 'true')
     if (this.#body === undefined) showMessage(this.#message, 'Loading…')
   }
 
+  /** @param {Body} body */
   #show(body) {
     for (const content of this.#contents) content.removeAttribute('aria-busy')
     if (body === this.#body) return
@@ -61,6 +76,7 @@ export class Part {
     for (const content of this.#contents) content.hidden = sentence !== ''
   }
 
+  /** @param {string} sentence */
   #say(sentence) {
     this.#body = undefined
     showMessage(this.#message, sentence)
@@ -68,8 +84,19 @@ export class Part {
   }
 }
 
-/** Asks for several parts at once; all are shown before the first failure is thrown. */
-export async function showAll(showings) {
-  const failure = (await Promise.allSettled(showings)).find(({ status }) => status === 'rejected')
+/**
+ * Waits for all jobs, then throws the first failure.
+ * @param {readonly Promise<unknown>[]} jobs
+ */
+export async function settleAll(jobs) {
+  const failure = (await Promise.allSettled(jobs)).find((result) => result.status === 'rejected')
   if (failure !== undefined) throw failure.reason
+}
+
+/**
+ * The sentence of an error.
+ * @param {unknown} error
+ */
+export function messageOf(error) {
+  return error instanceof Error ? error.message : String(error)
 }

@@ -1,28 +1,40 @@
+/** @import { Player } from '@gamenet/schemas' */
 import { ask } from './ask.js'
 import { count, counted } from './format.js'
-import { setText } from './history.js'
-import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
+import {
+  element,
+  elementOf,
+  isolated,
+  node,
+  numberCell,
+  replaceChildren,
+  rowHeader,
+  setText,
+  textButton
+} from './nodes.js'
 import { Part } from './part.js'
 
 const SUGGESTED = 10
 const BOARDS_SHOWN = 100
-/** A pause in typing: between two letters of one word there is less. */
+/** Wait after a keystroke; letters of one word come faster. */
 const PAUSE_MS = 150
 const HELP = 'Type the beginning of a name, or press a name anywhere on this page.'
 
-/** A search box for players, with names as they are typed, and where the player stands. */
+/** A search box for players with suggestions, and the boards of the chosen player. */
 export class PlayersSection {
   #name = ''
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
-  #box = element('player')
+  #box = elementOf('player', HTMLInputElement)
   #onBoard
+  /** @type {Part<Player>} */
   #part = new Part({
     message: element('player-message'),
     contents: [element('player-table'), element('player-facts')],
     draw: (player) => this.#drawPlayer(player)
   })
 
-  /** `onBoard(titleId, leaderboardId)`: somebody wants to see this board. */
+  /** @param {{ onBoard: (titleId: string, leaderboardId: number) => void }} callbacks for pressed names */
   constructor({ onBoard }) {
     this.#onBoard = onBoard
     this.#box.addEventListener('input', () => this.#typed())
@@ -32,7 +44,10 @@ export class PlayersSection {
     })
   }
 
-  /** Shows where a player stands. */
+  /**
+   * Shows the boards of a player.
+   * @param {string} name
+   */
   show(name) {
     this.#box.value = name
     if (name === this.#name) return
@@ -40,7 +55,7 @@ export class PlayersSection {
     void this.refresh().catch(() => undefined)
   }
 
-  /** Asks again about the player that is shown. Throws when the service is away. */
+  /** Requests the answer again. Throws `Away`. */
   async refresh() {
     if (this.#name.trim() === '') return this.#part.clear(HELP)
     await this.#part.show(`api/player/${encodeURIComponent(this.#name)}?limit=${BOARDS_SHOWN}`)
@@ -51,11 +66,17 @@ export class PlayersSection {
     this.#timer = setTimeout(() => void this.#suggest(this.#box.value), PAUSE_MS)
   }
 
-  /** Suggestions are a help: when there are none for whatever reason, the box goes on without. */
+  /**
+   * Suggests names. Without an answer the box works without suggestions.
+   * @param {string} beginning
+   */
   async #suggest(beginning) {
     if (beginning.trim() === '') return
     const path = `api/datasearch/suggest?limit=${SUGGESTED}&q=${encodeURIComponent(beginning)}`
-    const results = await ask(path).then(
+    /** @type {Promise<import('./ask.js').Reply<{ results: string[] }>>} */
+    const reply = ask(path)
+    /** @type {string[]} */
+    const results = await reply.then(
       ({ body }) => body.results,
       () => []
     )
@@ -66,10 +87,11 @@ export class PlayersSection {
       return option
     })
     element('player-names').replaceChildren(...options)
-    // A name that was picked out of the list, or typed to its end.
+    // A name that was chosen from the list or typed completely.
     if (results.includes(beginning)) this.show(beginning)
   }
 
+  /** @param {Player} player */
   #drawPlayer({ playerName, spellings, total, boards }) {
     replaceChildren(
       element('player-boards'),
@@ -80,6 +102,7 @@ export class PlayersSection {
     return total === 0 ? `Nobody of the name ${playerName} stands on a board.` : ''
   }
 
+  /** @param {Player['boards'][number]} board */
   #row({ titleId, gameName, leaderboardName, leaderboardId, rank, entries, rating, timeFormatted, isTime, next }) {
     const board = leaderboardName === '' ? `Board ${leaderboardId}` : leaderboardName
     const open = textButton(board, () => this.#onBoard(titleId, leaderboardId))
@@ -89,6 +112,7 @@ export class PlayersSection {
   }
 }
 
+/** @param {Player['boards'][number]['next']} next */
 function gapOf(next) {
   if (next === null) return 'leads'
   if (next.gap === null) return '—'

@@ -1,16 +1,22 @@
+import { Away } from './ask.js'
+
 const EVERY_MS = 5000
-/** While the service is away the distance doubles up to this. */
+/** While the service is unavailable, the interval doubles up to this. */
 const AWAY_MS_MAX = 60_000
 
 /**
- * Does `work` about every 5 seconds while the page can be seen, and at once when it can be seen again. When `work`
- * fails, `onAway(error, waitMs)` is told and the distance grows; `onBack()` is told of every success.
+ * Runs `work` every 5 seconds while the page is visible, and at once when it becomes visible. Calls `onBack` after each
+ * success and `onAway` after each failure, which also lengthens the interval.
+ * @param {() => Promise<unknown>} work
+ * @param {{ onAway: (error: unknown, waitMs: number) => void, onBack: () => void }} callbacks
  */
 export function poll(work, { onAway, onBack }) {
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer
   let isBusy = false
   let failures = 0
 
+  /** @param {number} ms */
   const later = (ms) => {
     clearTimeout(timer)
     timer = document.hidden ? undefined : setTimeout(run, ms)
@@ -26,9 +32,10 @@ export function poll(work, { onAway, onBack }) {
       onBack()
     } catch (error) {
       failures += 1
-      // Spread, so that pages that lost the service together do not all come back in one moment.
+      // Jitter, so that all pages do not retry at one instant.
       const spread = 0.75 + Math.random() / 2
-      waitMs = Math.max(error.retryAfterMs ?? 0, Math.min(EVERY_MS * 2 ** (failures - 1), AWAY_MS_MAX) * spread)
+      const retryAfterMs = error instanceof Away ? (error.retryAfterMs ?? 0) : 0
+      waitMs = Math.max(retryAfterMs, Math.min(EVERY_MS * 2 ** (failures - 1), AWAY_MS_MAX) * spread)
       onAway(error, waitMs)
     } finally {
       isBusy = false

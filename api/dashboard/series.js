@@ -10,28 +10,40 @@ const TOLERANCE = 1.75
 /** No source counts more rarely than hourly: an hour without a sample is missing. */
 const USUAL_SECONDS_MAX = 3600
 
-/** The instants (seconds since 1970) and counts of an answer of `{recorded_at, <field>}`. */
+/** @typedef {{ readonly recorded_at: string } & Readonly<Record<string, string | number>>} Point one sample or bucket of an answer */
+/** @typedef {{ instants: number[], counts: (number | null)[] }} Series instants in seconds since 1970; a null is a gap */
+
+/**
+ * The series of one field of an answer.
+ * @param {readonly Point[]} body
+ * @param {string} field
+ */
 export function pointsOf(body, field) {
+  /** @type {number[]} */
   const instants = new Array(body.length)
+  /** @type {number[]} */
   const counts = new Array(body.length)
   body.forEach((point, index) => {
     instants[index] = Date.parse(`${point.recorded_at.replace(' ', 'T')}Z`) / 1000
-    counts[index] = point[field]
+    counts[index] = Number(point[field])
   })
   return { instants, counts }
 }
 
 /**
- * Puts a null into every gap. Points follow each other when they are not further apart than the resolution says; where
- * that is finer than the samples are (hourly history in buckets of 15 minutes, or samples themselves), than is usual
- * on either side of them.
+ * Inserts a null into every gap. A gap is a distance above the resolution, or above the usual distance on either side
+ * where that is larger (hourly history in buckets of 15 minutes, or plain samples).
+ * @param {{ instants: number[], counts: number[] }} points
+ * @param {number} resolutionSeconds
+ * @returns {Series & { gaps: number }}
  */
 export function withGaps({ instants, counts }, resolutionSeconds) {
-  const distances = instants.slice(1).map((instant, index) => instant - instants[index])
+  const distances = instants.slice(1).map((instant, index) => instant - (instants[index] ?? instant))
+  /** @type {Series & { gaps: number }} */
   const table = { instants: [], counts: [], gaps: 0 }
   instants.forEach((instant, index) => {
     table.instants.push(instant)
-    table.counts.push(counts[index])
+    table.counts.push(counts[index] ?? null)
     const distance = distances[index]
     if (distance === undefined) return
     const step = Math.max(resolutionSeconds, usualAround(distances, index))
@@ -43,14 +55,19 @@ export function withGaps({ instants, counts }, resolutionSeconds) {
   return table
 }
 
-/** The larger of the medians on both sides, so that nothing breaks where hourly history meets samples by the minute. */
+/**
+ * The larger of the medians on both sides, because hourly history may be followed by samples per minute.
+ * @param {readonly number[]} distances
+ * @param {number} index
+ */
 function usualAround(distances, index) {
   const before = distances.slice(Math.max(0, index - NEIGHBOURS), index)
   const after = distances.slice(index + 1, index + 1 + NEIGHBOURS)
   return Math.min(USUAL_SECONDS_MAX, Math.max(median(before), median(after)) || USUAL_SECONDS_MAX)
 }
 
+/** @param {number[]} values */
 function median(values) {
   if (values.length === 0) return 0
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]
+  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)] ?? 0
 }

@@ -1,9 +1,15 @@
+/** @import { ActivitySummary, TopGames } from '@gamenet/schemas' */
 import { count, instant } from './format.js'
 import { hashOf } from './view.js'
 
-/** Shows an answer of /api/network-stats/activity-summary in the list `facts`. */
+/**
+ * Shows an answer of /api/network-stats/activity-summary in the list `facts`.
+ * @param {HTMLElement} facts
+ * @param {ActivitySummary} summary
+ */
 export function showSummary(facts, summary) {
   const most = summary.mostPlayedGame
+  /** @type {[term: string, value: string | Node, note: string][]} */
   const lines = [
     ['Peak online', count(summary.peakOnline), at(summary.peakOnlineAt)],
     ['Peak lobbies', count(summary.peakLobbies), at(summary.peakLobbiesAt)],
@@ -26,7 +32,11 @@ export function showSummary(facts, summary) {
   )
 }
 
-/** Shows an answer of /api/network-stats/top-games in the list `list`. */
+/**
+ * Shows an answer of /api/network-stats/top-games in the list `list`.
+ * @param {HTMLElement} list
+ * @param {TopGames} games
+ */
 export function showTopGames(list, games) {
   const highest = Math.max(1, ...games.map(({ peak }) => peak))
   list.replaceChildren(
@@ -45,6 +55,7 @@ export function showTopGames(list, games) {
   )
 }
 
+/** @param {{ titleId: string, name: string }} title */
 function titleLink({ titleId, name }) {
   const link = document.createElement('a')
   link.href = hashOf({ titleId, range: '30d' })
@@ -52,6 +63,7 @@ function titleLink({ titleId, name }) {
   return link
 }
 
+/** @param {string | null} time */
 function at(time) {
   return time === null ? '' : instant(Date.parse(time))
 }

@@ -1,22 +1,33 @@
+/** @import { TimeMatches } from '@gamenet/schemas' */
 import { counted } from './format.js'
-import { setText } from './history.js'
-import { element, isolated, node, numberCell, replaceChildren, rowHeader, textButton } from './nodes.js'
+import {
+  element,
+  elementOf,
+  isolated,
+  node,
+  numberCell,
+  replaceChildren,
+  rowHeader,
+  setText,
+  textButton
+} from './nodes.js'
 import { Part } from './part.js'
 
 const FOUND_MAX = 100
 const HELP = 'A time as boards show it, such as 1:02.345, and how far a time may lie from it.'
 
-/** Who drove a time, or one near it, on any board. */
+/** The search for entries by time, on all boards. */
 export class TimesSection {
   #onBoard
   #onPlayer
+  /** @type {Part<TimeMatches>} */
   #part = new Part({
     message: element('time-message'),
     contents: [element('time-table'), element('time-facts')],
     draw: (found) => this.#drawFound(found)
   })
 
-  /** `onPlayer(name)` and `onBoard(titleId, leaderboardId)`: somebody wants to see them. */
+  /** @param {{ onPlayer: (name: string) => void, onBoard: (titleId: string, leaderboardId: number) => void }} callbacks for pressed names */
   constructor({ onPlayer, onBoard }) {
     this.#onPlayer = onPlayer
     this.#onBoard = onBoard
@@ -26,16 +37,17 @@ export class TimesSection {
     element('time-find').addEventListener('click', () => void this.refresh().catch(() => undefined))
   }
 
-  /** Asks again. Throws when the service is away. */
+  /** Requests the answer again. Throws `Away`. */
   async refresh() {
-    const time = element('time').value.trim()
+    const time = elementOf('time', HTMLInputElement).value.trim()
     if (time === '') return this.#part.clear(HELP)
-    const tolerance = element('time-tolerance').value
+    const tolerance = elementOf('time-tolerance', HTMLInputElement).value
     await this.#part.show(
       `api/datasearch/time?limit=${FOUND_MAX}&time=${encodeURIComponent(time)}&tolerance=${encodeURIComponent(tolerance)}`
     )
   }
 
+  /** @param {TimeMatches} answer */
   #drawFound({ results, count, searchTime, tolerance }) {
     replaceChildren(
       element('time-found'),
@@ -49,6 +61,7 @@ export class TimesSection {
     return count === 0 ? `No entry is known at ${searchTime}${near}.` : ''
   }
 
+  /** @param {TimeMatches['results'][number]} entry */
   #row({ player_name, time_formatted, rank, game_name, leaderboard_name, leaderboard_id, title_id }) {
     const board = leaderboard_name === '' ? `Board ${leaderboard_id}` : leaderboard_name
     const open = textButton(board, () => this.#onBoard(title_id, leaderboard_id))

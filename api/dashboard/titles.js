@@ -1,38 +1,59 @@
+/** @import { OnlineUsers } from '@gamenet/schemas' */
 import { count } from './format.js'
-import { markCurrent, setText } from './history.js'
+import { markCurrent } from './history.js'
+import { element, elementOf, setText } from './nodes.js'
 import { hashOf } from './view.js'
 
 const names = new Intl.Collator('en', { sensitivity: 'base', numeric: true })
 
-/** How rows are compared; the first click on a column sorts that way. */
+/** @typedef {{ titleId: string, name: string, online: number, lobbies: number, image: string, publisher: string }} Title */
+/** @typedef {'name' | 'online' | 'lobbies'} Column */
+
+/**
+ * The order of rows by column; the first click on a column sorts so.
+ * @type {Record<Column, (a: Title, b: Title) => number>}
+ */
 const ORDERS = {
   name: (a, b) => names.compare(a.name, b.name),
   online: (a, b) => b.online - a.online,
   lobbies: (a, b) => b.lobbies - a.lobbies
 }
-/** The order's direction when it is not reversed, as `aria-sort` says it. */
+/**
+ * The direction of each order when it is not reversed, for `aria-sort`.
+ * @type {Record<Column, 'ascending' | 'descending'>}
+ */
 const DIRECTIONS = { name: 'ascending', online: 'descending', lobbies: 'descending' }
 
-/** The games of the newest scrape, one row each: rows stay the same elements, so that focus and pictures stay too. */
+/** The games of the newest scrape. Row elements are reused, which preserves focus and pictures. */
 export class TitlesTable {
+  /** @type {Map<string, HTMLTableRowElement>} */
   #rows = new Map()
+  /** @type {Title[]} */
   #titles = []
+  /** @type {OnlineUsers | undefined} */
   #body
+  /** @type {{ by: Column, isReversed: boolean }} */
   #sort = { by: 'online', isReversed: false }
-  #table = document.getElementById('titles')
-  #filter = document.getElementById('filter')
+  #table = elementOf('titles', HTMLTableSectionElement)
+  #filter = elementOf('filter', HTMLInputElement)
   #currentId
 
-  /** `currentId()`: the game whose history is shown. */
+  /** @param {{ currentId: () => string | undefined }} needs the game whose history is shown */
   constructor({ currentId }) {
     this.#currentId = currentId
     this.#filter.addEventListener('input', () => this.#arrange())
-    for (const button of document.querySelectorAll('button[data-sort]')) {
-      button.addEventListener('click', () => this.#sortBy(button))
+    for (const button of document.querySelectorAll('button')) {
+      const by = button.dataset.sort
+      if (by === 'name' || by === 'online' || by === 'lobbies') {
+        button.addEventListener('click', () => this.#sortBy(by, button))
+      }
     }
   }
 
-  /** Shows an answer of /api/online-users. */
+  /**
+   * Shows an answer of /api/online-users.
+   * @param {OnlineUsers} body
+   */
   show(body) {
     if (body === this.#body) return
     this.#body = body
@@ -49,6 +70,7 @@ export class TitlesTable {
     this.#arrange()
   }
 
+  /** @param {string} titleId */
   nameOf(titleId) {
     return this.#titles.find((title) => title.titleId === titleId)?.name
   }
@@ -57,12 +79,15 @@ export class TitlesTable {
     return this.#titles.filter(({ online }) => online > 0).length
   }
 
-  #sortBy(button) {
-    const by = button.dataset.sort
+  /**
+   * @param {Column} by
+   * @param {HTMLButtonElement} button
+   */
+  #sortBy(by, button) {
     this.#sort = { by, isReversed: by === this.#sort.by && !this.#sort.isReversed }
     for (const header of document.querySelectorAll('th[aria-sort]')) header.removeAttribute('aria-sort')
     const opposite = DIRECTIONS[by] === 'ascending' ? 'descending' : 'ascending'
-    button.closest('th').setAttribute('aria-sort', this.#sort.isReversed ? opposite : DIRECTIONS[by])
+    button.closest('th')?.setAttribute('aria-sort', this.#sort.isReversed ? opposite : DIRECTIONS[by])
     this.#arrange()
   }
 
@@ -79,17 +104,19 @@ export class TitlesTable {
     if (!isSame) this.#place(rows)
     const total = this.#titles.length
     setText(
-      document.getElementById('titles-count'),
+      element('titles-count'),
       shown.length === total ? `${count(total)}` : `${count(shown.length)} of ${count(total)}`
     )
   }
 
+  /** @param {readonly HTMLTableRowElement[]} rows */
   #place(rows) {
     const focused = document.activeElement
     this.#table.replaceChildren(...rows)
-    if (this.#table.contains(focused)) focused.focus({ preventScroll: true })
+    if (focused instanceof HTMLElement && this.#table.contains(focused)) focused.focus({ preventScroll: true })
   }
 
+  /** @param {Title} title */
   #rowOf(title) {
     let row = this.#rows.get(title.titleId)
     if (row === undefined) {
@@ -97,10 +124,11 @@ export class TitlesTable {
       row.append(headerOf(title, this.#currentId()), numberCell(), numberCell())
       this.#rows.set(title.titleId, row)
     }
-    const [header, online, lobbies] = row.children
-    setText(header.querySelector('.name'), title.name)
-    setText(header.querySelector('.publisher'), title.publisher)
-    setPicture(header.querySelector('.picture'), title)
+    const [picture, name, publisher] = row.querySelectorAll('span')
+    const [online, lobbies] = row.querySelectorAll('td')
+    setPicture(picture, title)
+    setText(name, title.name)
+    setText(publisher, title.publisher)
     setText(online, count(title.online))
     setText(lobbies, count(title.lobbies))
     row.classList.toggle('quiet', title.online === 0)
@@ -108,6 +136,10 @@ export class TitlesTable {
   }
 }
 
+/**
+ * @param {Title} title
+ * @param {string | undefined} currentId
+ */
 function headerOf({ titleId }, currentId) {
   const header = document.createElement('th')
   header.scope = 'row'
@@ -131,12 +163,17 @@ function numberCell() {
   return cell
 }
 
-/** The picture of a game, or its first letter where there is none. */
+/**
+ * Shows the picture of a game, or its first letter when it has none.
+ * @param {HTMLElement | undefined} place
+ * @param {Title} title
+ */
 function setPicture(place, { image, name }) {
+  if (place === undefined) return
   if (place.dataset.image === image && place.firstChild !== null) return
   place.dataset.image = image
   place.setAttribute('aria-hidden', 'true')
-  const letter = (/[\p{L}\p{N}]/u.exec(name) ?? ['·'])[0].toUpperCase()
+  const letter = (/[\p{L}\p{N}]/u.exec(name)?.[0] ?? '·').toUpperCase()
   if (!/^https?:\/\//i.test(image)) {
     place.textContent = letter
     return

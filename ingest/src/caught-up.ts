@@ -35,7 +35,7 @@ export async function headsIfKnown(
 }
 
 /** The farther of two heads, partition by partition. */
-export function farther(heads: readonly Heads[]): Heads {
+export function furthest(heads: readonly Heads[]): Heads {
   const farthest = new Map<string, Heads[number]>()
   for (const head of heads.flat()) {
     const key = `${head.epoch}/${head.partition}`
@@ -50,15 +50,19 @@ export function nextOf(heads: Heads, at: { readonly epoch: number; readonly part
 }
 
 /** Whether one came as far as `heads`, in all partitions. */
-export function hasReached(reached: Heads, heads: Heads): boolean {
+export function hasCaughtUp(reached: Heads, heads: Heads): boolean {
   return heads.every(({ next, ...at }) => nextOf(reached, at) >= next)
 }
 
 /** How far a projection's table can be read. */
-export type Reached = { has(heads: Heads): boolean }
+export type TableProgress = { has(heads: Heads): boolean }
 
 /** Asks how far a projection has come. */
-export async function reachedBy(tables: ReadTables, projection: string, signal?: AbortSignal): Promise<Reached> {
+export async function tableProgress(
+  tables: ReadTables,
+  projection: string,
+  signal?: AbortSignal
+): Promise<TableProgress> {
   const rows = await tables.rows(
     `SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
      FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`,
@@ -75,14 +79,14 @@ export async function reachedBy(tables: ReadTables, projection: string, signal?:
  * Waits until a projection has taken everything before `heads`, for `timeoutMs` at most.
  * @returns how far it has come then
  */
-export async function untilCaughtUp(
+export async function waitUntilCaughtUp(
   tables: ReadTables,
   want: { readonly projection: string; readonly heads: Heads },
   options: { readonly timeoutMs: number; readonly signal: AbortSignal }
-): Promise<Reached> {
+): Promise<TableProgress> {
   const untilMs = performance.now() + options.timeoutMs
   for (;;) {
-    const reached = await reachedBy(tables, want.projection, options.signal)
+    const reached = await tableProgress(tables, want.projection, options.signal)
     if (reached.has(want.heads) || performance.now() >= untilMs) return reached
     await delay(ASK_AGAIN_MS, undefined, { signal: options.signal })
   }

@@ -8,8 +8,8 @@ import {
 } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
 import { createEvaluator, type EvaluatorOptions } from './achievements/create-evaluator.js'
+import { boardLeases } from './boards/board-leases.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
-import { boardTurns } from './boards/board-turns.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
 import type { Log, LogExtents } from './ports/log.js'
@@ -22,7 +22,7 @@ import { gamesSource } from './scrape/games.js'
 import { matchesSource } from './scrape/matches.js'
 import { networkSource } from './scrape/network.js'
 import { playersSource } from './scrape/players.js'
-import { askedLog, type Source } from './scrape/reading.js'
+import { queryLog, type Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
 import { type Schedule, schedule } from './scrape/schedule.js'
@@ -190,7 +190,7 @@ type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { rea
 
 function createSources(options: IngestOptions, parsing: PageParsing): Sources {
   const { tables, registry } = options
-  const log = askedLog(options.log)
+  const log = queryLog(options.log)
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
   const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
@@ -205,7 +205,7 @@ function createSources(options: IngestOptions, parsing: PageParsing): Sources {
       shortestS,
       random: Math.random,
       metrics: createBoardMetrics(registry),
-      turns: async () => boardTurns(await options.writes(), { shortestS, leaseS: BOARD_LEASE_S })
+      leases: async () => boardLeases(await options.writes(), { shortestS, leaseS: BOARD_LEASE_S })
     })
   }
 }

@@ -5,7 +5,7 @@
  * publication  events of one topic on their way to the log
  * seal         how the events of one person are sealed; see `@gamenet/schemas`
  * outbox       changes of the write side that the log may not have yet; the relay brings them there
- * turn         when a board is visited next, and who visits it; one visit reads its page once
+ * lease        the right of one process to visit a board; one visit reads its page once
  * unlock       an achievement that a user has reached; evaluating finds those that are new
  */
 export { type Evaluation, type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'

@@ -1,8 +1,9 @@
 /*
  * What ingest is put together of, for the simulator, which runs the same parts on a clock, a log and pages of its own.
  */
+
+export type { BoardLease, BoardLeases, VisitResult } from './boards/board-leases.js'
 export { createBoardMetrics } from './boards/board-metrics.js'
-export type { BoardTurns, Turn, Visited } from './boards/board-turns.js'
 export type { PageFetcher } from './fetch/page-fetcher.js'
 export type { BoardEntry } from './pages/board-table.js'
 export type { GamePage } from './pages/game-page.js'

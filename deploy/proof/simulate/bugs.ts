@@ -1,6 +1,6 @@
 import type { ReadTables } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
-import type { BoardTurns } from '@gamenet/ingest/internals'
+import type { BoardLeases } from '@gamenet/ingest/internals'
 import type { LogReader, PassLock, Projection, Tables } from '@gamenet/projector'
 import { LOCAL_PASS_LOCK, type RebuildOperations } from '@gamenet/projector/internals'
 import { projectionCheckpoint } from '@gamenet/schemas'
@@ -29,7 +29,7 @@ export type Bug = {
   reader(reader: LogReader): LogReader
   publishedLog(log: Log): Log
   relayedLog(log: Log): Log
-  turns(turns: BoardTurns): BoardTurns
+  leases(leases: BoardLeases): BoardLeases
   projections(projections: readonly Projection[]): readonly Projection[]
   readonly folds: Readonly<Record<string, PlainFold>>
   readonly tables: Readonly<Record<string, Definition>>
@@ -50,7 +50,7 @@ export const NO_BUG: Bug = {
   reader: same,
   publishedLog: same,
   relayedLog: same,
-  turns: same,
+  leases: same,
   projections: same,
   folds: {},
   tables: {}
@@ -148,10 +148,10 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   'stale-board': {
     says: 'A page is compared with the board of the tables, whether these have what was published of it or not.',
     make: () => ({
-      turns: (turns) => ({
-        ...turns,
-        take: async (count, options) =>
-          (await turns.take(count, options)).map((turn) => ({ ...turn, wasUnclean: false, appended: [] }))
+      leases: (leases) => ({
+        ...leases,
+        acquire: async (count, options) =>
+          (await leases.acquire(count, options)).map((lease) => ({ ...lease, wasUnclean: false, appended: [] }))
       })
     })
   },

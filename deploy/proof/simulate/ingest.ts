@@ -35,7 +35,7 @@ export function runIngest(place: Place, process: Process): Running {
     parsing: upstream.parsing,
     tables: tablesOver(world, store),
     log: { extents: (topic) => log.extents(topic) },
-    turns: async () => bug.turns(postgres.turns),
+    leases: async () => bug.leases(postgres.leases),
     shortestS: postgres.shortestS,
     random: () => chance.number(),
     metrics: createBoardMetrics(registry)

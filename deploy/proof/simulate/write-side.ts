@@ -1,5 +1,5 @@
 import type { People, WriteSide, WriteTransactions } from '@gamenet/ingest'
-import type { BoardTurns, Turn, Visited } from '@gamenet/ingest/internals'
+import type { BoardLease, BoardLeases, VisitResult } from '@gamenet/ingest/internals'
 import { instantOf, nameKey, type ProfileRated, ratingTopic, type Seal } from '@gamenet/schemas'
 import { PassesLock } from './passes-lock.js'
 import { type Life, WORLD } from './virtual-time.js'
@@ -7,7 +7,7 @@ import type { Effect, World } from './world.js'
 
 type OutboxRow = { readonly id: number; readonly topic: string; readonly event: unknown }
 
-type TurnRow = Omit<Visited, 'restS'> & {
+type LeaseRow = Omit<VisitResult, 'restS'> & {
   readonly titleId: string
   readonly leaderboardId: number | null
   dueAtMs: number
@@ -19,7 +19,7 @@ const LEASE_S = 45
 /** PostgreSQL notices late that the owner of a lock is dead. */
 const LOCK_KEPT_MS = 3000
 
-/** PostgreSQL as far as ratings, their outbox, people and turns of boards need it. */
+/** PostgreSQL as far as ratings, their outbox, people and leases of boards need it. */
 export class SimulatedPostgres {
   readonly ratings = new Map<string, ProfileRated>()
   outbox: OutboxRow[] = []
@@ -27,7 +27,7 @@ export class SimulatedPostgres {
   readonly fills: PassesLock
   readonly shortestS: number
   readonly #world: World
-  #turns: TurnRow[] = []
+  #leases: LeaseRow[] = []
   #lastId = 0
   #lastHolder = 0
   #lockedBy: { readonly life: Life } | undefined
@@ -107,24 +107,24 @@ export class SimulatedPostgres {
     })
   }
 
-  /** Makes every turn due, as if nobody had failed. */
+  /** Makes every lease due, as if nobody had failed. */
   hastenAll(): void {
-    for (const turn of this.#turns) turn.dueAtMs = 0
+    for (const lease of this.#leases) lease.dueAtMs = 0
   }
 
   /** The leases run out that were taken before an instant by those who have died since. */
   endLeasesOf(beforeMs: number): void {
-    for (const turn of this.#turns) {
-      if (turn.holder !== null && turn.leaseUntilMs < beforeMs + LEASE_S * 1000)
-        turn.leaseUntilMs = Math.min(turn.leaseUntilMs, this.#world.time.nowMs)
+    for (const lease of this.#leases) {
+      if (lease.holder !== null && lease.leaseUntilMs < beforeMs + LEASE_S * 1000)
+        lease.leaseUntilMs = Math.min(lease.leaseUntilMs, this.#world.time.nowMs)
     }
   }
 
   get boardsAtRest(): boolean {
     const { nowMs } = this.#world.time
     return (
-      this.#turns.length > 0 &&
-      this.#turns.every((turn) => turn.dueAtMs > nowMs && turn.failures === 0 && turn.holder === null)
+      this.#leases.length > 0 &&
+      this.#leases.every((lease) => lease.dueAtMs > nowMs && lease.failures === 0 && lease.holder === null)
     )
   }
 
@@ -189,41 +189,41 @@ export class SimulatedPostgres {
     return this.#world.call('postgres', effect)
   }
 
-  /** The turns of boards; a call is a statement. */
-  get turns(): BoardTurns {
-    const isFree = (turn: TurnRow) => turn.holder === null || turn.leaseUntilMs <= this.#world.time.nowMs
-    const held = (turn: Turn) =>
-      this.#turns.find(
+  /** The leases of boards; a call is a statement. */
+  get leases(): BoardLeases {
+    const isFree = (lease: LeaseRow) => lease.holder === null || lease.leaseUntilMs <= this.#world.time.nowMs
+    const held = (lease: BoardLease) =>
+      this.#leases.find(
         (each) =>
-          each.titleId === turn.titleId && each.leaderboardId === turn.leaderboardId && each.holder === turn.holder
+          each.titleId === lease.titleId && each.leaderboardId === lease.leaderboardId && each.holder === lease.holder
       )
-    const change = (what: string, turn: Turn, work: (row: TurnRow) => void) =>
+    const change = (what: string, lease: BoardLease, work: (row: LeaseRow) => void) =>
       this.#call({
-        what: `${what} of ${turn.titleId}/${turn.leaderboardId}`,
+        what: `${what} of ${lease.titleId}/${lease.leaderboardId}`,
         done: () => {
-          const row = held(turn)
+          const row = held(lease)
           if (row !== undefined) work(row)
           return row !== undefined
         }
       })
     return {
-      take: (count) => this.#call({ what: 'takes turns', done: () => this.#take(count, isFree) }),
-      renew: (turn) =>
-        change('renews the turn', turn, (row) => {
+      acquire: (count) => this.#call({ what: 'acquires leases', done: () => this.#acquire(count, isFree) }),
+      renew: (lease) =>
+        change('renews the lease', lease, (row) => {
           row.leaseUntilMs = this.#world.time.nowMs + LEASE_S * 1000
         }),
-      end: (turn, { restS, ...visited }) =>
-        change('ends the visit', turn, (row) => {
+      end: (lease, { restS, ...visited }) =>
+        change('ends the visit', lease, (row) => {
           Object.assign(row, visited, { holder: null, dueAtMs: this.#world.time.nowMs + restS * 1000 })
         }),
-      drop: (turn) =>
-        change('drops the turn', turn, (row) => {
-          this.#turns = this.#turns.filter((each) => each !== row)
+      drop: (lease) =>
+        change('drops the lease', lease, (row) => {
+          this.#leases = this.#leases.filter((each) => each !== row)
         }),
-      release: async (turns) => {
-        for (const turn of turns) {
-          await change('gives back the turn', turn, (row) => {
-            Object.assign(row, { holder: null, isUnclean: turn.wasUnclean })
+      release: async (leases) => {
+        for (const lease of leases) {
+          await change('releases the lease', lease, (row) => {
+            Object.assign(row, { holder: null, isUnclean: lease.wasUnclean })
           })
         }
       },
@@ -235,18 +235,18 @@ export class SimulatedPostgres {
         this.#call({
           what: `hastens the list of ${titleId}`,
           done: () => {
-            const row = this.#turns.find((each) => each.titleId === titleId && each.leaderboardId === null)
+            const row = this.#leases.find((each) => each.titleId === titleId && each.leaderboardId === null)
             if (row?.failures === 0) row.dueAtMs = Math.min(row.dueAtMs, this.#world.time.nowMs)
           }
         }),
-      count: () => this.#call({ what: 'counts turns', done: () => ({ all: this.#turns.length, due: 0 }) }),
+      count: () => this.#call({ what: 'counts leases', done: () => ({ all: this.#leases.length, due: 0 }) }),
       now: () => this.#call({ what: 'asks for the time', done: () => new Date(this.#world.time.nowMs) })
     }
   }
 
-  #take(count: number, isFree: (turn: TurnRow) => boolean): Turn[] {
+  #acquire(count: number, isFree: (lease: LeaseRow) => boolean): BoardLease[] {
     const { nowMs } = this.#world.time
-    const due = this.#turns.filter((turn) => turn.dueAtMs <= nowMs && isFree(turn))
+    const due = this.#leases.filter((lease) => lease.dueAtMs <= nowMs && isFree(lease))
     return due
       .sort((a, b) => a.dueAtMs - b.dueAtMs)
       .slice(0, count)
@@ -260,9 +260,9 @@ export class SimulatedPostgres {
   }
 
   #add(titleId: string, leaderboardId: number | null): boolean {
-    if (this.#turns.some((each) => each.titleId === titleId && each.leaderboardId === leaderboardId)) return false
+    if (this.#leases.some((each) => each.titleId === titleId && each.leaderboardId === leaderboardId)) return false
     const visited = { periodS: this.shortestS, failures: 0, isUnclean: false, appended: [], equal: null }
-    this.#turns.push({
+    this.#leases.push({
       titleId,
       leaderboardId,
       dueAtMs: this.#world.time.nowMs,
@@ -273,7 +273,7 @@ export class SimulatedPostgres {
     return true
   }
 
-  async #setBoards(titleId: string, ids: readonly number[], isFree: (turn: TurnRow) => boolean) {
+  async #setBoards(titleId: string, ids: readonly number[], isFree: (lease: LeaseRow) => boolean) {
     const added = await this.#call({
       what: `adds boards of ${titleId}`,
       done: () => ids.filter((id) => this.#add(titleId, id)).length
@@ -281,15 +281,18 @@ export class SimulatedPostgres {
     await this.#call({
       what: `drops boards of ${titleId}`,
       done: () => {
-        const isGone = (turn: TurnRow) =>
-          turn.titleId === titleId && turn.leaderboardId !== null && !ids.includes(turn.leaderboardId) && isFree(turn)
-        this.#turns = this.#turns.filter((turn) => !isGone(turn))
+        const isGone = (lease: LeaseRow) =>
+          lease.titleId === titleId &&
+          lease.leaderboardId !== null &&
+          !ids.includes(lease.leaderboardId) &&
+          isFree(lease)
+        this.#leases = this.#leases.filter((lease) => !isGone(lease))
       }
     })
     await this.#call({
       what: `lets the list of ${titleId} rest`,
       done: () => {
-        const row = this.#turns.find((each) => each.titleId === titleId && each.leaderboardId === null)
+        const row = this.#leases.find((each) => each.titleId === titleId && each.leaderboardId === null)
         if (row !== undefined) row.dueAtMs = Math.max(row.dueAtMs, this.#world.time.nowMs + row.periodS * 1000)
       }
     })

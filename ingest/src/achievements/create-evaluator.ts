@@ -7,7 +7,7 @@ import type { People } from '../publish/people/people.js'
 import type { Logger } from '../scrape/run-source.js'
 import { type Schedule, schedule } from '../scrape/schedule.js'
 import { type EvaluationNeeds, evaluateOnce, type LateEvents } from './evaluate.js'
-import { reachedPositions, TOUCHING_TOPICS } from './reached-positions.js'
+import { EVALUATED_TOPICS, tablePositions } from './topic-positions.js'
 
 /** How often it is looked whether the tables have moved: one small question, 0.1 % of a core. */
 const POLL_MS = 5000
@@ -50,8 +50,8 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 
   const run = async (): Promise<void> => {
     const beganMs = now()
-    const { byTopic } = await reachedPositions(tables, signal)
-    const late = await options.late?.pending(TOUCHING_TOPICS)
+    const { byTopic } = await tablePositions(tables, signal)
+    const late = await options.late?.pending(EVALUATED_TOPICS)
     const standsAt = JSON.stringify([byTopic, Math.floor(beganMs / DAY_MS), late])
     if (standsAt === evaluatedAt) return metrics.evaluated.set(beganMs / 1000)
     const needs = { ...options, writes: await options.writes(), holder, signal }

@@ -1,26 +1,32 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { type Heads, hasReached, nextOf } from '../caught-up.js'
+import { type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
 import type { Log, LogExtents } from '../ports/log.js'
 import type { ReadTables } from '../ports/read-tables.js'
 import type { WriteSide } from '../ports/write-side.js'
 import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
-import { type Evaluated, endTurn, evaluated, keepEvaluated, takeTurn } from './evaluation-turn.js'
-import { isImporting } from './importing.js'
-import { CHUNK_USERS_MAX, newlyReached } from './reached-achievements.js'
+import { type OffsetRange, usersAffectedBy, usersAffectedByTime } from './affected-users.js'
 import {
-  heldPositions,
-  type ReachedPositions,
-  TOUCHING_TOPICS,
-  type TouchingTopic,
-  untilReached
-} from './reached-positions.js'
-import { type Stretch, touchedBy, touchedByTime } from './touched-users.js'
+  acquireEvaluationLease,
+  type EvaluationProgress,
+  readEvaluationProgress,
+  releaseEvaluationLease,
+  storeEvaluationProgress
+} from './evaluation-lease.js'
+import { isImporting } from './importing.js'
+import { CHUNK_USERS_MAX, findNewUnlocks } from './new-unlocks.js'
+import {
+  EVALUATED_TOPICS,
+  type EvaluatedTopic,
+  logPositions,
+  type TopicPositions,
+  waitUntilCaughtUp
+} from './topic-positions.js'
 
 /*
  * evaluation  asks the rules about everybody whom events touched, and publishes what they have reached
  * touched     a user of whom events tell something new, or whom others on a board moved
- * turn        the right to evaluate, for one process at a time
+ * lease       the right to evaluate, for one process at a time
  */
 
 /** Events that came into the tables behind what was evaluated, as messages do that are read by a newer program only. */
@@ -28,7 +34,7 @@ export type LateEvents = {
   /** Batches of these topics that the tables have taken and evaluation has not. */
   pending(
     topics: readonly string[]
-  ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: readonly Stretch[] }[]>
+  ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: readonly OffsetRange[] }[]>
   consumed(ids: readonly string[]): Promise<void>
 }
 type LateBatches = Awaited<ReturnType<LateEvents['pending']>>
@@ -36,7 +42,7 @@ type LateBatches = Awaited<ReturnType<LateEvents['pending']>>
 /** Events of a topic that one evaluation takes at most; a backlog takes several. */
 const EVENTS_MAX = 1_000_000
 const DAY_MS = 86_400_000
-/** So long the tables are waited for: longer than a step of the slowest projection, shorter than a turn. */
+/** So long the tables are waited for: longer than a step of the slowest projection, shorter than a lease. */
 const PATIENCE_MS = 20_000
 const PROVENANCE = { source: '/achievements' }
 
@@ -76,72 +82,72 @@ export type Evaluation =
  */
 export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
   const { writes, tables, log, holder, signal } = needs
-  if (!(await takeTurn(writes, holder))) return { outcome: 'elsewhere' }
+  if (!(await acquireEvaluationLease(writes, holder))) return { outcome: 'elsewhere' }
   try {
     // In this order: what was evaluated has come into the log, and into the tables, before that was told.
-    const before = await evaluated(writes)
-    const held = await heldPositions(log)
-    const reached = await untilReached(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
+    const before = await readEvaluationProgress(writes)
+    const held = await logPositions(log)
+    const reached = await waitUntilCaughtUp(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
     if (reached === undefined) return { outcome: 'waiting' }
     // Asked last: whatever import the tables hold a part of has told of itself by now.
     if (await isImporting(needs)) return { outcome: 'importing' }
-    return await evaluate(needs, { reached, before, late: (await needs.late?.pending(TOUCHING_TOPICS)) ?? [] })
+    return await evaluate(needs, { reached, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
   } finally {
-    // A turn that is not given back ends by itself.
-    await endTurn(writes, holder).catch(() => undefined)
+    // A lease that is not released expires.
+    await releaseEvaluationLease(writes, holder).catch(() => undefined)
   }
 }
 
-type Positions = { readonly reached: ReachedPositions; readonly before: Evaluated; readonly late: LateBatches }
+type Positions = { readonly reached: TopicPositions; readonly before: EvaluationProgress; readonly late: LateBatches }
 
 async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<Evaluation> {
   const { reached, before, late } = positions
-  const isBehind = TOUCHING_TOPICS.some((topic) => !hasReached(reached.byTopic[topic], before.byTopic[topic]))
+  const isBehind = EVALUATED_TOPICS.some((topic) => !hasCaughtUp(reached.byTopic[topic], before.byTopic[topic]))
   if (isBehind) return { outcome: 'behind' }
   const nowMs = needs.now()
   const day = Math.floor(nowMs / DAY_MS)
-  const ranges = TOUCHING_TOPICS.map((topic) => ({
+  const ranges = EVALUATED_TOPICS.map((topic) => ({
     topic,
-    ...rangeBetween(before.byTopic[topic], reached.byTopic[topic])
+    ...rangesBetween(before.byTopic[topic], reached.byTopic[topic])
   }))
   const isNewDay = day > before.day
   if (!isNewDay && late.length === 0 && ranges.every(({ range }) => range.length === 0)) return { outcome: 'idle' }
-  const lateRanges = TOUCHING_TOPICS.flatMap((topic) =>
+  const lateRanges = EVALUATED_TOPICS.flatMap((topic) =>
     late.filter((batch) => batch.topic === topic).map(({ range }) => ({ topic, range }))
   )
-  const users = await touchedUsers(needs, [...ranges, ...lateRanges], isNewDay)
+  const users = await affectedUsers(needs, [...ranges, ...lateRanges], isNewDay)
   let unlocks = 0
   for (let first = 0; first < users.length; first += CHUNK_USERS_MAX) {
     needs.signal?.throwIfAborted()
-    if (first > 0) await takeTurn(needs.writes, needs.holder)
+    if (first > 0) await acquireEvaluationLease(needs.writes, needs.holder)
     const chunk = users.slice(first, first + CHUNK_USERS_MAX)
-    const read = () => newlyReached(needs.tables, chunk, nowMs, needs.signal)
+    const read = () => findNewUnlocks(needs.tables, chunk, nowMs, needs.signal)
     const events = await (needs.apart?.(read) ?? read())
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
     unlocks += events.length
   }
-  const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as Evaluated['byTopic']
-  await keepEvaluated(needs.writes, { byTopic, day })
+  const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as EvaluationProgress['byTopic']
+  await storeEvaluationProgress(needs.writes, { byTopic, day })
   if (late.length > 0) await needs.late?.consumed(late.map(({ id }) => id))
   return { outcome: ranges.some(({ isWhole }) => !isWhole) ? 'full' : 'done', users: users.length, unlocks }
 }
 
-async function touchedUsers(
+async function affectedUsers(
   { tables, signal }: EvaluationNeeds,
-  ranges: readonly { readonly topic: TouchingTopic; readonly range: readonly Stretch[] }[],
+  ranges: readonly { readonly topic: EvaluatedTopic; readonly range: readonly OffsetRange[] }[],
   isNewDay: boolean
 ): Promise<string[]> {
-  const users = new Set(isNewDay ? await touchedByTime(tables, signal) : [])
+  const users = new Set(isNewDay ? await usersAffectedByTime(tables, signal) : [])
   for (const { topic, range } of ranges) {
     if (range.length === 0) continue
-    for (const userKey of await touchedBy(tables, topic, range, signal)) users.add(userKey)
+    for (const userKey of await usersAffectedBy(tables, topic, range, signal)) users.add(userKey)
   }
   return [...users].sort()
 }
 
 /** What lies between two positions, a limited part of it, and where that ends. */
-function rangeBetween(before: Heads, heads: Heads): { range: Stretch[]; heads: Heads; isWhole: boolean } {
-  const range: Stretch[] = []
+function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; heads: Heads; isWhole: boolean } {
+  const range: OffsetRange[] = []
   let left = EVENTS_MAX
   let isWhole = true
   for (const { epoch, partition, next } of heads) {

@@ -1,8 +1,8 @@
 import { importRunTopic } from '@gamenet/schemas'
-import { headsOf, reachedBy } from '../caught-up.js'
+import { headsOf, tableProgress } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 import type { ReadTables } from '../ports/read-tables.js'
-import { TOUCHING_TOPICS } from './reached-positions.js'
+import { EVALUATED_TOPICS } from './topic-positions.js'
 
 /** An import tells of itself before its first event, every few seconds, and at its end; the next file may follow. */
 const QUIET_MS = 60_000
@@ -19,7 +19,7 @@ export async function isImporting(needs: {
 }): Promise<boolean> {
   const { tables, log, signal } = needs
   const heads = await headsOf(log, importRunTopic.name)
-  const reached = await reachedBy(tables, 'import-run', signal)
+  const reached = await tableProgress(tables, 'import-run', signal)
   if (!reached.has(heads)) return true
   const nowMs = needs.now()
   const rows = await tables.rows(
@@ -27,7 +27,7 @@ export async function isImporting(needs: {
      WHERE i.topic IN {topics: Array(String)}
        AND i.ts > fromUnixTimestamp64Milli({from_ms: Int64}, 'UTC') AND i.ts < fromUnixTimestamp64Milli({to_ms: Int64}, 'UTC')
      LIMIT 1`,
-    { topics: [...TOUCHING_TOPICS], from_ms: nowMs - QUIET_MS, to_ms: nowMs + QUIET_MS },
+    { topics: [...EVALUATED_TOPICS], from_ms: nowMs - QUIET_MS, to_ms: nowMs + QUIET_MS },
     signal === undefined ? {} : { signal }
   )
   return rows.length > 0

@@ -5,8 +5,8 @@ import type { Visit } from './visit-board.js'
 /** What Prometheus is told about visits of boards. */
 export type BoardMetrics = {
   visited(visit: Visit): void
-  /** All turns, and those that are due and that nobody has. */
-  counted(turns: { readonly all: number; readonly due: number }): void
+  /** All places, and those that are due with a free lease. */
+  counted(leases: { readonly all: number; readonly due: number }): void
 }
 
 const OUTCOMES: readonly Visit['outcome'][] = [
@@ -23,7 +23,7 @@ export function createBoardMetrics(registry: Registry): BoardMetrics {
   const registers = [registry]
   const visits = new Counter({
     name: 'gamenet_board_visits_total',
-    help: 'Visits of boards and of lists of boards by outcome; absent: a board without a page; given-up: another process took the turn, or the service stopped',
+    help: 'Visits of boards and of lists of boards by outcome; absent: a board without a page; given-up: another process acquired the lease, or the service stopped',
     labelNames: ['outcome'],
     registers
   })
@@ -46,9 +46,9 @@ export function createBoardMetrics(registry: Registry): BoardMetrics {
       visits.inc({ outcome: visit.outcome })
       if ('changes' in visit) for (const { changeType } of visit.changes) changes.inc({ change: changeType })
     },
-    counted(turns) {
-      all.set(turns.all)
-      due.set(turns.due)
+    counted(leases) {
+      all.set(leases.all)
+      due.set(leases.due)
     }
   }
 }

@@ -7,7 +7,7 @@ import {
   leaderboardTopic,
   millisecondsOf
 } from '@gamenet/schemas'
-import { type Heads, headsOf, type Reached } from '../caught-up.js'
+import { type Heads, headsOf, type TableProgress } from '../caught-up.js'
 import type { FetchedPage } from '../fetch/page-fetcher.js'
 import type { ListedBoard } from '../pages/board-list.js'
 import type { GamePage, ShownBoard } from '../pages/game-page.js'
@@ -18,7 +18,7 @@ import type { ReadTables } from '../ports/read-tables.js'
 import { publication } from '../publish/publish.js'
 import type { Reader } from '../scrape/reading.js'
 import { type KnownBoard, leaderboardsOf } from '../sources/leaderboard.js'
-import type { BoardTurns, EqualPage, Turn, Visited } from './board-turns.js'
+import type { BoardLease, BoardLeases, EqualPage, VisitResult } from './board-leases.js'
 import { diffBoard } from './diff-board.js'
 import { type BoardState, lastBoard } from './last-board.js'
 import { nextPeriodS, restAfterFailureS, restS } from './visit-period.js'
@@ -40,14 +40,14 @@ export type Visit =
   | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
   /** What was published of the board before cannot be read yet, so what is new cannot be known. */
   | { readonly outcome: 'behind'; readonly fault: string }
-  /** Another process has the turn now, or the service stops. */
+  /** Another process holds the lease now, or the service stops. */
   | { readonly outcome: 'given-up' }
 
 export type VisitNeeds = {
   readonly parsing: PageParsing
   readonly tables: ReadTables
   readonly log: LogExtents
-  readonly turns: BoardTurns
+  readonly leases: BoardLeases
   /** Period of a board on which something moves all the time, seconds. */
   readonly shortestS: number
   /** From 0 to below 1. */
@@ -57,9 +57,9 @@ export type VisitNeeds = {
 /** What was looked up for all visits of a batch together. */
 export type VisitBatch = {
   /** How far the entries of boards can be read. */
-  readonly reached: Reached
-  /** Where the log's partitions ended when the turns had been taken. */
-  readonly headsWhenTaken: Heads
+  readonly reached: TableProgress
+  /** Ends of the log's partitions after the leases were acquired. */
+  readonly headsWhenAcquired: Heads
   /** The oldest that the log has. */
   readonly oldestEpoch: number
   /** By {@link boardKey}. */
@@ -68,7 +68,7 @@ export type VisitBatch = {
   readonly lists: ReadonlyMap<string, Map<number, KnownBoard>>
   /** Whether the tables had all that the log held of lists then. */
   readonly areListsKnown: boolean
-  /** Titles whose turns were brought to their list in this batch, with the ids of that list. */
+  /** Titles whose leases were brought to their list in this batch, with the ids of that list. */
   readonly listed: Map<string, string>
   /** Titles whose list says something else than what is known: due when the batch ends, and with it a visit of the list. */
   readonly outdated: Set<string>
@@ -81,62 +81,62 @@ const UNKNOWN: BoardState = { version: '', newestMs: -1 }
 
 /**
  * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant
- * it ends at, no change is published twice: a turn counts as unclean from when it was taken until its end is written, and
- * the board of an unclean turn is compared with the tables only when these have all that the log held when it was taken.
+ * it ends at, no change is published twice: a lease counts as unclean from when it was taken until its end is written, and
+ * the board of an unclean lease is compared with the tables only when these have all that the log held when it was taken.
  * What a list says anew is published by its own visit alone; a board whose page shows it makes that visit due.
- * Rejects when the log, the tables or the turns cannot be asked; the turn then stays unclean until its next visit.
+ * Rejects when the log, the tables or the leases cannot be asked; the lease then stays unclean until its next visit.
  */
 export async function visitBoard(
   needs: VisitNeeds,
   reader: Reader,
-  turn: Turn,
+  lease: BoardLease,
   batch: VisitBatch,
   signal: AbortSignal
 ): Promise<Visit> {
-  const needed = neededFor(turn, batch)
-  if (!(turn.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
-    await needs.turns.end(turn, { ...kept(turn), restS: BEHIND_REST_S })
-    return { outcome: 'behind', fault: `${pathOf(turn)}: what was published of it before cannot be read yet` }
+  const needed = neededFor(lease, batch)
+  if (!(lease.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
+    await needs.leases.end(lease, { ...kept(lease), restS: BEHIND_REST_S })
+    return { outcome: 'behind', fault: `${pathOf(lease)}: what was published of it before cannot be read yet` }
   }
-  const before = stateOf(turn, batch)
+  const before = stateOf(lease, batch)
   // An import may have changed the board since the page was found equal to it; then the page is wanted whole.
-  const equal = turn.equal?.version === before.version ? turn.equal : null
+  const equal = lease.equal?.version === before.version ? lease.equal : null
   const validators = equal?.validators ?? {}
-  const fetched = await reader.fetcher.fetch(pathOf(turn), { validators, signal, urgency: 'later' })
+  const fetched = await reader.fetcher.fetch(pathOf(lease), { validators, signal, urgency: 'later' })
   if (signal.aborted) {
-    await needs.turns.release([turn])
+    await needs.leases.release([lease])
     return { outcome: 'given-up' }
   }
   if (!fetched.ok) {
-    const visit = await failed(needs, turn, fetched.reason, fetched.isRefused === true)
+    const visit = await failed(needs, lease, fetched.reason, fetched.isRefused === true)
     // Whether the board is still there, its list says; of a title without a page there is nothing else to ask.
-    if (turn.leaderboardId === null || fetched.isAbsent !== true) return visit
-    batch.outdated.add(turn.titleId)
+    if (lease.leaderboardId === null || fetched.isAbsent !== true) return visit
+    batch.outdated.add(lease.titleId)
     return { outcome: 'absent' }
   }
   if (!fetched.changed) {
     // The tables have all that was appended before, and are as they were when the page was found equal to them.
-    await needs.turns.end(turn, { ...kept(turn), ...rested(needs, turn, false), isUnclean: false, appended: [] })
+    await needs.leases.end(lease, { ...kept(lease), ...rested(needs, lease, false), isUnclean: false, appended: [] })
     return { outcome: 'not-modified' }
   }
   const parsed = await needs.parsing.parse('game', fetched.html, fetched.address)
-  if (!parsed.ok) return await failed(needs, turn, `${fetched.address}: ${parsed.reason}`, true)
+  if (!parsed.ok) return await failed(needs, lease, `${fetched.address}: ${parsed.reason}`, true)
   const seen = { page: parsed.page, fetched, before, equal, batch }
-  const news = await newsOf(needs, turn, seen, signal).catch(async (error: unknown) => {
+  const news = await newsOf(needs, lease, seen, signal).catch(async (error: unknown) => {
     // Nothing was appended yet. Should this fail too, the lease ends by itself.
-    await needs.turns.release([turn]).catch(() => undefined)
+    await needs.leases.release([lease]).catch(() => undefined)
     throw error
   })
-  return await publishNews(needs, reader, turn, batch, news)
+  return await publishNews(needs, reader, lease, batch, news)
 }
 
 /**
  * What the tables must have before a board is compared with them. Positions of an epoch that the log does not have any
  * more are never reached: what stood there is gone, or stands in the epoch that took its place.
  */
-export function neededFor(turn: Turn, batch: Pick<VisitBatch, 'headsWhenTaken' | 'oldestEpoch'>): Heads {
-  const isOfThePast = turn.appended.some(({ epoch }) => epoch < batch.oldestEpoch)
-  return turn.wasUnclean || isOfThePast ? batch.headsWhenTaken : turn.appended
+export function neededFor(lease: BoardLease, batch: Pick<VisitBatch, 'headsWhenAcquired' | 'oldestEpoch'>): Heads {
+  const isOfThePast = lease.appended.some(({ epoch }) => epoch < batch.oldestEpoch)
+  return lease.wasUnclean || isOfThePast ? batch.headsWhenAcquired : lease.appended
 }
 
 type ChangedPage = Extract<FetchedPage, { changed: true }>
@@ -156,12 +156,12 @@ type News = {
 
 async function newsOf(
   { tables }: VisitNeeds,
-  turn: Turn,
+  lease: BoardLease,
   seen: { page: GamePage; fetched: ChangedPage; before: BoardState; equal: EqualPage | null; batch: VisitBatch },
   signal: AbortSignal
 ): Promise<News> {
   const { page, fetched, before, equal, batch } = seen
-  const { titleId, leaderboardId } = turn
+  const { titleId, leaderboardId } = lease
   const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
   const list = listOf(page.boards, known)
   const boards = list.ok ? leaderboardsOf(titleId, list.value, known, fetched.answeredAtMs) : []
@@ -213,28 +213,28 @@ function listOf(list: GamePage['boards'], known: ReadonlyMap<number, KnownBoard>
 async function publishNews(
   needs: VisitNeeds,
   reader: Reader,
-  turn: Turn,
+  lease: BoardLease,
   batch: VisitBatch,
   news: News
 ): Promise<Visit> {
-  const { turns } = needs
+  const { leases } = needs
   const { list, entries, boards, fetched } = news
   const faults = [list, entries].flatMap((part) => (part.ok ? [] : [`${fetched.address}: ${part.reason}`]))
-  if (!list.ok && (!entries.ok || turn.leaderboardId === null))
-    return await failed(needs, turn, faults.join('; '), true)
-  // Whoever has lost the turn must not append: the other compares with tables that know nothing of it.
-  if (!(await turns.renew(turn))) return { outcome: 'given-up' }
-  const added = list.ok ? await followList(needs, reader, turn, batch, { list: list.value, boards }) : 0
-  if (!entries.ok) return await failed(needs, turn, faults.join('; '), true)
+  if (!list.ok && (!entries.ok || lease.leaderboardId === null))
+    return await failed(needs, lease, faults.join('; '), true)
+  // A process without the lease must not append: the holder compares with tables that lack its events.
+  if (!(await leases.renew(lease))) return { outcome: 'given-up' }
+  const added = list.ok ? await followList(needs, reader, lease, batch, { list: list.value, boards }) : 0
+  if (!entries.ok) return await failed(needs, lease, faults.join('; '), true)
   const changes = entries.value
   await reader.publish(publication(leaderboardEntryTopic, changes))
-  const hasChanged = changes.length > 0 || (turn.leaderboardId === null && added + boards.length > 0)
-  if (news.isVanished) await turns.drop(turn)
+  const hasChanged = changes.length > 0 || (lease.leaderboardId === null && added + boards.length > 0)
+  if (news.isVanished) await leases.drop(lease)
   else {
     // What is published now is known to be equal only once it is in the tables; so is a list that is new.
-    const isEqual = changes.length === 0 && list.ok && boards.length === 0 && turn.leaderboardId !== null
-    await turns.end(turn, {
-      ...rested(needs, turn, hasChanged),
+    const isEqual = changes.length === 0 && list.ok && boards.length === 0 && lease.leaderboardId !== null
+    await leases.end(lease, {
+      ...rested(needs, lease, hasChanged),
       isUnclean: false,
       appended: changes.length === 0 ? [] : await headsOf(needs.log, leaderboardEntryTopic.name),
       equal: isEqual ? { validators: fetched.validators, content: news.content, version: news.before.version } : null
@@ -245,13 +245,13 @@ async function publishNews(
 }
 
 /**
- * Publishes what a list says anew, and brings the title's turns to it; gives how many were added. Of a list only one
+ * Publishes what a list says anew, and brings the title's leases to it; gives how many were added. Of a list only one
  * visit is under way at a time, so that nothing of it is told twice: a visit of a board leaves what is new to that one.
  */
 async function followList(
-  { turns }: VisitNeeds,
+  { leases }: VisitNeeds,
   reader: Reader,
-  { titleId, leaderboardId }: Turn,
+  { titleId, leaderboardId }: BoardLease,
   batch: VisitBatch,
   { list, boards }: { readonly list: readonly ListedBoard[]; readonly boards: News['boards'] }
 ): Promise<number> {
@@ -263,12 +263,12 @@ async function followList(
   for (const { leaderboardId: id, name, listed = true, observedAt } of boards) {
     batch.lists.get(titleId)?.set(id, { name, listed, observedAtMs: millisecondsOf(observedAt) })
   }
-  return await bringTurnsTo(turns, titleId, list, batch)
+  return await bringLeasesTo(leases, titleId, list, batch)
 }
 
 /** Once a title and batch, unless its list changes meanwhile. */
-async function bringTurnsTo(
-  turns: BoardTurns,
+async function bringLeasesTo(
+  leases: BoardLeases,
   titleId: string,
   list: readonly ListedBoard[],
   batch: VisitBatch
@@ -276,13 +276,13 @@ async function bringTurnsTo(
   const ids = list.map(({ leaderboardId }) => leaderboardId)
   if (batch.listed.get(titleId) === ids.join()) return 0
   batch.listed.set(titleId, ids.join())
-  return (await turns.setBoards(titleId, ids)).added
+  return (await leases.setBoards(titleId, ids)).added
 }
 
-async function failed(needs: VisitNeeds, turn: Turn, fault: string, isAnswered: boolean): Promise<Visit> {
-  const failures = turn.failures + 1
-  await needs.turns.end(turn, {
-    ...kept(turn),
+async function failed(needs: VisitNeeds, lease: BoardLease, fault: string, isAnswered: boolean): Promise<Visit> {
+  const failures = lease.failures + 1
+  await needs.leases.end(lease, {
+    ...kept(lease),
     failures,
     restS: restAfterFailureS(failures, needs.shortestS, needs.random()),
     equal: null
@@ -290,26 +290,26 @@ async function failed(needs: VisitNeeds, turn: Turn, fault: string, isAnswered: 
   return { outcome: 'failed', fault, isAnswered }
 }
 
-/** A visit that published nothing of the board leaves its turn as it was. */
-function kept(turn: Turn): Omit<Visited, 'restS'> {
-  const { periodS, failures, wasUnclean, appended, equal } = turn
+/** A visit that published nothing of the board leaves its lease as it was. */
+function kept(lease: BoardLease): Omit<VisitResult, 'restS'> {
+  const { periodS, failures, wasUnclean, appended, equal } = lease
   return { periodS, failures, isUnclean: wasUnclean, appended, equal }
 }
 
 function rested(
   { shortestS, random }: VisitNeeds,
-  turn: Turn,
+  lease: BoardLease,
   hasChanged: boolean
-): Pick<Visited, 'periodS' | 'restS' | 'failures'> {
-  const periodS = nextPeriodS(turn.periodS, hasChanged, shortestS)
-  const isFirst = turn.equal === null && turn.appended.length === 0 && turn.periodS <= shortestS
+): Pick<VisitResult, 'periodS' | 'restS' | 'failures'> {
+  const periodS = nextPeriodS(lease.periodS, hasChanged, shortestS)
+  const isFirst = lease.equal === null && lease.appended.length === 0 && lease.periodS <= shortestS
   return { periodS, restS: restS(periodS, random(), isFirst), failures: 0 }
 }
 
-function stateOf({ titleId, leaderboardId }: Turn, { states }: VisitBatch): BoardState {
+function stateOf({ titleId, leaderboardId }: BoardLease, { states }: VisitBatch): BoardState {
   return (leaderboardId === null ? undefined : states.get(boardKey({ titleId, leaderboardId }))) ?? UNKNOWN
 }
 
-function pathOf({ titleId, leaderboardId }: Turn): string {
+function pathOf({ titleId, leaderboardId }: BoardLease): string {
   return `/games/${titleId}${leaderboardId === null ? '' : `?leaderboard=${leaderboardId}`}`
 }

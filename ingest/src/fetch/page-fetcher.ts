@@ -1,7 +1,7 @@
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
-import { createRequestTurns, type RequestTurns, type Urgency } from './request-turns.js'
+import { createRequestThrottle, type RequestThrottle, type Urgency } from './request-throttle.js'
 import { retryAfterMs } from './retry-after.js'
 
 /** What an earlier answer gave to ask again with: the page is sent only if it has changed. */
@@ -77,7 +77,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   const attemptTimeoutMs = options.attemptTimeoutMs ?? 20_000
   const exchange: Exchange = {
     agent,
-    turns: createRequestTurns(options.requestsPerSecond),
+    throttle: createRequestThrottle(options.requestsPerSecond),
     userAgent: options.userAgent,
     bytesMax: options.bytesMax ?? 8 * 1024 * 1024,
     now: options.now ?? Date.now
@@ -115,7 +115,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
 
 type Exchange = {
   readonly agent: Agent
-  readonly turns: RequestTurns
+  readonly throttle: RequestThrottle
   readonly userAgent: string
   readonly bytesMax: number
   readonly now: () => number
@@ -186,7 +186,7 @@ async function attemptPage(
     return await followRedirects(exchange, url, validators, AbortSignal.any([stopped, timeout]))
   }
   try {
-    return await exchange.turns.take(stopped, attempt, urgency)
+    return await exchange.throttle.run(stopped, attempt, urgency)
   } catch (error) {
     if (stopped.aborted) return { page: failed(STOPPING) }
     const cause = timeout?.aborted === true ? `no whole page within ${timeoutMs} ms` : faultOf(error)
@@ -202,7 +202,7 @@ async function followRedirects(
 ): Promise<Attempt> {
   let url = first
   for (let redirects = 0; ; redirects += 1) {
-    if (redirects > 0) await exchange.turns.pause(signal)
+    if (redirects > 0) await exchange.throttle.pause(signal)
     const answer = await request(exchange, url, validators, signal)
     if (!REDIRECT_STATUS.has(answer.statusCode)) return await readAnswer(exchange, url, validators, answer, signal)
     await discard(answer)

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
+import { abortable } from './abortable.js'
 import { ImportRefused } from './import-refused.js'
-import { unlessAborted } from './unless-aborted.js'
 
 /** Large enough that a block costs more to read than to hand over, small enough for many imports at once. */
 const BLOCK_BYTES = 262_144
@@ -102,10 +102,7 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
     }
   }
   // A pipeline waits for its source, also when it is told to stop.
-  await unlessAborted(
-    signal,
-    pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal })
-  )
+  await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }))
 }
 
 /** True when the file is no longer the one that was described. */

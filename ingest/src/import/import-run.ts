@@ -3,6 +3,7 @@ import { encodeEvent, importRunTopic, instantOf, type LogMessage } from '@gamene
 import type { Log } from '../ports/log.js'
 import { encodeEvents } from '../publish/people/encode-events.js'
 import type { People } from '../publish/people/people.js'
+import { abortable } from './abortable.js'
 import { cellsOf, csvCutter } from './csv.js'
 import {
   type Fingerprint,
@@ -19,7 +20,6 @@ import { importableOf } from './importables.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
 import { checkMapping, type Mapping, planRows, type RowPlan } from './row-plan.js'
 import { type Row, rowsOf } from './rows.js'
-import { unlessAborted } from './unless-aborted.js'
 
 /** A main thread that appends what a worker read is held up by one append: 2,000 events are a few milliseconds. */
 const APPEND_EVENTS_MAX = 2000
@@ -140,7 +140,7 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
       const run = { target, mapping, file, format, nowMs: now(), signal, needs, now }
       let importId = importIdOf(target.topic.name, mapping, request.format, print)
       for (;;) {
-        const before = await unlessAborted(signal, needs.known(importId))
+        const before = await abortable(signal, needs.known(importId))
         if (before?.isRetracted !== true) return importFile({ ...run, importId }, before, request)
         importId = nextImportId(importId)
       }
@@ -250,7 +250,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
         isHeld = true
       },
       afterBlock: async () => {
-        const messages = await unlessAborted(run.signal, encodeEvents(topic, events, provenance, run.needs.people))
+        const messages = await abortable(run.signal, encodeEvents(topic, events, provenance, run.needs.people))
         // Rows about somebody who was forgotten give as little as rows without a value.
         tally.published -= events.length - messages.length
         tally.missing += events.length - messages.length
@@ -285,7 +285,7 @@ async function appendAll(
 ): Promise<void> {
   const append = (name: string, messages: LogMessage[]) => {
     run.signal.throwIfAborted()
-    return unlessAborted(run.signal, run.needs.log.append(name, messages))
+    return abortable(run.signal, run.needs.log.append(name, messages))
   }
   for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
     await append(topic, events.slice(first, first + APPEND_EVENTS_MAX))

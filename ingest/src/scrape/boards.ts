@@ -1,10 +1,10 @@
 import { backoffMs, leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
+import type { BoardLease, BoardLeases } from '../boards/board-leases.js'
 import type { BoardMetrics } from '../boards/board-metrics.js'
-import type { BoardTurns, Turn } from '../boards/board-turns.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
 import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
-import { farther, headsIn, headsOf, untilCaughtUp } from '../caught-up.js'
+import { furthest, headsIn, headsOf, waitUntilCaughtUp } from '../caught-up.js'
 import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
 /** Visits of one run at most: few enough to tell soon how they went, enough that what is asked for all costs little. */
@@ -20,27 +20,27 @@ const TITLES_EVERY_MS = 60_000
 const UNANSWERED_MAX = 3
 const REST = { firstMs: 10_000, maxMs: 300_000 }
 
-export type BoardsNeeds = Omit<VisitNeeds, 'turns'> & {
-  /** Opens the turns with the first run: a command that visits no board does without them. */
-  readonly turns: () => Promise<BoardTurns>
+export type BoardsNeeds = Omit<VisitNeeds, 'leases'> & {
+  /** Opens the leases with the first run: a command that visits no board needs none. */
+  readonly leases: () => Promise<BoardLeases>
   readonly metrics: BoardMetrics
 }
 
-/** Boards by their turns: each run visits some of those that are due. */
+/** Visits boards: each run visits some that are due. */
 export type BoardsSource = Source & {
   /** Visits everything once, due or not, some at each run, until a run finds nothing left to do. */
   everything(): Source
 }
 
-/** Visits the boards of all titles, and their lists, each when its turn comes; lively boards more often than quiet ones. */
+/** Visits the boards of all titles, and their lists, each when it is due; lively boards more often than quiet ones. */
 export function boardsSource(needs: BoardsNeeds): BoardsSource {
   let titlesAtMs = Number.NEGATIVE_INFINITY
   let restUntilMs = Number.NEGATIVE_INFINITY
   let troubles = 0
-  const addTitles = async (turns: BoardTurns, signal: AbortSignal) => {
+  const addTitles = async (leases: BoardLeases, signal: AbortSignal) => {
     if (performance.now() - titlesAtMs < TITLES_EVERY_MS) return
     const titleIds = await titlesWithBoards(needs.tables, signal)
-    if (titleIds.length > 0) await turns.add(titleIds)
+    if (titleIds.length > 0) await leases.add(titleIds)
     // Before the first title is known, the next run looks again.
     if (titleIds.length > 0) titlesAtMs = performance.now()
   }
@@ -54,12 +54,12 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
     async read(reader, signal) {
       if (performance.now() < restUntilMs) return { ok: true, isIdle: true }
       try {
-        const turns = await needs.turns()
-        await addTitles(turns, signal)
+        const leases = await needs.leases()
+        await addTitles(leases, signal)
         const { reading, isAway } = await visitSome(
-          { ...needs, turns },
+          { ...needs, leases: leases },
           reader,
-          await turns.take(BATCH_VISITS_MAX),
+          await leases.acquire(BATCH_VISITS_MAX),
           signal
         )
         rest(isAway)
@@ -81,21 +81,21 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
         async read(reader, signal) {
           if (isOver) return { ok: true, isIdle: true }
           isOver = true
-          const turns = await needs.turns()
+          const leases = await needs.leases()
           const isFirst = beganAt === undefined
           if (isFirst) {
             titlesAtMs = Number.NEGATIVE_INFINITY
             const heads = await headsOf(needs.log, titleTopic.name)
-            await untilCaughtUp(needs.tables, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
+            await waitUntilCaughtUp(needs.tables, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
           }
-          beganAt ??= await turns.now()
-          await addTitles(turns, signal)
-          const taken = await turns.take(BATCH_VISITS_MAX, { untriedSince: beganAt })
+          beganAt ??= await leases.now()
+          await addTitles(leases, signal)
+          const taken = await leases.acquire(BATCH_VISITS_MAX, { untriedSince: beganAt })
           const onVisits = (visits: number, all: number) => {
             done += visits
             reader.onProgress?.(done, Math.max(done, all))
           }
-          const { reading, isAway } = await visitSome({ ...needs, turns, onVisits }, reader, taken, signal)
+          const { reading, isAway } = await visitSome({ ...needs, leases: leases, onVisits }, reader, taken, signal)
           // An upstream that is away is not asked for everything else too.
           isOver = isAway
           return told(reading, isFirst)
@@ -107,17 +107,17 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
 
 type BatchNeeds = VisitNeeds & {
   readonly metrics: BoardMetrics
-  /** Called with how many visits have ended since the last call, and how many turns there are. */
+  /** Called with how many visits have ended since the last call, and how many leases there are. */
   readonly onVisits?: (visits: number, all: number) => void
 }
 
 async function visitSome(
   needs: BatchNeeds,
   reader: Reader,
-  taken: readonly Turn[],
+  taken: readonly BoardLease[],
   signal: AbortSignal
 ): Promise<{ reading: Reading; isAway: boolean }> {
-  const counted = await needs.turns.count()
+  const counted = await needs.leases.count()
   needs.metrics.counted(counted)
   if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isAway: false }
   needs.onVisits?.(0, counted.all)
@@ -127,10 +127,10 @@ async function visitSome(
   let isFailing = false
   const visitInTurn = async (batch: VisitBatch, untilMs: number) => {
     while (!isFailing && !signal.aborted && performance.now() < untilMs && unanswered < UNANSWERED_MAX) {
-      // From here on the visit itself ends the turn.
-      const turn = left.shift()
-      if (turn === undefined) return
-      const visit = await visitBoard(needs, reader, turn, batch, signal)
+      // From here on the visit itself ends the lease.
+      const lease = left.shift()
+      if (lease === undefined) return
+      const visit = await visitBoard(needs, reader, lease, batch, signal)
       visits.push(visit)
       needs.metrics.visited(visit)
       needs.onVisits?.(1, counted.all)
@@ -147,37 +147,37 @@ async function visitSome(
       })
     )
     const ended = await Promise.allSettled(visiting)
-    for (const titleId of batch.outdated) await needs.turns.hastenList(titleId)
+    for (const titleId of batch.outdated) await needs.leases.hastenList(titleId)
     for (const each of ended) if (each.status === 'rejected') throw each.reason
   } finally {
     // A failure here would hide the one that led here; what is not given back ends with its lease.
-    await needs.turns.release(left).catch(() => undefined)
+    await needs.leases.release(left).catch(() => undefined)
   }
   return { reading: readingOf(visits, signal), isAway: unanswered > 0 && unanswered === visits.length }
 }
 
 /** All that visits need to know of what was published before, asked once for all. */
-async function lookUp(needs: BatchNeeds, turns: readonly Turn[], signal: AbortSignal): Promise<VisitBatch> {
+async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: AbortSignal): Promise<VisitBatch> {
   const { tables, log } = needs
   const extents = await log.extents(leaderboardEntryTopic.name)
   const taken = {
-    headsWhenTaken: headsIn(extents),
+    headsWhenAcquired: headsIn(extents),
     oldestEpoch: Math.min(...extents.map(({ epoch }) => epoch))
   }
   // A topic that was never written has no epoch, and nothing of it was ever appended.
-  const heads = farther(turns.map((turn) => neededFor(turn, taken)))
+  const heads = furthest(leases.map((lease) => neededFor(lease, taken)))
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
-  const reached = await untilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
+  const reached = await waitUntilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
   const listHeads = await headsOf(log, leaderboardTopic.name)
-  const reachedLists = await untilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
-  const boards = turns.flatMap(({ titleId, leaderboardId }) =>
+  const reachedLists = await waitUntilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
+  const boards = leases.flatMap(({ titleId, leaderboardId }) =>
     leaderboardId === null ? [] : [{ titleId, leaderboardId }]
   )
   return {
     reached,
     ...taken,
     states: await boardStates(tables, boards, signal),
-    lists: await knownLists(tables, [...new Set(turns.map(({ titleId }) => titleId))], signal),
+    lists: await knownLists(tables, [...new Set(leases.map(({ titleId }) => titleId))], signal),
     areListsKnown: reachedLists.has(listHeads),
     listed: new Map(),
     outdated: new Set()
@@ -199,6 +199,6 @@ function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   return { ok: true, publications: [], gaps }
 }
 
-function byTitle(a: Turn, b: Turn): number {
+function byTitle(a: BoardLease, b: BoardLease): number {
   return a.titleId < b.titleId ? -1 : Number(a.titleId > b.titleId)
 }

@@ -1,5 +1,5 @@
 import { type MatchesListed, matchListTopic, titleCountTopic } from '@gamenet/schemas'
-import { headsIfKnown, untilCaughtUp } from '../caught-up.js'
+import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { LogExtents } from '../ports/log.js'
 import type { ReadTables } from '../ports/read-tables.js'
@@ -71,7 +71,7 @@ async function lively(
 ): Promise<string[]> {
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const heads = await headsIfKnown(log, titleCountTopic.name, options)
-  if (heads !== undefined) await untilCaughtUp(tables, { projection: 'title-latest', heads }, options)
+  if (heads !== undefined) await waitUntilCaughtUp(tables, { projection: 'title-latest', heads }, options)
   const rows = await tables.rows(
     `SELECT c.title_id AS titleId
      FROM title_latest AS c FINAL

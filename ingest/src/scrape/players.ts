@@ -1,5 +1,5 @@
 import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
-import { headsIfKnown, untilCaughtUp } from '../caught-up.js'
+import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { ShownPlayer } from '../pages/players-page.js'
 import type { LogExtents } from '../ports/log.js'
@@ -55,7 +55,7 @@ async function offlineInTables(
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const heads = await headsIfKnown(log, presenceTopic.name, options)
   const want = { projection: 'presence-latest', heads: heads ?? [] }
-  const reached = await untilCaughtUp(tables, want, options)
+  const reached = await waitUntilCaughtUp(tables, want, options)
   const rows = await tables.rows(
     `SELECT l.user_key AS userKey FROM presence_latest AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
     {},

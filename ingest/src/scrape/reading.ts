@@ -59,7 +59,7 @@ export class LogUnknown extends Error {
 }
 
 /** The same log, whose silence can be told from a mistake of whoever asks it. */
-export function askedLog(log: LogExtents): LogExtents {
+export function queryLog(log: LogExtents): LogExtents {
   return {
     extents: (topic) =>
       log.extents(topic).catch((error: unknown) => {

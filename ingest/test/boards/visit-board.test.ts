@@ -1,6 +1,6 @@
 import type { LeaderboardEntryChanged } from '@gamenet/schemas'
 import { test } from 'tap'
-import type { BoardTurns, EqualPage, Turn } from '../../src/boards/board-turns.js'
+import type { BoardLease, BoardLeases, EqualPage } from '../../src/boards/board-leases.js'
 import type { BoardState } from '../../src/boards/last-board.js'
 import { type VisitBatch, visitBoard } from '../../src/boards/visit-board.js'
 import type { GamePage } from '../../src/pages/game-page.js'
@@ -16,19 +16,27 @@ const EMPTY: GamePage = {
 async function visits(states: readonly (BoardState | undefined)[]): Promise<readonly LeaderboardEntryChanged[]> {
   let equal: EqualPage | null = null
   let found: readonly LeaderboardEntryChanged[] = []
-  const turns = {
+  const leases = {
     renew: async () => true,
     setBoards: async () => ({ added: 0 }),
-    end: async (_: Turn, visited: { equal: EqualPage | null }) => {
+    end: async (_: BoardLease, visited: { equal: EqualPage | null }) => {
       equal = visited.equal
       return true
     }
-  } as Partial<BoardTurns> as BoardTurns
+  } as Partial<BoardLeases> as BoardLeases
   for (const state of states) {
-    const turn: Turn = { ...BOARD, holder: 'a', periodS: 60, failures: 0, wasUnclean: false, appended: [], equal }
+    const lease: BoardLease = {
+      ...BOARD,
+      holder: 'a',
+      periodS: 60,
+      failures: 0,
+      wasUnclean: false,
+      appended: [],
+      equal
+    }
     const batch: VisitBatch = {
       reached: { has: () => true },
-      headsWhenTaken: [],
+      headsWhenAcquired: [],
       oldestEpoch: 0,
       states: new Map(state === undefined ? [] : [['4d530064/7', state]]),
       lists: new Map([['4d530064', new Map([[7, { name: 'Sprint', listed: true, observedAtMs: 0 }]])]]),
@@ -42,7 +50,7 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
         parsing: { parse: async () => ({ ok: true, page: EMPTY }) as never, close: async () => {} },
         tables: { rows: async () => (state === undefined ? [] : [entry]) },
         log: { extents: async () => [] },
-        turns,
+        leases: leases,
         shortestS: 60,
         random: () => 0
       },
@@ -59,7 +67,7 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
         },
         publish: async () => {}
       },
-      turn,
+      lease,
       batch,
       new AbortController().signal
     )

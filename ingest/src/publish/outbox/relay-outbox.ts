@@ -96,7 +96,7 @@ async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): P
   const taken: { ids: readonly string[]; appending: Promise<void> } = { ids: [], appending: Promise.resolve() }
   const outcome = await needs.writes.transaction(async (transaction) => {
     if (!(await isMine(transaction))) return 'elsewhere'
-    const left = await stillThere(transaction, rows)
+    const left = await remainingRows(transaction, rows)
     const messages = left.flatMap(({ event }) => sealedEvent(topic, event, PROVENANCE, seals) ?? [])
     if (messages.length < left.length) needs.people.passedOver(topic.name, left.length - messages.length)
     taken.ids = left.map(({ id }) => id)
@@ -124,7 +124,7 @@ async function isMine(transaction: WriteSide): Promise<boolean> {
 }
 
 /** Without what another relay took in the meantime, and what a forgetting took back. */
-async function stillThere(transaction: WriteSide, rows: Parcel['rows']): Promise<Parcel['rows']> {
+async function remainingRows(transaction: WriteSide, rows: Parcel['rows']): Promise<Parcel['rows']> {
   const found = await transaction.query<{ id: string }>(
     'SELECT o.id FROM outbox AS o WHERE o.id = ANY ($1::bigint[])',
     [rows.map(({ id }) => id)]

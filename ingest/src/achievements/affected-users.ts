@@ -1,8 +1,8 @@
 import type { Parameters, ReadTables } from '../ports/read-tables.js'
-import type { TouchingTopic } from './reached-positions.js'
+import type { EvaluatedTopic } from './topic-positions.js'
 
 /** A stretch of one partition's events, half-open. */
-export type Stretch = {
+export type OffsetRange = {
   readonly epoch: number
   readonly partition: number
   readonly first: number
@@ -15,7 +15,7 @@ export type Stretch = {
  * Who may have reached something by events `e` of a topic, as user_keys. Of a board everybody whose name ever stood on it:
  * whoever comes moves all others.
  */
-const TOUCHED_BY_TOPIC: Readonly<Record<TouchingTopic, string>> = {
+const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
   presence: 'SELECT DISTINCT e.user_key AS user_key FROM event_presence AS e WHERE {range}',
   profile: 'SELECT DISTINCT e.user_key AS user_key FROM event_profile AS e WHERE {range}',
   rating: 'SELECT DISTINCT arrayJoin([e.user_key, e.rater_key]) AS user_key FROM event_rating AS e WHERE {range}',
@@ -28,7 +28,7 @@ const TOUCHED_BY_TOPIC: Readonly<Record<TouchingTopic, string>> = {
 }
 
 /** Who holds the record of a board now: a reign grows older by itself. */
-const TOUCHED_BY_TIME = `
+const AFFECTED_BY_TIME = `
   SELECT DISTINCT u.user_key AS user_key FROM user_player AS u
   WHERE u.player_key IN (
     SELECT n.player_key FROM player AS n
@@ -37,19 +37,19 @@ const TOUCHED_BY_TIME = `
       WHERE notEmpty(h.players) AND arrayElement(h.to_at, -1) IS NULL))`
 
 /** The users that events of a range touched. */
-export async function touchedBy(
+export async function usersAffectedBy(
   tables: ReadTables,
-  topic: TouchingTopic,
-  range: readonly Stretch[],
+  topic: EvaluatedTopic,
+  range: readonly OffsetRange[],
   signal?: AbortSignal
 ): Promise<string[]> {
-  const { sql, parameters } = conditionOf(range)
-  return await userKeys(tables, TOUCHED_BY_TOPIC[topic].replaceAll('{range}', sql), parameters, signal)
+  const { sql, parameters } = rangeCondition(range)
+  return await userKeys(tables, AFFECTED_BY_TOPIC[topic].replaceAll('{range}', sql), parameters, signal)
 }
 
 /** The users who may have reached something because time has passed. */
-export async function touchedByTime(tables: ReadTables, signal?: AbortSignal): Promise<string[]> {
-  return await userKeys(tables, TOUCHED_BY_TIME, {}, signal)
+export async function usersAffectedByTime(tables: ReadTables, signal?: AbortSignal): Promise<string[]> {
+  return await userKeys(tables, AFFECTED_BY_TIME, {}, signal)
 }
 
 async function userKeys(
@@ -63,7 +63,7 @@ async function userKeys(
 }
 
 /** The condition that an event `e` lies in one of the stretches, with its values bound. */
-function conditionOf(range: readonly Stretch[]): { readonly sql: string; readonly parameters: Parameters } {
+function rangeCondition(range: readonly OffsetRange[]): { readonly sql: string; readonly parameters: Parameters } {
   const parameters: Record<string, unknown> = {}
   const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {
     parameters[`epoch_${n}`] = epoch

@@ -1,19 +1,22 @@
 import type { Heads } from '../caught-up.js'
 import type { WriteSide } from '../ports/write-side.js'
-import { TOUCHING_TOPICS, type TouchingTopic } from './reached-positions.js'
+import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
 
 /** Longer than a chunk of users ever takes; so long nobody evaluates after a process was killed at it. */
 const LEASE_S = 60
 
 /** How far evaluation has come. */
-export type Evaluated = {
-  readonly byTopic: Readonly<Record<TouchingTopic, Heads>>
+export type EvaluationProgress = {
+  readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
   /** The last day, in days since 1970, on which those were looked at whom time alone brings further. */
   readonly day: number
 }
 
-/** Takes or lengthens the turn: false when somebody else has it. It is no lock: evaluating twice at once does no harm. */
-export async function takeTurn(writes: WriteSide, holder: string): Promise<boolean> {
+/**
+ * Acquires or renews the lease. Returns false when another process holds it. The lease is no lock: two concurrent evaluations do
+ * no harm.
+ */
+export async function acquireEvaluationLease(writes: WriteSide, holder: string): Promise<boolean> {
   const rows = await writes.query(
     `UPDATE achievement_turn AS t SET holder = $1, lease_until = now() + make_interval(secs => $2)
      WHERE t.holder = $1 OR t.lease_until < now() RETURNING t.day`,
@@ -22,33 +25,33 @@ export async function takeTurn(writes: WriteSide, holder: string): Promise<boole
   return rows.length > 0
 }
 
-/** Gives the turn back. */
-export async function endTurn(writes: WriteSide, holder: string): Promise<void> {
+/** Releases the lease. */
+export async function releaseEvaluationLease(writes: WriteSide, holder: string): Promise<void> {
   await writes.query(`UPDATE achievement_turn AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder = $1`, [
     holder
   ])
 }
 
 /** How far evaluation has come. */
-export async function evaluated(writes: WriteSide): Promise<Evaluated> {
+export async function readEvaluationProgress(writes: WriteSide): Promise<EvaluationProgress> {
   const rows = await writes.query<{ topic: string; epoch: number; partition: number; next: string }>(
     'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
   )
-  const [turn] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_turn AS t')
+  const [lease] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_turn AS t')
   const headsOf = (topic: string): Heads =>
     rows
       .filter((row) => row.topic === topic)
       .map(({ epoch, partition, next }) => ({ epoch, partition, next: Number(next) }))
-  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic) => [topic, headsOf(topic)]))
-  return { byTopic: byTopic as Record<TouchingTopic, Heads>, day: turn?.day ?? 0 }
+  const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic) => [topic, headsOf(topic)]))
+  return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, day: lease?.day ?? 0 }
 }
 
 /**
  * Keeps how far evaluation has come, in one statement. It never goes back: whoever says that everything before a position
  * was looked at has published what came of it.
  */
-export async function keepEvaluated(writes: WriteSide, { byTopic, day }: Evaluated): Promise<void> {
-  const rows = TOUCHING_TOPICS.flatMap((topic) => byTopic[topic].map((head) => ({ topic, ...head })))
+export async function storeEvaluationProgress(writes: WriteSide, { byTopic, day }: EvaluationProgress): Promise<void> {
+  const rows = EVALUATED_TOPICS.flatMap((topic) => byTopic[topic].map((head) => ({ topic, ...head })))
   await writes.query(
     `WITH kept AS (
        INSERT INTO achievement_evaluation AS e (topic, epoch, partition, next)

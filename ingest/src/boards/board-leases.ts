@@ -4,17 +4,17 @@ import type { Validators } from '../fetch/page-fetcher.js'
 import type { WriteSide } from '../ports/write-side.js'
 
 /*
- * turn    a row of `board_turn`: a board, or a title's list of boards, and when it is to be visited next
- * lease   the right to visit; it ends by itself when its holder does
- * period  how long a visit keeps: between the shortest that is configured and a day
+ * place   a row of `board_turn`: a board or a title's list of boards, with the instant of its next visit
+ * lease   the right of one process to visit a place; it expires when its holder dies
+ * period  seconds between two visits: from the configured minimum to a day
  */
 
 /** What is visited: a board, or, with no id, the list of a title. */
 export type Place = { readonly titleId: string; readonly leaderboardId: number | null }
 
-/** A turn that was taken. */
-export type Turn = Place & {
-  /** Who holds it: a name of its own for each take. */
+/** An acquired lease on a place. */
+export type BoardLease = Place & {
+  /** Id of the holder; each call of `acquire` makes another one. */
   readonly holder: string
   readonly periodS: number
   /** Visits since the last that succeeded. */
@@ -36,8 +36,8 @@ export type EqualPage = {
   readonly version: string
 }
 
-/** What is kept of a visit. */
-export type Visited = {
+/** The result of a visit, as it is stored. */
+export type VisitResult = {
   /** From the end of this visit to the next, seconds. */
   readonly restS: number
   readonly periodS: number
@@ -47,65 +47,65 @@ export type Visited = {
   readonly equal: EqualPage | null
 }
 
-/** Whose turn it is, shared by all processes that visit boards, and kept over restarts. */
-export type BoardTurns = {
+/** Leases on visits of boards. All processes that visit boards share them, and they outlive restarts. */
+export type BoardLeases = {
   /**
-   * Leases at most `count` turns that nobody holds, the most overdue in proportion to their period first. With
-   * `untriedSince` all that were not tried since that instant, due or not, lists first.
+   * Acquires at most `count` free leases on due places, the most overdue in proportion to their period first. With
+   * `untriedSince`: on places that no visit tried since that instant, due or not, lists first.
    */
-  take(count: number, options?: { readonly untriedSince?: Date }): Promise<Turn[]>
-  /** Lengthens the lease. False when another has it now: then nothing may be appended any more. */
-  renew(turn: Turn): Promise<boolean>
-  /** Ends the visit; false when another has the turn now. */
-  end(turn: Turn, visited: Visited): Promise<boolean>
-  /** Ends the visit of a board that its title's list no longer has; false when another has the turn now. */
-  drop(turn: Turn): Promise<boolean>
-  /** Gives turns back that were not used: as if they had not been taken. */
-  release(turns: readonly Turn[]): Promise<void>
-  /** Adds turns that are new, due at once. */
+  acquire(count: number, options?: { readonly untriedSince?: Date }): Promise<BoardLease[]>
+  /** Renews the lease. Returns false when another process holds it: then the visit must append nothing more. */
+  renew(lease: BoardLease): Promise<boolean>
+  /** Ends the visit and releases the lease. Returns false when another process holds it. */
+  end(lease: BoardLease, visited: VisitResult): Promise<boolean>
+  /** Deletes the place of a board that its title's list no longer has. Returns false when another process holds the lease. */
+  drop(lease: BoardLease): Promise<boolean>
+  /** Releases unused leases, as if they had not been acquired. */
+  release(leases: readonly BoardLease[]): Promise<void>
+  /** Adds the lists of new titles, due at once. */
   add(titleIds: readonly string[]): Promise<void>
   /**
-   * Makes the boards of a title those that its list has: new ones are due at once, vanished ones have no turn any more,
-   * unless they are being visited. The list itself then rests for its period.
+   * Sets the boards of a title to those of its list: new ones are due at once, vanished ones are deleted unless a visit is
+   * under way. The list itself is due again after its period.
    */
   setBoards(titleId: string, leaderboardIds: readonly number[]): Promise<{ readonly added: number }>
   /** Makes the list of a title due now, unless it could not be read last time. */
   hastenList(titleId: string): Promise<void>
-  /** How many turns there are, and how many of them are due and not taken. */
+  /** Counts all places, and those that are due with a free lease. */
   count(): Promise<{ readonly all: number; readonly due: number }>
-  /** The clock by which turns are due. */
+  /** The clock that decides what is due. */
   now(): Promise<Date>
 }
 
-/** Turns are due by PostgreSQL's clock, the one that all processes share. */
-export function boardTurns(
+/** Leases in PostgreSQL. Its clock decides what is due, because all processes share it. */
+export function boardLeases(
   writes: WriteSide,
   options: {
     /** Shortest period, seconds: that of a board just found. */
     readonly shortestS: number
     readonly leaseS: number
   }
-): BoardTurns {
+): BoardLeases {
   const { shortestS, leaseS } = options
   return {
-    async take(count, { untriedSince } = {}) {
+    async acquire(count, { untriedSince } = {}) {
       const holder = randomUUID()
-      const sql = untriedSince === undefined ? TAKE_DUE : TAKE_UNTRIED
+      const sql = untriedSince === undefined ? ACQUIRE_DUE : ACQUIRE_UNTRIED
       const rows = await writes.query<Row>(sql, [holder, leaseS, count, untriedSince ?? shortestS])
-      return rows.map((row) => turnOf(row, holder))
+      return rows.map((row) => leaseOf(row, holder))
     },
-    async renew(turn) {
+    async renew(lease) {
       const rows = await writes.query(
         `UPDATE board_turn AS t SET lease_until = now() + make_interval(secs => $4)
          WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3 RETURNING 1 AS held`,
-        [...keyOf(turn), turn.holder, leaseS]
+        [...keyOf(lease), lease.holder, leaseS]
       )
       return rows.length === 1
     },
-    async end(turn, visited) {
+    async end(lease, visited) {
       const rows = await writes.query(END, [
-        ...keyOf(turn),
-        turn.holder,
+        ...keyOf(lease),
+        lease.holder,
         visited.restS,
         visited.periodS,
         visited.failures,
@@ -118,16 +118,16 @@ export function boardTurns(
       ])
       return rows.length === 1
     },
-    async drop(turn) {
+    async drop(lease) {
       const rows = await writes.query(
         `DELETE FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3
          RETURNING 1 AS dropped`,
-        [...keyOf(turn), turn.holder]
+        [...keyOf(lease), lease.holder]
       )
       return rows.length === 1
     },
-    async release(turns) {
-      for (const { titleId, leaderboardId, holder, wasUnclean } of turns) {
+    async release(leases) {
+      for (const { titleId, leaderboardId, holder, wasUnclean } of leases) {
         await writes.query(
           `UPDATE board_turn AS t SET lease_holder = NULL, lease_until = NULL, tried_at = NULL, is_unclean = $4
            WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3`,
@@ -177,8 +177,8 @@ const LIST = -1
 const IS_DUE = 't.due_at <= now()'
 const IS_FREE = '(t.lease_until IS NULL OR t.lease_until <= now())'
 
-/** A row that another process is just taking is skipped, not waited for. */
-const takeStatement = (wanted: string, order: string) => `
+/** A row that another process is acquiring is skipped, not waited for. */
+const acquireStatement = (wanted: string, order: string) => `
   WITH taken AS MATERIALIZED (
     SELECT t.title_id, t.leaderboard_id, t.is_unclean
     FROM board_turn AS t WHERE ${wanted} AND ${IS_FREE}
@@ -190,11 +190,11 @@ const takeStatement = (wanted: string, order: string) => `
   RETURNING t.title_id, t.leaderboard_id, t.period_s, t.failures, taken.is_unclean AS was_unclean, t.appended, t.etag,
     t.last_modified, t.content, t.seen_version`
 
-const TAKE_DUE = takeStatement(
+const ACQUIRE_DUE = acquireStatement(
   IS_DUE,
   'extract(epoch FROM now() - t.due_at) / greatest(t.period_s, $4::double precision, 1) DESC'
 )
-const TAKE_UNTRIED = takeStatement(
+const ACQUIRE_UNTRIED = acquireStatement(
   '(t.tried_at IS NULL OR t.tried_at < $4::timestamptz)',
   `(t.leaderboard_id <> ${LIST})`
 )
@@ -224,7 +224,7 @@ type Row = {
   seen_version: string | null
 }
 
-function turnOf(row: Row, holder: string): Turn {
+function leaseOf(row: Row, holder: string): BoardLease {
   const leaderboardId = Number(row.leaderboard_id)
   return {
     titleId: row.title_id,

@@ -24,7 +24,7 @@ const RULES_BY_FACTS: readonly (readonly Achievement[])[] = [
 const POINTS = new Map(achievements.map(({ id, points }) => [id, points]))
 
 /** What users have reached and have no unlock of yet, at most {@link CHUNK_USERS_MAX} users. */
-export async function newlyReached(
+export async function findNewUnlocks(
   tables: ReadTables,
   users: readonly string[],
   nowMs: number,

@@ -4,8 +4,8 @@ import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamen
 import { type PostgresProcess, postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
-import { endTurn, takeTurn } from '../../src/achievements/evaluation-turn.js'
-import { type BoardTurns, boardTurns, type Turn, type Visited } from '../../src/boards/board-turns.js'
+import { acquireEvaluationLease, releaseEvaluationLease } from '../../src/achievements/evaluation-lease.js'
+import { type BoardLease, type BoardLeases, boardLeases, type VisitResult } from '../../src/boards/board-leases.js'
 import { nextPeriodS, restS } from '../../src/boards/visit-period.js'
 import { endLeases } from '../../src/ports/leases.js'
 
@@ -31,7 +31,7 @@ async function empty(writes: Postgres): Promise<void> {
   await setClock(writes, START_MS)
 }
 
-/** What a plain reading of the rules says of the turns: no SQL, no leases of the engine. */
+/** What a plain reading of the rules says of the leases: no SQL, no leases of the engine. */
 class Model {
   nowMs = START_MS
   rows = new Map<string, Row>()
@@ -65,13 +65,13 @@ class Model {
     return before
   }
 
-  /** The row of a turn, when it is still its holder's. */
-  held(turn: Turn): Row | undefined {
-    const row = this.rows.get(keyOf(turn))
-    return row?.holder === turn.holder ? row : undefined
+  /** The row of a lease, when it is still its holder's. */
+  held(lease: BoardLease): Row | undefined {
+    const row = this.rows.get(keyOf(lease))
+    return row?.holder === lease.holder ? row : undefined
   }
 
-  end(row: Row, { restS: rest, isUnclean, ...kept }: Visited): void {
+  end(row: Row, { restS: rest, isUnclean, ...kept }: VisitResult): void {
     const dueMs = this.nowMs + rest * 1000
     Object.assign(row, { ...kept, wasUnclean: isUnclean, dueMs, holder: null, leaseUntilMs: null })
   }
@@ -90,7 +90,7 @@ class Model {
   }
 }
 
-type Row = Omit<Turn, 'holder'> & {
+type Row = Omit<BoardLease, 'holder'> & {
   dueMs: number
   triedMs: number | null
   holder: string | null
@@ -99,15 +99,15 @@ type Row = Omit<Turn, 'holder'> & {
 
 const idOf = ({ leaderboardId }: { leaderboardId: number | null }) => leaderboardId ?? -1
 const keyOf = (place: { titleId: string; leaderboardId: number | null }) => `${place.titleId}/${idOf(place)}`
-/** What a turn says, in an order of its own: the engine gives turns in any. */
-const saidOf = (turns: readonly (Turn | Row)[]) =>
-  turns
+/** What a lease says, in an order of its own: the engine gives leases in any. */
+const saidOf = (leases: readonly (BoardLease | Row)[]) =>
+  leases
     .map(({ titleId, leaderboardId, periodS, failures, wasUnclean, appended, equal }) => ({
       ...{ titleId, leaderboardId, periodS, failures, wasUnclean, appended, equal }
     }))
     .sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
 
-const visited: fc.Arbitrary<Visited> = fc.record({
+const visited: fc.Arbitrary<VisitResult> = fc.record({
   restS: fc.integer({ min: 0, max: 4000 }),
   periodS: fc.integer({ min: SHORTEST_S, max: 4000 }),
   failures: fc.nat({ max: 2 }),
@@ -157,21 +157,27 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
 /** One step in the engine and in the model; throws where they differ. */
-async function take(writes: Postgres, turns: BoardTurns, model: Model, taken: Turn[], done: Step): Promise<void> {
+async function take(
+  writes: Postgres,
+  leases: BoardLeases,
+  model: Model,
+  taken: BoardLease[],
+  done: Step
+): Promise<void> {
   switch (done.kind) {
     case 'add':
-      await turns.add(TITLES)
+      await leases.add(TITLES)
       for (const titleId of TITLES) model.add(titleId, null)
       return
     case 'setBoards': {
       const before = model.rows.size
       const news = done.ids.filter((id) => !model.rows.has(keyOf({ titleId: done.title, leaderboardId: id }))).length
-      assert.deepEqual(await turns.setBoards(done.title, done.ids), { added: news }, `of ${before} turns`)
+      assert.deepEqual(await leases.setBoards(done.title, done.ids), { added: news }, `of ${before} leases`)
       return model.setBoards(done.title, done.ids)
     }
     case 'take': {
       const untriedSince = done.isUntried ? new Date(model.nowMs - 300_000) : undefined
-      const got = await turns.take(done.count, untriedSince === undefined ? {} : { untriedSince })
+      const got = await leases.acquire(done.count, untriedSince === undefined ? {} : { untriedSince })
       const expected = model.take(done.count, untriedSince?.getTime(), got[0]?.holder ?? 'nobody')
       assert.deepEqual(saidOf(got), saidOf(expected))
       taken.push(...got)
@@ -181,36 +187,36 @@ async function take(writes: Postgres, turns: BoardTurns, model: Model, taken: Tu
       model.nowMs += done.seconds * 1000
       return await setClock(writes, model.nowMs)
     case 'hasten': {
-      await turns.hastenList(done.title)
+      await leases.hastenList(done.title)
       const list = model.rows.get(keyOf({ titleId: done.title, leaderboardId: null }))
       if (list?.failures === 0) list.dueMs = Math.min(list.dueMs, model.nowMs)
       return
     }
     default:
-      return await endOne(turns, model, taken, done)
+      return await endOne(leases, model, taken, done)
   }
 }
 
 async function endOne(
-  turns: BoardTurns,
+  leases: BoardLeases,
   model: Model,
-  taken: readonly Turn[],
+  taken: readonly BoardLease[],
   done: Extract<Step, { nth: number }>
 ): Promise<void> {
-  // Of turns long ended or lost too: whoever has them must be told.
-  const turn = taken[taken.length - 1 - (done.nth % Math.max(taken.length, 1))]
-  if (turn === undefined) return
-  const row = model.held(turn)
+  // Of leases long ended or lost too: whoever has them must be told.
+  const lease = taken[taken.length - 1 - (done.nth % Math.max(taken.length, 1))]
+  if (lease === undefined) return
+  const row = model.held(lease)
   const isHeld = row !== undefined
-  if (done.kind === 'end') assert.equal(await turns.end(turn, done.visited), isHeld)
-  if (done.kind === 'renew') assert.equal(await turns.renew(turn), isHeld)
-  if (done.kind === 'drop') assert.equal(await turns.drop(turn), isHeld)
-  if (done.kind === 'release') await turns.release([turn])
+  if (done.kind === 'end') assert.equal(await leases.end(lease, done.visited), isHeld)
+  if (done.kind === 'renew') assert.equal(await leases.renew(lease), isHeld)
+  if (done.kind === 'drop') assert.equal(await leases.drop(lease), isHeld)
+  if (done.kind === 'release') await leases.release([lease])
   if (row === undefined) return
   if (done.kind === 'end') model.end(row, done.visited)
   if (done.kind === 'renew') row.leaseUntilMs = model.nowMs + LEASE_S * 1000
-  if (done.kind === 'drop') model.rows.delete(keyOf(turn))
-  const asBefore = { holder: null, leaseUntilMs: null, triedMs: null, wasUnclean: turn.wasUnclean }
+  if (done.kind === 'drop') model.rows.delete(keyOf(lease))
+  const asBefore = { holder: null, leaseUntilMs: null, triedMs: null, wasUnclean: lease.wasUnclean }
   if (done.kind === 'release') Object.assign(row, asBefore)
 }
 
@@ -218,65 +224,65 @@ async function endOne(
 type Engine = { readonly writes: () => Postgres; readonly restart: () => Promise<void> }
 
 function turnsContract(name: string, options: { skip?: string | false }, engine: Engine): void {
-  test(`${name}: whatever two processes do with turns, they are those of a plain model`, options, async (t) => {
+  test(`${name}: whatever two processes do with leases, they are those of a plain model`, options, async (t) => {
     const writes = engine.writes()
     let takes = 0
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
         await empty(writes)
         const model = new Model()
-        const taken: Turn[] = []
-        const processes = [boardTurns(writes, OPTIONS), boardTurns(writes, OPTIONS)]
+        const taken: BoardLease[] = []
+        const processes = [boardLeases(writes, OPTIONS), boardLeases(writes, OPTIONS)]
         for (const done of [{ kind: 'add', isOther: false } as const, ...steps]) {
-          const turns = processes[Number(done.isOther)]
-          if (turns !== undefined) await take(writes, turns, model, taken, done)
+          const leases = processes[Number(done.isOther)]
+          if (leases !== undefined) await take(writes, leases, model, taken, done)
         }
         takes += taken.length
         const rows = [...model.rows.values()]
         const due = rows.filter((row) => row.dueMs <= model.nowMs && model.isFree(row)).length
-        assert.deepEqual(await boardTurns(writes, OPTIONS).count(), { all: rows.length, due })
+        assert.deepEqual(await boardLeases(writes, OPTIONS).count(), { all: rows.length, due })
         const left = model.take(100, undefined, 'last')
-        assert.deepEqual(saidOf(await boardTurns(writes, OPTIONS).take(100)), saidOf(left), 'what is left')
+        assert.deepEqual(saidOf(await boardLeases(writes, OPTIONS).acquire(100)), saidOf(left), 'what is left')
       }),
       { numRuns: 60, endOnFailure: true }
     )
-    t.ok(takes > 100, `${takes} turns were taken`)
+    t.ok(takes > 100, `${takes} leases were acquired`)
   })
 
   test(
-    `${name}: two processes that take at the same time never get the same turn, and leave none`,
+    `${name}: two processes that take at the same time never get the same lease, and leave none`,
     options,
     async (t) => {
       const writes = engine.writes()
       await empty(writes)
-      const [first, second] = [boardTurns(writes, OPTIONS), boardTurns(writes, OPTIONS)]
+      const [first, second] = [boardLeases(writes, OPTIONS), boardLeases(writes, OPTIONS)]
       const boards = Array.from({ length: 200 }, (_, id) => id)
       await Promise.all([first.setBoards(TITLES[0], boards), second.setBoards(TITLES[0], boards)])
-      const got: Turn[] = []
+      const got: BoardLease[] = []
       for (let rounds = 0; rounds < 20 && got.length < 200; rounds += 1) {
-        const takes = await Promise.all([first, second, first, second].map((turns) => turns.take(9)))
+        const takes = await Promise.all([first, second, first, second].map((leases) => leases.acquire(9)))
         got.push(...takes.flat())
       }
       t.equal(got.length, 200)
       t.equal(new Set(got.map(keyOf)).size, 200)
-      t.same(await second.take(9), [])
+      t.same(await second.acquire(9), [])
     }
   )
 
   test(`${name}: lively boards are visited more often than quiet ones, and all are visited`, options, async (t) => {
     const writes = engine.writes()
     await empty(writes)
-    const turns = boardTurns(writes, OPTIONS)
-    await turns.setBoards(TITLES[0], [0, 1, 2, 3, 4, 5])
+    const leases = boardLeases(writes, OPTIONS)
+    await leases.setBoards(TITLES[0], [0, 1, 2, 3, 4, 5])
     const visits = new Map<number | null, number>()
     // Two days, by fewer visits than all boards would need at their shortest period.
     for (let minute = 0; minute < 2880; minute += 10) {
       await setClock(writes, START_MS + minute * 60_000)
-      for (const turn of await turns.take(2)) {
-        const periodS = nextPeriodS(turn.periodS, turn.leaderboardId === 0, SHORTEST_S)
+      for (const lease of await leases.acquire(2)) {
+        const periodS = nextPeriodS(lease.periodS, lease.leaderboardId === 0, SHORTEST_S)
         const clean = { failures: 0, isUnclean: false, appended: [], equal: null }
-        await turns.end(turn, { ...clean, periodS, restS: restS(periodS, 0.5) })
-        visits.set(turn.leaderboardId, (visits.get(turn.leaderboardId) ?? 0) + 1)
+        await leases.end(lease, { ...clean, periodS, restS: restS(periodS, 0.5) })
+        visits.set(lease.leaderboardId, (visits.get(lease.leaderboardId) ?? 0) + 1)
       }
     }
     const lively = visits.get(0) ?? 0
@@ -286,40 +292,40 @@ function turnsContract(name: string, options: { skip?: string | false }, engine:
     }
   })
 
-  test(`${name}: turns outlive the engine, and who held one when it died did not end well`, options, async (t) => {
+  test(`${name}: leases outlive the engine, and who held one when it died did not end well`, options, async (t) => {
     await empty(engine.writes())
-    const before = boardTurns(engine.writes(), OPTIONS)
+    const before = boardLeases(engine.writes(), OPTIONS)
     await before.setBoards(TITLES[0], [1, 2])
-    const both = await before.take(2)
+    const both = await before.acquire(2)
     const ended = both.find(({ leaderboardId }) => leaderboardId === 1)
     const appended = [{ epoch: 3, partition: 1, next: 7 }]
     const clean = { failures: 0, isUnclean: false, periodS: 450, restS: LEASE_S, equal: null }
     if (ended !== undefined) await before.end(ended, { ...clean, appended })
     await engine.restart()
     const writes = engine.writes()
-    const after = boardTurns(writes, OPTIONS)
-    t.same(await after.take(9), [], 'the lease holds')
+    const after = boardLeases(writes, OPTIONS)
+    t.same(await after.acquire(9), [], 'the lease holds')
     await setClock(writes, START_MS + LEASE_S * 1000)
-    t.match(saidOf(await after.take(9)), [
+    t.match(saidOf(await after.acquire(9)), [
       { leaderboardId: 1, wasUnclean: false, periodS: 450, appended },
       { leaderboardId: 2, wasUnclean: true, periodS: SHORTEST_S, appended: [] }
     ])
-    for (const turn of both) t.equal(await after.renew(turn), false, 'and the old process has lost it')
+    for (const lease of both) t.equal(await after.renew(lease), false, 'and the old process has lost it')
   })
 
   test(`${name}: whoever has the write side alone waits for no lease of the dead`, options, async (t) => {
     await empty(engine.writes())
     const writes = engine.writes()
-    const before = boardTurns(writes, OPTIONS)
+    const before = boardLeases(writes, OPTIONS)
     await before.setBoards(TITLES[0], [1])
-    const [held] = await before.take(1)
-    t.ok(await takeTurn(writes, 'the dead'))
-    t.notOk(await takeTurn(writes, 'the next'), 'the lease holds')
+    const [held] = await before.acquire(1)
+    t.ok(await acquireEvaluationLease(writes, 'the dead'))
+    t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
     await endLeases(writes)
-    t.match(saidOf(await boardTurns(writes, OPTIONS).take(9)), [{ leaderboardId: 1, wasUnclean: true }])
-    t.ok(await takeTurn(writes, 'the next'))
+    t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
+    t.ok(await acquireEvaluationLease(writes, 'the next'))
     if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
-    await endTurn(writes, 'the next')
+    await releaseEvaluationLease(writes, 'the next')
   })
 }
 
@@ -329,7 +335,7 @@ const openEmbedded = async () => {
   embedded = await openPglite({ dir: directory })
 }
 test('PGlite opens', async (t: Test) => {
-  directory = join(t.testdir({}), '..', `turns-${process.pid}`)
+  directory = join(t.testdir({}), '..', `leases-${process.pid}`)
   await openEmbedded()
   if (embedded === undefined) throw new Error('PGlite was not opened.')
   await migratePostgres(embedded)
@@ -356,7 +362,7 @@ test('PGlite closes', async () => {
 })
 
 const programs = postgresPrograms()
-const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql); turns on a server stay untested'
+const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql); leases on a server stay untested'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
 let server: PostgresProcess | undefined
 let pool: Postgres | undefined
@@ -388,19 +394,19 @@ turnsContract(
     }
   }
 )
-test('a server: a turn that another process is just taking is skipped, not waited for', { skip }, async (t) => {
+test('a server: a lease that another process is just taking is skipped, not waited for', { skip }, async (t) => {
   const writes = opened(pool)
   await empty(writes)
-  const turns = boardTurns(writes, OPTIONS)
-  await turns.setBoards(TITLES[0], [1, 2, 3])
+  const leases = boardLeases(writes, OPTIONS)
+  await leases.setBoards(TITLES[0], [1, 2, 3])
   await writes.transaction(async (taking) => {
     await taking.query('SELECT 1 FROM board_turn AS t WHERE t.leaderboard_id = 2 FOR UPDATE')
     t.same(
-      saidOf(await turns.take(9)).map(({ leaderboardId }) => leaderboardId),
+      saidOf(await leases.acquire(9)).map(({ leaderboardId }) => leaderboardId),
       [1, 3]
     )
   })
-  t.match(await turns.take(9), [{ leaderboardId: 2 }])
+  t.match(await leases.acquire(9), [{ leaderboardId: 2 }])
 })
 test('the PostgreSQL server stops', { skip }, async () => {
   await pool?.close()

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { type Heads, hasReached, headsOf } from '../caught-up.js'
+import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 import type { ReadTables } from '../ports/read-tables.js'
 
@@ -13,50 +13,50 @@ const PROJECTIONS_BY_TOPIC = {
 } as const
 
 /** A topic whose events touch users. */
-export type TouchingTopic = keyof typeof PROJECTIONS_BY_TOPIC
-export const TOUCHING_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly TouchingTopic[]
+export type EvaluatedTopic = keyof typeof PROJECTIONS_BY_TOPIC
+export const EVALUATED_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly EvaluatedTopic[]
 
 const UNLOCK_PROJECTIONS = ['achievement-unlock']
 
 const ASK_AGAIN_MS = 200
 
 /** How far the log is, or the tables are: of each topic up to where all its projections have come, and the table of unlocks. */
-export type ReachedPositions = {
-  readonly byTopic: Readonly<Record<TouchingTopic, Heads>>
+export type TopicPositions = {
+  readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
   readonly unlocks: Heads
 }
 
 /** Asks where the log ends now. */
-export async function heldPositions(log: LogExtents): Promise<ReachedPositions> {
+export async function logPositions(log: LogExtents): Promise<TopicPositions> {
   const [unlocks, ...heads] = await Promise.all(
-    [achievementUnlockTopic.name, ...TOUCHING_TOPICS].map((topic) => headsOf(log, topic))
+    [achievementUnlockTopic.name, ...EVALUATED_TOPICS].map((topic) => headsOf(log, topic))
   )
-  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic, n) => [topic, heads[n] ?? []]))
-  return { byTopic: byTopic as Record<TouchingTopic, Heads>, unlocks: unlocks ?? [] }
+  const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic, n) => [topic, heads[n] ?? []]))
+  return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, unlocks: unlocks ?? [] }
 }
 
 /**
  * Waits until the tables have taken everything before `held`, for `timeoutMs` at most.
  * @returns how far they are then; undefined when that is not so far
  */
-export async function untilReached(
+export async function waitUntilCaughtUp(
   tables: ReadTables,
-  held: ReachedPositions,
+  held: TopicPositions,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
-): Promise<ReachedPositions | undefined> {
+): Promise<TopicPositions | undefined> {
   const { timeoutMs, signal } = options
   const untilMs = performance.now() + timeoutMs
   for (;;) {
-    const reached = await reachedPositions(tables, signal)
-    const hasTopics = TOUCHING_TOPICS.every((topic) => hasReached(reached.byTopic[topic], held.byTopic[topic]))
-    if (hasTopics && hasReached(reached.unlocks, held.unlocks)) return reached
+    const reached = await tablePositions(tables, signal)
+    const hasTopics = EVALUATED_TOPICS.every((topic) => hasCaughtUp(reached.byTopic[topic], held.byTopic[topic]))
+    if (hasTopics && hasCaughtUp(reached.unlocks, held.unlocks)) return reached
     if (performance.now() >= untilMs) return undefined
     await delay(ASK_AGAIN_MS, undefined, signal === undefined ? {} : { signal })
   }
 }
 
 /** Asks how far the tables are; one question, however many projections. */
-export async function reachedPositions(tables: ReadTables, signal?: AbortSignal): Promise<ReachedPositions> {
+export async function tablePositions(tables: ReadTables, signal?: AbortSignal): Promise<TopicPositions> {
   const projections = [...Object.values(PROJECTIONS_BY_TOPIC).flat(), ...UNLOCK_PROJECTIONS]
   const rows = await tables.rows(
     `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
@@ -83,6 +83,6 @@ export async function reachedPositions(tables: ReadTables, signal?: AbortSignal)
       .filter(({ seen }) => seen === names.length)
       .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
   }
-  const byTopic = Object.fromEntries(TOUCHING_TOPICS.map((topic) => [topic, least(PROJECTIONS_BY_TOPIC[topic])]))
-  return { byTopic: byTopic as Record<TouchingTopic, Heads>, unlocks: least(UNLOCK_PROJECTIONS) }
+  const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic) => [topic, least(PROJECTIONS_BY_TOPIC[topic])]))
+  return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, unlocks: least(UNLOCK_PROJECTIONS) }
 }

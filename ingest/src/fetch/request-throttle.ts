@@ -1,31 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** `soon`: pages whose instants matter. `later`: pages of which there are thousands, and which can wait. */
+/** `soon`: pages whose instants matter. `later`: thousands of pages that can wait. */
 export type Urgency = 'soon' | 'later'
 
-/** Lets one request run at a time, and starts them no faster than the rate that upstream may be asked at. */
-export type RequestTurns = {
+/** Runs one request at a time, at the configured rate at most. */
+export type RequestThrottle = {
   /**
-   * Runs `work` when the rate allows and everything is done that was asked for earlier with the same urgency, or is more
-   * urgent. Rejects if `signal` aborts before.
+   * Runs `work` when the rate allows it and all earlier work of the same urgency, and all more urgent work, is done.
+   * Rejects when `signal` aborts before.
    */
-  take<Result>(signal: AbortSignal, work: () => Promise<Result>, urgency?: Urgency): Promise<Result>
-  /** Waits, within a turn, until the rate allows one request more. */
+  run<Result>(signal: AbortSignal, work: () => Promise<Result>, urgency?: Urgency): Promise<Result>
+  /** Waits, within `work`, until the rate allows one more request. */
   pause(signal: AbortSignal): Promise<void>
 }
 
-/** One in so many turns is for what can wait, so that a network that is busy all the time does not stop it for ever. */
+/** After so many urgent requests in a row one other request runs: a network that is always busy must not starve it. */
 const SOON_IN_A_ROW_MAX = 19
 
-type Turn = { readonly signal: AbortSignal; begin(): Promise<void>; refuse(): void }
+type QueuedRequest = { readonly signal: AbortSignal; begin(): Promise<void>; refuse(): void }
 
-/** `requestsPerSecond` above 0, fractions allowed. The queue is as long as there are runs, which are few. */
-export function createRequestTurns(requestsPerSecond: number): RequestTurns {
+/** Creates a throttle of `requestsPerSecond`, a number above 0. The queue needs no limit: each of the few runs has one request in it. */
+export function createRequestThrottle(requestsPerSecond: number): RequestThrottle {
   if (!(requestsPerSecond > 0)) {
     throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)
   }
   const gapMs = 1000 / requestsPerSecond
-  const waiting: Record<Urgency, Turn[]> = { soon: [], later: [] }
+  const waiting: Record<Urgency, QueuedRequest[]> = { soon: [], later: [] }
   let nextStartMs = 0
   let soonInARow = 0
   let isRunning = false
@@ -36,7 +36,7 @@ export function createRequestTurns(requestsPerSecond: number): RequestTurns {
   }
   const urgencyOfNext = (): Urgency =>
     waiting.later.length > 0 && (waiting.soon.length === 0 || soonInARow >= SOON_IN_A_ROW_MAX) ? 'later' : 'soon'
-  const run = async () => {
+  const runAll = async () => {
     isRunning = true
     for (let first = waiting[urgencyOfNext()][0]; first !== undefined; first = waiting[urgencyOfNext()][0]) {
       const isAllowed = await pause(first.signal).then(
@@ -45,29 +45,29 @@ export function createRequestTurns(requestsPerSecond: number): RequestTurns {
       )
       dropAborted(waiting)
       if (!isAllowed) continue
-      // Whoever came while the rate had to be waited for may be more urgent.
+      // A more urgent request may have arrived during the wait.
       const urgency = urgencyOfNext()
-      const turn = waiting[urgency].shift()
-      if (turn === undefined) continue
+      const request = waiting[urgency].shift()
+      if (request === undefined) continue
       soonInARow = urgency === 'soon' ? soonInARow + 1 : 0
-      await turn.begin()
+      await request.begin()
     }
     isRunning = false
   }
   return {
-    take: (signal, work, urgency = 'soon') =>
+    run: (signal, work, urgency = 'soon') =>
       new Promise((resolve, reject) => {
         const begin = () => work().then(resolve, reject)
         waiting[urgency].push({ signal, begin, refuse: () => reject(signal.reason) })
-        if (!isRunning) void run()
+        if (!isRunning) void runAll()
       }),
     pause
   }
 }
 
-function dropAborted(waiting: Record<Urgency, Turn[]>): void {
+function dropAborted(waiting: Record<Urgency, QueuedRequest[]>): void {
   for (const urgency of ['soon', 'later'] as const) {
-    for (const turn of waiting[urgency]) if (turn.signal.aborted) turn.refuse()
+    for (const request of waiting[urgency]) if (request.signal.aborted) request.refuse()
     waiting[urgency] = waiting[urgency].filter(({ signal }) => !signal.aborted)
   }
 }

@@ -1,9 +1,11 @@
-import { access, constants, link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { flushPath } from '@gamenet/engines/files'
 import { errorCode } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
+import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
 
 /*
  * The directory of the embedded engines belongs to one process. `service.json` names that process and where its
@@ -18,6 +20,16 @@ export const DATA_FORMAT = 1
 export const OWNER_FILE = 'service.json'
 /** There while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'
+
+/** How long a start waits for a killed process, and how often it looks. */
+const DYING_MS_MAX = 10_000
+const DYING_POLL_MS = 20
+
+/** Readable by the service's user alone: they hold seal keys, profiles and whatever the log has of people. */
+const PRIVATE = 0o700
+const STICKY = 0o1000
+/** What engines, uploads and spool keep in a data directory. */
+const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool']
 
 const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
 /** Of a newer program, it may hold other things too. */
@@ -52,6 +64,7 @@ export async function claimDataDirectory(
 ): Promise<DataDirectory> {
   const path = resolve(directory)
   await mkdirWritable(path)
+  for (const folder of [path, ...SUBDIRECTORIES.map((name) => join(path, name))]) await makePrivate(folder)
   if (purpose !== 'restore') await refuseHalfRestored(path)
   await checkFormat(path, versions)
   const ownerFile = join(path, OWNER_FILE)
@@ -68,7 +81,7 @@ export async function claimDataDirectory(
 /** The operator address of the service that runs on a data directory; undefined when none runs. */
 export async function runningOperatorUrl(directory: string): Promise<string | undefined> {
   const owner = await readOwner(join(resolve(directory), OWNER_FILE))
-  if (owner === undefined || !(await isRunning(owner))) return undefined
+  if (owner === undefined || (await stateOf(owner)) !== 'running') return undefined
   if (owner.operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
   return owner.operatorUrl
 }
@@ -96,6 +109,13 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
   }
 }
 
+/** Takes the rights of other users away, unless the directory is another user's or shared by all, as /tmp is. */
+async function makePrivate(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined)
+  if (found === undefined || found.uid !== process.getuid?.() || (found.mode & STICKY) !== 0) return
+  if ((found.mode & 0o777) !== PRIVATE) await chmod(path, PRIVATE)
+}
+
 async function refuseHalfRestored(path: string): Promise<void> {
   const text = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return
@@ -115,7 +135,7 @@ async function nearestExisting(path: string): Promise<string> {
 async function mkdirSteps(path: string): Promise<void> {
   if ((await nearestExisting(path)) === path) return
   await mkdirSteps(dirname(path))
-  await mkdir(path)
+  await mkdir(path, { mode: PRIVATE })
   await flushPath(dirname(path))
 }
 
@@ -183,8 +203,19 @@ async function claim(path: string, file: string, me: z.infer<typeof Owner>): Pro
       await rm(draft, { force: true })
     }
     const owner = await readOwner(file)
-    if (owner !== undefined && (await isRunning(owner))) throw new FailureError(inUse(path, owner.pid))
+    if (owner !== undefined && !(await hasEnded(owner))) throw new FailureError(inUse(path, owner.pid))
     await rm(file, { force: true })
+  }
+}
+
+/** Whether the owner has ended, waiting for one that is dying: after a kill, the kernel frees gigabytes of memory first. */
+async function hasEnded(owner: ProcessIdentity): Promise<boolean> {
+  const begun = performance.now()
+  for (;;) {
+    const state = await stateOf(owner)
+    if (state !== 'dying') return state === 'ended'
+    if (performance.now() - begun > DYING_MS_MAX) return false
+    await delay(DYING_POLL_MS)
   }
 }
 
@@ -196,22 +227,6 @@ async function readOwner(file: string): Promise<z.infer<typeof Owner> | undefine
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   return Owner.safeParse(parseJson(text)).data
-}
-
-/** A process id can be given to another process; together with its start it is that process. */
-async function isRunning(owner: z.infer<typeof Owner>): Promise<boolean> {
-  try {
-    process.kill(owner.pid, 0)
-  } catch (error) {
-    if (errorCode(error) !== 'EPERM') return false
-  }
-  return owner.startedAt === (await startOf(owner.pid))
-}
-
-/** Start of a process in clock ticks since boot (field 22 of proc(5) stat); empty where there is no /proc. */
-async function startOf(pid: number): Promise<string> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? ''
 }
 
 function parseJson(text: string): unknown {

@@ -1,12 +1,14 @@
 import { runProgram } from './commands/program.js'
 
-// Whoever read the output may leave, as `head` does: the work goes on.
+// Files and directories are the service's own: seal keys, profiles and events of people.
+process.umask(0o077)
+// A reader of the output may close it, as `head` does: the command continues.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
   })
 }
-// A process that has nothing left to wait for before its command has ended has failed.
+// A process whose event loop becomes empty before its command has ended has failed.
 process.exitCode = 1
 process.exitCode = await runProgram({
   args: process.argv.slice(2),

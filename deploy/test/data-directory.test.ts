@@ -1,7 +1,10 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
+import { stateFrom } from '../src/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
@@ -12,4 +15,69 @@ test('a first start that was cut off while it wrote its format leaves a director
   await directory.release()
   await writeFile(join(path, 'format.json'), '{"form')
   await t.rejects(claimDataDirectory(path, VERSIONS), /cannot be read/, 'what is damaged is not taken')
+})
+
+test('a data directory and its subdirectories are private to their user, also those that were not', async (t) => {
+  const mode = async (...path: string[]) => ((await stat(join(...path))).mode & 0o777).toString(8)
+  const fresh = join(t.testdir(), 'new', 'data')
+  await (await claimDataDirectory(fresh, VERSIONS)).release()
+  t.equal(await mode(fresh), '700')
+  for (const name of ['log', 'tables', 'mine']) {
+    await mkdir(join(fresh, name))
+    await chmod(join(fresh, name), 0o755)
+  }
+  await chmod(fresh, 0o755)
+  await (await claimDataDirectory(fresh, VERSIONS)).release()
+  t.equal(await mode(fresh), '700')
+  t.equal(await mode(fresh, 'log'), '700')
+  t.equal(await mode(fresh, 'tables'), '700')
+  t.equal(await mode(fresh, 'mine'), '755', 'other directories stay as they are')
+  await chmod(fresh, 0o1777)
+  await (await claimDataDirectory(fresh, VERSIONS)).release()
+  t.equal((await stat(fresh)).mode & 0o7777, 0o1777, 'a directory that is shared like /tmp stays so')
+})
+
+test('a start waits for a killed process, and refuses one that runs', async (t) => {
+  const path = join(t.testdir(), 'data')
+  const module = new URL('../src/data-directory.js', import.meta.url)
+  // It touches memory, which the kernel takes some time to free.
+  const script = `
+    const { claimDataDirectory } = await import(${JSON.stringify(module.href)})
+    await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)})
+    globalThis.memory = Buffer.alloc(200e6, 1)
+    console.log('claimed')
+    setInterval(() => undefined, 1000)`
+  const start = async (command: string, args: readonly string[]) => {
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    t.teardown(() => child.kill('SIGKILL'))
+    await once(child.stdout, 'data')
+    return child
+  }
+  const node = ['--input-type=module', '-e', script]
+  const child = await start(process.execPath, node)
+  await t.rejects(claimDataDirectory(path, VERSIONS), { message: new RegExp(`in use by process ${child.pid}`) })
+  child.kill('SIGKILL')
+  await (await claimDataDirectory(path, VERSIONS)).release()
+
+  // `sleep` never collects the exit status of its child, which stays a zombie.
+  await start('sh', ['-c', '"$@" & exec sleep 60', 'sh', process.execPath, ...node])
+  const { pid } = JSON.parse(await readFile(join(path, 'service.json'), 'utf8'))
+  process.kill(pid, 'SIGKILL')
+  await (await claimDataDirectory(path, VERSIONS)).release()
+})
+
+test('a process is dying when it is killed, exiting, or a zombie whose threads still run', async (t) => {
+  const stat = (state: string, flags: number) => `7 (a) b) ${state} 1 7 7 0 -1 ${flags} 0`
+  const status = (own: string, shared: string) =>
+    `Name:\ta\nSigPnd:\t${own}\nShdPnd:\t${shared}\nSigBlk:\t0000000000000100\n`
+  const NONE = '0000000000000000'
+  const KILL = '0000000000000100'
+  t.equal(stateFrom(stat('S', 0x400000), status(NONE, NONE), 9), 'running')
+  t.equal(stateFrom(stat('S', 0x400000), status(NONE, '0000000000004000'), 9), 'running', 'SIGTERM alone')
+  t.equal(stateFrom(stat('D', 0x400000), status(KILL, NONE), 9), 'dying')
+  t.equal(stateFrom(stat('R', 0x400000), status(NONE, KILL), 9), 'dying')
+  t.equal(stateFrom(stat('R', 0x400004), status(NONE, NONE), 1), 'dying')
+  t.equal(stateFrom(stat('Z', 0x40000c), status(NONE, NONE), 3), 'dying')
+  t.equal(stateFrom(stat('Z', 0x40000c), status(NONE, NONE), 1), 'ended')
+  t.equal(stateFrom('', '', 0), 'running', 'where there is no /proc')
 })

@@ -13,6 +13,7 @@ import type { TableSwaps } from './swaps.js'
 
 /** The part that each component gives to those below it: undefined where the role does not run it, `unknown` where it is a step alone. */
 export type Parts = {
+  rootWarning: unknown
   engines: Engines
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters

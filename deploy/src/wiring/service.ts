@@ -48,6 +48,7 @@ const EVERY: readonly Role[] = ['all', 'ingest', 'projector', 'api', 'offline']
 
 /** Which role runs which component, in the order in which they are opened; they are closed in the reverse order. */
 const components: Components<Parts> = {
+  rootWarning: { roles: ['all', 'ingest', 'projector', 'api'], open: warnAsRoot },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
@@ -137,6 +138,11 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     demoUser: parts.demo?.person ?? null,
     close
   }
+}
+
+function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
+  if (process.getuid?.() === 0)
+    logger.warn('The service runs as root. Start it as a user of its own that owns DATA_DIR.')
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {

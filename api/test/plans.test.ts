@@ -1,4 +1,5 @@
 import type { Lane } from '@gamenet/engines'
+import type { Parameters } from '@gamenet/schemas'
 import { test } from 'tap'
 import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
 import { networkPeaks, networkSamples } from '../src/queries/network-count.js'
@@ -7,7 +8,6 @@ import { cutAtDays, cutAtHours, uncut } from '../src/queries/series.js'
 import { titleActivity, titlePeaks, titleSamples } from '../src/queries/title-count.js'
 import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
 import { bestScores, boardStats } from '../src/queries/user-score.js'
-import type { Parameters } from '../src/read-tables.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
 import { openReadModel } from './read-model.js'
 

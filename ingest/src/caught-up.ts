@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { type PartitionExtent, projectionCheckpoint } from '@gamenet/schemas'
+import { type PartitionExtent, projectionCheckpoint, type ReadTables } from '@gamenet/schemas'
 import type { LogExtents } from './ports/log.js'
-import type { ReadTables } from './ports/read-tables.js'
 
 /** Where partitions of a topic end: everything before `next` is meant. */
 export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]

@@ -1,9 +1,11 @@
 import {
   type Provenance,
+  type ReadTables,
   SCRAPE_SOURCES,
   type ScrapeRan,
   type ScrapeSource,
   type Topic,
+  type WriteSide,
   withTimeout
 } from '@gamenet/schemas'
 import type { Registry } from 'prom-client'
@@ -13,8 +15,6 @@ import { createBoardMetrics } from './boards/board-metrics.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
 import type { Log, LogExtents } from './ports/log.js'
-import type { ReadTables } from './ports/read-tables.js'
-import type { WriteSide } from './ports/write-side.js'
 import type { People } from './publish/people/people.js'
 import { countingLog, publish } from './publish/publish.js'
 import { type BoardsSource, boardsSource } from './scrape/boards.js'

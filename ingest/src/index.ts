@@ -8,6 +8,8 @@
  * lease        the right of one process to visit a board; one visit reads its page once
  * unlock       an achievement that a user has reached; evaluating finds those that are new
  */
+
+export type { ReadTables, WriteSide, WriteTransactions } from '@gamenet/schemas'
 export { type Evaluation, type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
 export {
@@ -30,8 +32,6 @@ export {
 export { importInWorker } from './import/import-worker.js'
 export { endLeases } from './ports/leases.js'
 export type { Log, LogExtents } from './ports/log.js'
-export type { ReadTables } from './ports/read-tables.js'
-export type { WriteSide, WriteTransactions } from './ports/write-side.js'
 export { createRelay, type Relay, type RelayOptions } from './publish/outbox/create-relay.js'
 export { createPeople, type People, type Seals, sealKeys } from './publish/people/people.js'
 export { publish } from './publish/publish.js'

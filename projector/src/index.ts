@@ -1,3 +1,5 @@
+import type { Parameters } from '@gamenet/schemas'
+
 /*
  * event table   `event_<noun>`: the events of one topic, in log order, a column a field
  * loader        log → event tables: judges each record, stores rows, keeps what it cannot read as dead letters
@@ -85,4 +87,4 @@ export {
 } from './store/migrate.js'
 export { newestWrites } from './store/newest-writes.js'
 export { readProgress, readStalls, waitUntilCaughtUp } from './store/progress.js'
-export type { Parameters, Tables } from './store/tables.js'
+export type { Tables } from './store/tables.js'

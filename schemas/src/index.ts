@@ -108,6 +108,8 @@ export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
+export { CHANGE_OVERLAP_VERSIONS } from './ports/data-change.js'
+export type { AbortOptions, Parameters, ReadTables } from './ports/read-tables.js'
 export {
   CHANGED_CHANNEL,
   FILLS_LOCK,
@@ -119,6 +121,7 @@ export {
   WRITE_NOUNS,
   WriteChange
 } from './ports/write-side.js'
+export type { WriteSide, WriteTransactions } from './ports/write-statements.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { bytesText } from './values/bytes-text.js'
 export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'

@@ -1,4 +1,4 @@
-import { CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
+import { CHANGE_OVERLAP_VERSIONS, CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
 import { ChangeTrack, type Horizon, KEYED_BLOCKS_HELD_BY_HOUR, minutesHeldFromMs, type Span } from './change-track.js'
@@ -7,11 +7,6 @@ import type { Dependency } from './endpoint.js'
 /** The key under which a projection writes that many keys changed. */
 const MANY_KEYS = '*'
 const MINUTE_MS = 60_000
-/**
- * How far below the newest version each refresh reads again, in versions (microseconds): with several projectors a
- * change can become visible after one with a higher version. Reading a change twice has no effect.
- */
-const OVERLAP = 60_000_000
 const ALL_TIME: Span = { fromMs: 0, toMs: INSTANTS_END_MS }
 /** Delay after a failed refresh. Where changes arrive by callback, nothing else would retry before the next change. */
 const RETRY_MS = 250
@@ -151,7 +146,7 @@ export class DataVersions {
     try {
       if (this.#newest === 0) await this.#findHorizon()
       const rows = await this.#tables.rows(CHANGES_SINCE, {
-        after: String(Math.max(0, this.#newest - OVERLAP)),
+        after: String(Math.max(0, this.#newest - CHANGE_OVERLAP_VERSIONS)),
         minutes_from: String(minutesHeldFromMs(this.#horizon)),
         end: String(INSTANTS_END_MS)
       })

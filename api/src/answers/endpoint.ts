@@ -1,11 +1,10 @@
-import type { WriteChange } from '@gamenet/schemas'
+import type { WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { Boards } from '../queries/board-cache.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 import type { ChatPlatform } from '../remote/chat-platform.js'
 import type { Session } from '../session/sessions.js'
-import type { WriteSide, WriteTransactions } from '../write-side.js'
 import type { RatingWriter } from '../writes/rating.js'
 
 /*

@@ -1,6 +1,5 @@
-import { SocialLink } from '@gamenet/schemas'
+import { SocialLink, type WriteSide } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { WriteSide } from '../write-side.js'
 
 /** What a user says of themselves, as PostgreSQL has it. `session_gamertag` is that of the last verified session. */
 export const ProfileRow = z.object({

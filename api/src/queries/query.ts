@@ -1,5 +1,6 @@
+import type { Parameters } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Parameters, ReadTables } from '../read-tables.js'
+import type { ReadTables } from '../read-tables.js'
 
 /** A question to the read tables as a value: what it takes, its SQL, what a row of its answer is. */
 export type Query<Params extends Parameters, Row> = {

@@ -1,5 +1,5 @@
+import type { WriteSide } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { WriteSide } from '../write-side.js'
 
 const Given = z.object({ stars: z.int(), comment: z.string().nullable(), atMs: z.int() })
 

@@ -1,6 +1,5 @@
-import { instantOf, Refusal, type SocialLink } from '@gamenet/schemas'
+import { instantOf, Refusal, type SocialLink, type WriteSide, type WriteTransactions } from '@gamenet/schemas'
 import type { ChatAccount } from '../remote/chat-platform.js'
-import type { WriteSide, WriteTransactions } from '../write-side.js'
 import { type ProfileState, publishProfile } from './user.js'
 
 /** What an edit gives; an absent field stays as it is. */

@@ -1,5 +1,4 @@
-import { CHANGED_CHANNEL, nameKey, type Topic, type WriteChange } from '@gamenet/schemas'
-import type { WriteSide } from '../write-side.js'
+import { CHANGED_CHANNEL, nameKey, type Topic, type WriteChange, type WriteSide } from '@gamenet/schemas'
 
 /**
  * Writes the event of a change to the outbox and notifies all listeners; both take effect at commit.

@@ -1,6 +1,5 @@
-import { CHANGED_CHANNEL, instantOf, type ProfileRated, Refusal, ratingTopic } from '@gamenet/schemas'
+import { CHANGED_CHANNEL, instantOf, type ProfileRated, Refusal, ratingTopic, type WriteSide } from '@gamenet/schemas'
 import type { Session } from '../session/sessions.js'
-import type { WriteSide } from '../write-side.js'
 
 export type RatingRequest = {
   readonly userKey: string

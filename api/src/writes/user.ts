@@ -7,10 +7,11 @@ import {
   profileTopic,
   Refusal,
   type SocialLink,
-  type WriteChange
+  type WriteChange,
+  type WriteSide,
+  type WriteTransactions
 } from '@gamenet/schemas'
 import type { Session } from '../session/sessions.js'
-import type { WriteSide, WriteTransactions } from '../write-side.js'
 import { publishChange } from './publish-change.js'
 
 /** A row of `profile`. */

@@ -1,4 +1,4 @@
-import type { Parameters, ReadTables } from '../ports/read-tables.js'
+import type { Parameters, ReadTables } from '@gamenet/schemas'
 import type { EvaluatedTopic } from './topic-positions.js'
 
 /** A stretch of one partition's events, half-open. */

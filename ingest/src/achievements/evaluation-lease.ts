@@ -1,5 +1,5 @@
+import type { WriteSide } from '@gamenet/schemas'
 import type { Heads } from '../caught-up.js'
-import type { WriteSide } from '../ports/write-side.js'
 import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
 
 /** Longer than a chunk of users ever takes; so long nobody evaluates after a process was killed at it. */

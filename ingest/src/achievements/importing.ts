@@ -1,7 +1,6 @@
-import { importRunTopic } from '@gamenet/schemas'
+import { importRunTopic, type ReadTables } from '@gamenet/schemas'
 import { headsOf, tableProgress } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
-import type { ReadTables } from '../ports/read-tables.js'
 import { EVALUATED_TOPICS } from './topic-positions.js'
 
 /** An import tells of itself before its first event, every few seconds, and at its end; the next file may follow. */

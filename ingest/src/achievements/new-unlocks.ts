@@ -4,9 +4,10 @@ import {
   achievements,
   instantOf,
   nameKey,
+  type Parameters,
+  type ReadTables,
   ruleStatement
 } from '@gamenet/schemas'
-import type { Parameters, ReadTables } from '../ports/read-tables.js'
 
 /** Users who are asked about at once. */
 export const CHUNK_USERS_MAX = 1000

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { achievementUnlockTopic } from '@gamenet/schemas'
+import { achievementUnlockTopic, type ReadTables } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
-import type { ReadTables } from '../ports/read-tables.js'
 
 /** The projections whose tables tell what events of a topic mean for achievements. */
 const PROJECTIONS_BY_TOPIC = {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { WriteSide } from '@gamenet/schemas'
 import type { Heads } from '../caught-up.js'
 import type { Validators } from '../fetch/page-fetcher.js'
-import type { WriteSide } from '../ports/write-side.js'
 
 /*
  * place   a row of `board_turn`: a board or a title's list of boards, with the instant of its next visit

@@ -1,4 +1,4 @@
-import type { ReadTables } from '../ports/read-tables.js'
+import type { ReadTables } from '@gamenet/schemas'
 import type { KnownBoard } from '../sources/leaderboard.js'
 
 /** The boards of each of the titles as the tables have them: by title, then by board. */

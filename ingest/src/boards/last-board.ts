@@ -1,5 +1,4 @@
-import { boardKey } from '@gamenet/schemas'
-import type { ReadTables } from '../ports/read-tables.js'
+import { boardKey, type ReadTables } from '@gamenet/schemas'
 import type { KnownEntry } from './diff-board.js'
 
 /** What the tables say of a board as a whole. */

@@ -5,7 +5,8 @@ import {
   type LeaderboardEntryChanged,
   leaderboardEntryTopic,
   leaderboardTopic,
-  millisecondsOf
+  millisecondsOf,
+  type ReadTables
 } from '@gamenet/schemas'
 import { type Heads, headsOf, type TableProgress } from '../caught-up.js'
 import type { FetchedPage } from '../fetch/page-fetcher.js'
@@ -14,7 +15,6 @@ import type { GamePage, ShownBoard } from '../pages/game-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { PagePart } from '../pages/parsed-page.js'
 import type { LogExtents } from '../ports/log.js'
-import type { ReadTables } from '../ports/read-tables.js'
 import { publication } from '../publish/publish.js'
 import type { Reader } from '../scrape/reading.js'
 import { type KnownBoard, leaderboardsOf } from '../sources/leaderboard.js'

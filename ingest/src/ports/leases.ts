@@ -1,4 +1,4 @@
-import type { WriteSide } from './write-side.js'
+import type { WriteSide } from '@gamenet/schemas'
 
 /**
  * Ends all leases on boards and on evaluation. For a process that has the write side for itself, before it takes any:

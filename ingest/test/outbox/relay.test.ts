@@ -8,13 +8,13 @@ import {
   PASSES_LOCK,
   PEOPLE_LOCK,
   type ProfileChanged,
-  profileTopic
+  profileTopic,
+  type WriteTransactions
 } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { createPeople, createRelay, type Log, sealKeys } from '../../src/index.js'
-import type { WriteTransactions } from '../../src/ports/write-side.js'
 import { type RelayNeeds, relayOnce } from '../../src/publish/outbox/relay-outbox.js'
 import { onEachWriteSide } from './write-sides.js'
 

@@ -1,6 +1,5 @@
-import type { Topic } from '@gamenet/schemas'
+import type { Parameters, Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
-import type { Parameters } from '../store/tables.js'
 import { conditionOf, type Range } from './range.js'
 
 /**

@@ -1,6 +1,5 @@
-import type { LogPosition } from '@gamenet/schemas'
+import type { LogPosition, Parameters } from '@gamenet/schemas'
 import type { Progress } from '../store/checkpoint.js'
-import type { Parameters } from '../store/tables.js'
 
 /** A stretch of one partition's events, half-open. */
 export type Stretch = {

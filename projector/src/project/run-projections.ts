@@ -1,6 +1,7 @@
 import {
   type Backoff,
   backoffMs,
+  CHANGE_OVERLAP_VERSIONS,
   DEFAULT_BACKOFF,
   errorMessage,
   INSTANTS_END_MS,
@@ -34,9 +35,6 @@ const LATE_LOOK_MS = 10_000
  */
 const BUSY_SPACING_MS = 2000
 const BUSY_SPACING_PASSES = 4
-
-/** Readers look for changes up to 60 s, as versions count, below the newest that they know; this is half of it. */
-const OVERLOOKED_VERSIONS = 30_000_000
 
 export type RunnerOptions = {
   readonly tables: Tables
@@ -442,7 +440,7 @@ export class ProjectionRunner {
       this.#version = version
       const lines = changesAt(version).map((values) => JSON.stringify(values))
       await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
-      if (!isShared || (await newestVersion(tables)) <= version + OVERLOOKED_VERSIONS) return
+      if (!isShared || (await newestVersion(tables)) <= version + CHANGE_OVERLAP_VERSIONS / 2) return
     }
   }
 

@@ -1,7 +1,6 @@
-import { backoffMs, withTimeout } from '@gamenet/schemas'
+import { backoffMs, type WriteTransactions, withTimeout } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log } from '../../ports/log.js'
-import type { WriteTransactions } from '../../ports/write-side.js'
 import type { Logger } from '../../scrape/run-source.js'
 import type { People } from '../people/people.js'
 import { type Round, relayOnce } from './relay-outbox.js'

@@ -1,6 +1,5 @@
-import { RELAY_LOCK, type Topic, topics, withTimeout } from '@gamenet/schemas'
+import { RELAY_LOCK, type Topic, topics, type WriteSide, type WriteTransactions, withTimeout } from '@gamenet/schemas'
 import type { Log } from '../../ports/log.js'
-import type { WriteSide, WriteTransactions } from '../../ports/write-side.js'
 import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
 

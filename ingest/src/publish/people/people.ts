@@ -1,7 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import { nameHashSql, nameKey, PEOPLE_LOCK, SEAL_KEY_BYTES, type Seal } from '@gamenet/schemas'
+import {
+  nameHashSql,
+  nameKey,
+  PEOPLE_LOCK,
+  SEAL_KEY_BYTES,
+  type Seal,
+  type WriteSide,
+  type WriteTransactions
+} from '@gamenet/schemas'
 import { Counter, type Registry } from 'prom-client'
-import type { WriteSide, WriteTransactions } from '../../ports/write-side.js'
 
 /** Seals by user_key. A person who was forgotten has none. */
 export type Seals = ReadonlyMap<string, Seal>

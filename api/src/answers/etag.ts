@@ -5,15 +5,17 @@ export type Coding = 'identity' | 'gzip' | 'br'
 
 const SUFFIX = { identity: '', gzip: '-g', br: '-b' } as const satisfies Record<Coding, string>
 
+/** The beginning of a SHA-256 in base64url: 27 characters are 162 bits. */
+export function digestOf(content: string | Uint8Array, characters = 27): string {
+  return createHash('sha256').update(content).digest('base64url').slice(0, characters)
+}
+
 /**
  * What makes one answer different from every other: its path, what its input resolved to, and the version of each
  * stretch of data that it reads. The same in every process that knows the same changes.
  */
 export function identityOf(path: string, resolvedJson: string, versions: readonly number[]): string {
-  return createHash('sha256')
-    .update(`${path}\n${resolvedJson}\n${versions.join(' ')}`)
-    .digest('base64url')
-    .slice(0, 27)
+  return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}`)
 }
 
 /** The strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */

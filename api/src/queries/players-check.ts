@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { ReadTables } from '../read-tables.js'
 import { query, rowsOf } from './query.js'
+import { versionedCache } from './versioned-cache.js'
 
-/** When the page of players was last read whole. */
+/** The instant of the last complete scrape of the page of players. */
 export const newestPlayersCheck = query({
   params: z.object({}),
   row: z.object({ atMs: z.int().nonnegative() }),
@@ -15,27 +16,18 @@ export const newestPlayersCheck = query({
 })
 
 /**
- * Keeps in memory when the page of players was last read whole; null where it never was. Every profile says it, and it is the
- * same in all of them: asked for each time, it would be a fifth of what a profile costs.
+ * Caches the instant of the last complete scrape of the page of players; null when there was none. Every profile contains
+ * it: a query for each would be a fifth of a profile's cost.
  */
 export function playersCheckCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string; key: string }): number
 }): () => Promise<number | null> {
-  let kept: { readonly version: number; readonly atMs: Promise<number | null> } | undefined
-  const load = async (): Promise<number | null> => {
-    const [row] = await rowsOf(needs.tables, newestPlayersCheck, {})
-    return row?.atMs ?? null
-  }
-  return () => {
-    const version = needs.versionOf({ projection: 'scrape', key: 'players' })
-    if (kept?.version === version) return kept.atMs
-    const mine = { version, atMs: load() }
-    kept = mine
-    // What failed is asked again.
-    mine.atMs.catch(() => {
-      if (kept === mine) kept = undefined
-    })
-    return mine.atMs
-  }
+  return versionedCache(
+    () => needs.versionOf({ projection: 'scrape', key: 'players' }),
+    async () => {
+      const [row] = await rowsOf(needs.tables, newestPlayersCheck, {})
+      return row?.atMs ?? null
+    }
+  )
 }

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto'
 import { type EntryMatch, timeText } from '@gamenet/schemas'
 import type { AnswerContext, Dependency, ResolveContext } from '../answers/endpoint.js'
+import { digestOf } from '../answers/etag.js'
 import type { EntryRow } from '../queries/player-entry.js'
 import { knownTitle } from './known-game.js'
 
 export const SEARCH_TAGS = ['Search']
 
-/** An entry that a search found, for the description of searches. */
+/** An example for the description of searches. */
 export const entryExample: EntryMatch = {
   id: 'q3Zk0a1bXw9_Tt2L',
   leaderboard_id: 1,
@@ -21,12 +21,12 @@ export const entryExample: EntryMatch = {
   is_time: true
 }
 
-/** The id of the title whose boards are searched, "" for all titles. Refuses one that nothing is known of. */
+/** The id of the title to search, "" for all titles. Refuses an unknown one. */
 export async function titleFilter(titleId: string | undefined, context: ResolveContext): Promise<string> {
   return titleId === undefined ? '' : (await knownTitle(titleId, context)).titleId
 }
 
-/** What every search reads beside the entries: the names of boards and titles. */
+/** The dependencies of every search besides the entries: the names of boards and titles. */
 export function readsNames(titleId: string): Dependency[] {
   const ofTitle = titleId === '' ? {} : { key: titleId }
   return [
@@ -35,7 +35,7 @@ export function readsNames(titleId: string): Dependency[] {
   ]
 }
 
-/** The entries that were found, with the names of their boards and titles. */
+/** Entries with the names of their boards and titles. */
 export async function entryMatches(rows: readonly EntryRow[], context: AnswerContext): Promise<EntryMatch[]> {
   const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
@@ -53,10 +53,7 @@ export async function entryMatches(rows: readonly EntryRow[], context: AnswerCon
   }))
 }
 
-/** What an entry is known by, in 16 characters: names of 500 characters would be half of the answer. */
+/** The id of an entry, 16 characters: with names of 500 characters ids would be half of the answer. */
 function idOf({ titleId, leaderboardId, playerName, occurrence }: EntryRow): string {
-  return createHash('sha256')
-    .update(JSON.stringify([titleId, leaderboardId, playerName, occurrence]))
-    .digest('base64url')
-    .slice(0, 16)
+  return digestOf(JSON.stringify([titleId, leaderboardId, playerName, occurrence]), 16)
 }

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import { type Coding, etagOf, namedTag } from '../../answers/etag.js'
+import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
 
 /** A static answer: the path, its content as a text or the file to read it from. */
@@ -53,7 +52,7 @@ async function bodiesOf({ path, content }: Asset) {
     promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
     promisify(gzip)(body)
   ])
-  const identity = createHash('sha256').update(body).digest('base64url').slice(0, 27)
+  const identity = digestOf(body)
   const bodies: Readonly<Record<Coding, Buffer>> = { identity: body, gzip: gzipped, br: packed }
   return { type, identity, bodies }
 }

@@ -1,9 +1,8 @@
-import { createHash } from 'node:crypto'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
-import { namedTag } from '../../answers/etag.js'
+import { digestOf, namedTag } from '../../answers/etag.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { openApi } from './open-api.js'
 
@@ -22,7 +21,7 @@ export async function addDocs(
 ): Promise<void> {
   const document = openApi(needs.endpoints, needs.actions ?? [], needs)
   const body = Buffer.from(JSON.stringify(document))
-  const tag = createHash('sha256').update(body).digest('base64url').slice(0, 27)
+  const tag = digestOf(body)
   app.get('/openapi.json', async (request, reply) => {
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
     const ifNoneMatch = request.headers['if-none-match']

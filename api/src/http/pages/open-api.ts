@@ -5,7 +5,7 @@ import { otherPath } from '../request/other-path.js'
 
 type Json = Record<string, unknown>
 
-/** OpenAPI 3.1 of the endpoints, made of the same values that answer. `publicUrl` is `{base_url}`. */
+/** OpenAPI 3.1 of the endpoints, from the same values that answer. `publicUrl` is `{base_url}`. */
 export function openApi(
   endpoints: readonly Endpoint[],
   actions: readonly Action[],
@@ -71,7 +71,7 @@ function descriptionOf({ path, description }: Endpoint): string {
   return [description, alias].filter((sentence) => sentence !== undefined).join(' ')
 }
 
-/** Described under its first method; that others do the same stands in the description, for ids are unique. */
+/** Described under its first method; the description names the others, because ids are unique. */
 function actionOperation(action: Action): Json {
   const { operationId, tags, summary, description, methods, parameters, path, response, example, refuses = {} } = action
   const others = methods.slice(1).map((method) => ` ${method} does the same.`)
@@ -120,7 +120,7 @@ function bodyOf({ body, bodyExample }: Action): Json {
   return { schema: { ...schema, properties: { ...(properties as Json), sessionKey } }, example: bodyExample }
 }
 
-/** What stands in the path as parameters, all else as the body. */
+/** Path parameters as parameters, all other fields as the body. */
 function posted({ input, path, bodyExample }: Endpoint): Json {
   const {
     properties = {},
@@ -130,7 +130,7 @@ function posted({ input, path, bodyExample }: Endpoint): Json {
     properties?: Record<string, Json>
     required?: string[]
   }
-  const isInBody = (name: string): boolean => !new RegExp(`:${name}(?![A-Za-z0-9_])`).test(path)
+  const isInBody = (name: string): boolean => !isPathParameter(name, path)
   const fields = Object.entries(properties).filter(([name]) => isInBody(name))
   const schema = { ...rest, properties: Object.fromEntries(fields), required: required.filter(isInBody) }
   return {
@@ -145,7 +145,7 @@ function parametersOf({ input, path }: Pick<Endpoint, 'input' | 'path'>): Json[]
     required?: string[]
   }
   return Object.entries(properties).map(([name, { description, example, ...schema }]) => {
-    const isInPath = new RegExp(`:${name}(?![A-Za-z0-9_])`).test(path)
+    const isInPath = isPathParameter(name, path)
     return {
       name,
       in: isInPath ? 'path' : 'query',
@@ -155,6 +155,10 @@ function parametersOf({ input, path }: Pick<Endpoint, 'input' | 'path'>): Json[]
       schema
     }
   })
+}
+
+function isPathParameter(name: string, path: string): boolean {
+  return new RegExp(`:${name}(?![A-Za-z0-9_])`).test(path)
 }
 
 function answered({ response, example, responseHeaders = {}, deprecated, method }: Endpoint): Json {

@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto'
 import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
+import { digestOf } from '../../answers/etag.js'
 import type { FeedPlace } from '../../queries/leaderboard-change.js'
 
 /*
- * cursor   how far a caller has come: per partition of the feed the place that follows what was given. As text: base64url
- *          of JSON. Positions never move, so a cursor outlives rebuilds, restores and restarts, in every process
+ * cursor   the progress of a client: the next place per partition of the feed, as base64url of JSON. Positions never
+ *          change, so a cursor stays valid after rebuilds, restores and restarts, in every process
  * lane     one partition of the feed in one epoch
  */
 
-/** How far a caller has come in one lane. */
+/** The progress of a client in one lane. */
 export type LanePlace = {
   readonly lane: { readonly epoch: number; readonly partition: number }
   readonly place: FeedPlace
@@ -22,7 +22,7 @@ export const CURSOR_CHARACTERS_MAX = 12_000
 const Whole = z.int().nonnegative()
 const Places = z.array(z.tuple([Whole, Whole, Whole, Whole, Whole, Whole]))
 
-/** The text of a cursor, bound to the filter that it was made for. */
+/** The text of a cursor, bound to its filter. */
 export function cursorText(filter: object, lanes: readonly LanePlace[]): string {
   const places = lanes.map(({ lane, place }) => [
     lane.epoch,
@@ -35,7 +35,7 @@ export function cursorText(filter: object, lanes: readonly LanePlace[]): string 
   return boundText(filter, places)
 }
 
-/** What a cursor says. Refuses one that is broken, and one of another filter. */
+/** Parses a cursor. Refuses a malformed one and one of another filter. */
 export function readCursor(filter: object, text: string): LanePlace[] {
   return readBoundText(filter, text, Places).map(
     ([laneEpoch, lanePartition, recordedOffset, epoch, partition, offset]) => ({
@@ -45,33 +45,34 @@ export function readCursor(filter: object, text: string): LanePlace[] {
   )
 }
 
-/** A place as the text of a cursor that is bound to a filter. */
+/** The text of a cursor with one place, bound to a filter. */
 export function boundText(filter: object, place: readonly unknown[]): string {
-  return textOf(digestOf(filter), place)
+  return textOf(fingerprintOf(filter), place)
 }
 
-/** The place that the text of a cursor gives. Refuses one that is broken, and one of another filter. */
+/** Parses the place of a cursor. Refuses a malformed one and one of another filter. */
 export function readBoundText<Place extends readonly unknown[]>(
   filter: object,
   text: string,
   place: z.ZodType<Place>
 ): Place {
   const decoded = z.tuple([z.string(), z.string(), place]).safeParse(jsonOf(text))
-  // Written again it must be the same: a cursor has one spelling, and the digest in it tells every changed digit.
+  // A cursor has exactly one spelling, and its digest detects every changed character.
   if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text) {
     throw new Refusal('cursor_invalid', ['it is broken'])
   }
-  if (decoded.data[0] !== digestOf(filter)) throw new Refusal('cursor_invalid', ['it was given for another filter'])
+  if (decoded.data[0] !== fingerprintOf(filter))
+    throw new Refusal('cursor_invalid', ['it was given for another filter'])
   return decoded.data[2]
 }
 
 function textOf(fingerprint: string, place: readonly unknown[]): string {
-  const json = JSON.stringify([fingerprint, digestOf([fingerprint, place]), place])
+  const json = JSON.stringify([fingerprint, fingerprintOf([fingerprint, place]), place])
   return Buffer.from(json).toString('base64url')
 }
 
-function digestOf(value: object): string {
-  return createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, FINGERPRINT_CHARACTERS)
+function fingerprintOf(value: object): string {
+  return digestOf(JSON.stringify(value), FINGERPRINT_CHARACTERS)
 }
 
 function jsonOf(text: string): unknown {

@@ -1,14 +1,13 @@
 import { Refusal } from '@gamenet/schemas'
+import type { Window as Span } from '../../queries/series.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 
-/** A stretch of time, half-open, milliseconds since 1970. */
-export type Window = {
-  readonly fromMs: number
-  readonly toMs: number
-  /** The length that was asked for; a window that ends now holds the current minute on top of it. */
+/** A window with its origin. */
+export type Window = Span & {
+  /** The requested length; a window that ends now holds the current minute in addition. */
   readonly spanMs: number
   readonly endsNow: boolean
 }

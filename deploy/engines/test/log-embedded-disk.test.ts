@@ -343,6 +343,29 @@ void test('a batch of the first format is still read', async (t) => {
   ])
 })
 
+// A column holds 16 templates; the texts behind them are written as they are.
+void test('a batch with more than 16 keys, each in several messages in a row, comes back', async (t) => {
+  const { packBatch, unpackBatch } = await import('../src/log/batch-codec.js')
+  const runs = fc.array(fc.record({ key: fc.nat(30), state: fc.nat(20), times: fc.integer({ min: 1, max: 4 }) }), {
+    minLength: 40,
+    maxLength: 60
+  })
+  await fc.assert(
+    fc.asyncProperty(runs, async (runs) => {
+      const sent = runs.flatMap(({ key, state, times }) =>
+        Array.from({ length: times }, (_, n) => ({
+          key: String(key),
+          headers: { ce_id: `thing/${key}/${n}`, state: `state ${state}` },
+          value: `{"people":[${key}]}`
+        }))
+      )
+      const stored = await unpackBatch(await packBatch(sent), 0)
+      t.same(stored.slice(0, stored.count).map(asAppended), sent)
+    }),
+    { seed: 1, numRuns: 50 }
+  )
+})
+
 // A folder that cannot be made is the caller's fault, and says so.
 void test('a path that is a file is refused', async (t) => {
   const path = join(t.testdir(), 'file')

@@ -56,16 +56,16 @@ export function writeTextColumn(
   let rest = -1
   const chosen: number[] = []
   let last = 0
-  let textBefore: string | undefined
+  /** The text that `last` took; a text written as it is does not change it. */
+  let lastText: string | undefined
   for (let row = 0; row < texts.length; row += 1) {
     const text = texts[row] ?? ''
     let found = -1
     const before = templates[last]
-    if (before !== undefined && text === textBefore && before.parts.every(isLiteral)) {
+    if (before !== undefined && text === lastText && before.parts.every(isLiteral)) {
       before.rows += 1
       found = last
     } else if (before !== undefined && matches(before, text, columns, row)) found = last
-    textBefore = text
     for (let i = 0; found < 0 && i < templates.length; i += 1) {
       const template = templates[i]
       if (i !== last && i !== rest && template !== undefined && matches(template, text, columns, row)) found = i
@@ -81,7 +81,10 @@ export function writeTextColumn(
       found = rest
     }
     chosen.push(found)
-    if (found !== rest) last = found
+    if (found !== rest) {
+      last = found
+      lastText = text
+    }
   }
   writer.varint(templates.length)
   for (const template of templates) writeTemplate(writer, template)

@@ -13,8 +13,8 @@ import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
  * a newer directory. What schema the engines are at stands in the engines themselves.
  */
 
-/** Rises when an older program could no longer read what this one writes. */
-export const DATA_FORMAT = 1
+/** Rises when an older program could no longer read what this one writes. 2: seals are bound to topic and event id. */
+export const DATA_FORMAT = 2
 
 /** Names the process that the directory belongs to. */
 export const OWNER_FILE = 'service.json'

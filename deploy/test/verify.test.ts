@@ -12,10 +12,14 @@ const HOURS = Array.from({ length: 20 }, (_, hour) => `2017-02-17T${String(hour)
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
 test('damaged files are found, told and repaired, or refused', async (t) => {
-  const folder = t.testdir({ 'counts.csv': `observedAt,online\n${HOURS.join('\n')}\n` })
+  const folder = t.testdir({
+    'counts.csv': `observedAt,online\n${HOURS.join('\n')}\n`,
+    'sightings.csv': 'username,state,observedAt\nAnn,online,2017-02-17T00:00:00Z\n'
+  })
   const whole = join(folder, 'whole')
   const environment = (name: string) => ({ DATA_DIR: join(folder, name), ...QUIET })
   await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'counts.csv')])
+  await gamenetJson(environment('whole'), ['import', 'presence', join(folder, 'sightings.csv')])
   const sound = VerifyReport.parse(await gamenetJson(environment('whole'), ['verify']))
   t.same(sound.findings, [], 'nothing is damaged')
   t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)

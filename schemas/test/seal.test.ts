@@ -130,6 +130,93 @@ test('a message that another key sealed, or of which any byte is another or miss
   )
 })
 
+test('a value under another event id or topic is no event, with its version byte or without', async (t) => {
+  const unreadable = { ok: false, isForgotten: undefined, reason: /^the message does not open/ }
+  const anyMove = fc.constantFrom<(record: LogRecord) => LogRecord>(
+    (record) => record,
+    (record) => ({ ...record, value: String(record.value).replace('"sealed":"1.', '"sealed":"') })
+  )
+  fc.assert(
+    fc.property(anySighting, anySeal, anyInstant, anyMove, (event, seal, instant, move) => {
+      fc.pre(instant !== event.observedAt)
+      const record = sealedSighting(event, seal)
+      const other = sealedSighting({ ...event, observedAt: instant }, seal)
+      const moved = move({ ...other, value: record.value })
+      t.match(decodeEvent(presenceTopic, moved, keysOf([seal])), unreadable)
+      const { ce_id: _, ...headers } = record.headers
+      t.match(decodeEvent(presenceTopic, move({ ...record, headers }), keysOf([seal])), unreadable)
+      // An attacker may write the type that the other topic expects.
+      const retyped = { ...record.headers, ce_type: `gamenet.profile.v${profileTopic.version}` }
+      t.match(decodeEvent(profileTopic, move({ ...record, headers: retyped }), keysOf([seal])), unreadable)
+      const spelled = { ...retyped, ce_id: String(record.headers.ce_id).replace('presence/', 'profile/') }
+      t.match(decodeEvent(profileTopic, move({ ...record, headers: spelled }), keysOf([seal])), unreadable)
+    }),
+    { seed: 1 }
+  )
+})
+
+test('one key seals one text for two places with two vectors', async (t) => {
+  const vectorOf = (value: LogRecord['value']) => readSealedValue(value)?.sealed.slice(0, 16)
+  const seals = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, 1) }))
+  const event = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:00:00Z' } as const
+  const [first, second] = seals.map((seal) => vectorOf(sealedSighting(event, seal).value))
+  t.not(first, second)
+})
+
+test('a value that was sealed before seals were bound opens', async (t) => {
+  const seals = [
+    { id: 17, key: Buffer.alloc(32, 1) },
+    { id: 4, key: Buffer.alloc(32, 2) }
+  ]
+  const headers = (topic: string, id: string) => ({ ce_type: `gamenet.${topic}.v1`, ce_source: '/test', ce_id: id })
+  const sighting =
+    'b49PbLs-iaZW6PEclRham-lnolUFrycZ_cziTowdu_HxKZcjt3MNrIp-Xt0UVUEq07E-5e22HrzMgxQGHka79iKIeomkX15blDioeQDhLp5uT1bhlTioU_MQXBWw-g7zTQT3uosR9Kxv79EqXppK0QAWxdcAGA'
+  t.same(
+    decodeEvent(
+      presenceTopic,
+      {
+        offset: 0,
+        key: '17',
+        headers: headers('presence', 'presence/17/@2026-03-14T20:00:00Z'),
+        value: `{"people":[17],"sealed":"${sighting}"}`
+      },
+      keysOf(seals)
+    ),
+    {
+      ok: true,
+      event: { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:00:00Z' },
+      source: '/test',
+      importId: ''
+    }
+  )
+  const rating =
+    'JpeLCQU7H1-QyMtfskjUv4tVPXgxHDYarovMF8MoHZt4BkLhaRYOwxBZZLXXn4NrAi-gusEtgDzVXmYhRmUfh2y5AYY0gv8ZusgffaK8p7CcHw1h-S9qqmOHWDd_-ARwTZGSdXbBEfCAA6muOlQJcEhki7C6bh7zvnNDekMZcz1gtxLxTqYYYqPhvckSCU_xWzc9gVbcbuucUPUIr7Waw6-yRA'
+  t.match(
+    decodeEvent(
+      ratingTopic,
+      {
+        offset: 0,
+        key: '17',
+        headers: headers('rating', 'rating/17/4/9@2026-03-14T20:00:00Z'),
+        value: Buffer.from(`{"people":[17,4],"sealed":"${rating}"}`)
+      },
+      keysOf(seals)
+    ),
+    { ok: true, event: { username: 'LuckyBadger', raterUsername: 'QuietOtter', stars: 1, comment: 'never again' } }
+  )
+})
+
+test('a seal of a newer program is refused as such', async (t) => {
+  const seal = { id: 17, key: Buffer.alloc(32, 1) }
+  const event = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:00:00Z' } as const
+  const record = sealedSighting(event, seal)
+  const value = String(record.value).replace('"sealed":"1.', '"sealed":"2.')
+  t.match(decodeEvent(presenceTopic, { ...record, value }, keysOf([seal])), {
+    ok: false,
+    reason: /sealed in version 2, newer than this program/
+  })
+})
+
 test('a plain event about a person is no event', async (t) => {
   const event = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:00:00Z' } as const
   const record = { ...sealedSighting(event, { id: 1, key: new Uint8Array(32) }), value: JSON.stringify(event) }

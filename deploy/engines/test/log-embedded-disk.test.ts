@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { encodeEvent, instantOf, type LogMessage, titleCountTopic } from '@gamenet/schemas'
+import { decodeEvent, encodeEvent, instantOf, type LogMessage, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { open } from 'lmdb'
 import { type Test, test } from 'tap'
@@ -363,6 +363,30 @@ void test('a batch with more than 16 keys, each in several messages in a row, co
       t.same(stored.slice(0, stored.count).map(asAppended), sent)
     }),
     { seed: 1, numRuns: 50 }
+  )
+})
+
+void test('events that an earlier program sealed are opened, also under the id of another person', async (t) => {
+  const { STORED_UNBOUND_SEALS } = await import('./log-stored-batch.js')
+  const path = t.testdir()
+  await openEmbeddedLog({ path }).close()
+  const root = open({ path, noSubdir: false, maxDbs: 4, overlappingSync: false, encoding: 'binary' })
+  const batches = root.openDB<Buffer, [string, number, number, number]>({ name: 'batches', encoding: 'binary' })
+  await batches.put(['presence', 1, 0, 0], Buffer.from(STORED_UNBOUND_SEALS, 'base64'))
+  await root.close()
+  const log = openLog(t, { path })
+  const seals = [17, 4].map((id, n) => ({ id, key: Buffer.alloc(32, n + 1) }))
+  const event = { username: 'Cid', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:02:00Z' } as const
+  await log.append('presence', [encodeEvent(presenceTopic, event, { source: '/test' }, seals.slice(0, 1))])
+  const records = (await readAll(log, 'presence', 3)).get(0) ?? []
+  t.match(
+    records.map(({ headers }) => headers.ce_id),
+    [/^presence\/17\//, /^presence\/17\//, /^presence\/17\//]
+  )
+  const keyOf = (person: number) => seals.find(({ id }) => id === person)?.key
+  t.match(
+    records.map((record) => decodeEvent(presenceTopic, record, keyOf)),
+    ['Ann', 'Bob', 'Cid'].map((username) => ({ ok: true, event: { username } }))
   )
 })
 

@@ -188,14 +188,15 @@ async function damageOfLog(
     const sealed = records.map(({ value }) => readSealedValue(value))
     const people = [...new Set(sealed.flatMap((each) => each?.people ?? []))]
     const keys: ReadonlyMap<number, Uint8Array> = writes === undefined ? new Map() : await sealKeys(writes, people)
-    for (const [n, { offset }] of records.entries()) {
+    for (const [n, { offset, headers }] of records.entries()) {
       const each = sealed[n]
       if (each !== undefined && !each.people.every((person) => keys.has(person))) continue
       expected.add(topic, epoch, partition, offset)
       if (each === undefined) continue
       try {
         openSealed(
-          each.sealed,
+          each,
+          { topic, id: headers.ce_id ?? '' },
           each.people.map((person) => keys.get(person) ?? new Uint8Array())
         )
       } catch {

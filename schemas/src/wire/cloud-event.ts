@@ -1,6 +1,6 @@
 import { errorMessage } from '../values/error-message.js'
 import type { LogMessage, LogRecord } from './log-record.js'
-import { openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
+import { isOfNewerSeal, openSealed, readSealedValue, type Seal, sealedValue } from './seal.js'
 import type { Topic } from './topic.js'
 
 /*
@@ -42,8 +42,9 @@ export function encodeEvent<Event>(
   if (first === undefined || seals.length !== people) {
     throw new Error(`an event of ${topic.name} is about ${people} people and was given the seals of ${seals.length}`)
   }
-  headers.ce_id = `${topic.name}/${seals.map(({ id }) => id).join('/')}/${topic.identity(event)}@${instant}`
-  return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), seals) }
+  const id = `${topic.name}/${seals.map((seal) => seal.id).join('/')}/${topic.identity(event)}@${instant}`
+  headers.ce_id = id
+  return { key: String(first.id), headers, value: sealedValue(JSON.stringify(event), { topic: topic.name, id }, seals) }
 }
 
 /** The attributes of all events of one topic and origin, with room for those of one event. */
@@ -88,7 +89,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)
   const opened =
-    topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(record, sealKeyOf)
+    topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(topic, record, sealKeyOf)
   if (!opened.ok) return opened
   let value: unknown
   try {
@@ -121,9 +122,10 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
 type Opened = { readonly ok: true; readonly value: string } | (Decoded<never> & { readonly ok: false })
 
 /** The JSON of an event about people. */
-function openedValue(record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
+function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
   const value = readSealedValue(record.value)
   if (value === undefined) return refused('the message is not sealed, as events about people are')
+  if (isOfNewerSeal(value)) return refused(`the message is sealed in version ${value.version}, newer than this program`)
   const keys: Uint8Array[] = []
   for (const person of value.people) {
     const key = sealKeyOf?.(person)
@@ -131,9 +133,9 @@ function openedValue(record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opene
     keys.push(key)
   }
   try {
-    return { ok: true, value: openSealed(value.sealed, keys) }
+    return { ok: true, value: openSealed(value, { topic: topic.name, id: record.headers.ce_id ?? '' }, keys) }
   } catch {
-    return refused('the message does not open with the keys of its people')
+    return refused('the message does not open with the keys of its people under this topic and id')
   }
 }
 

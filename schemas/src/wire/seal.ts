@@ -2,7 +2,8 @@ import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:c
 
 /*
  * person      one whom events are about: a number, and a seal key that is kept outside the log
- * sealed      an event's JSON, encrypted with the keys of all its people; with one of the keys gone it is gone
+ * sealed      an event's JSON, encrypted with the keys of all its people and bound to its topic and id; with one of the
+ *             keys gone it is gone
  */
 
 /** How one person's events are sealed. */
@@ -13,50 +14,79 @@ export type Seal = {
   readonly key: Uint8Array
 }
 
-/** The value of a message about people: `{"people":[…],"sealed":"…"}`, in this spelling alone. */
-export type SealedValue = { readonly people: readonly number[]; readonly sealed: string }
+/** The value of a message about people: `{"people":[…],"sealed":"1.…"}`, in exactly this spelling. */
+export type SealedValue = {
+  readonly people: readonly number[]
+  /** 0 for values of earlier programs, which have no version byte and are not bound to a place. */
+  readonly version: number
+  readonly sealed: string
+}
+
+/** What a seal is bound to, as associated data: it opens nowhere else. */
+export type SealedPlace = {
+  /** The topic's name. */
+  readonly topic: string
+  /** The event's id, as the message's `ce_id` has it. */
+  readonly id: string
+}
 
 export const SEAL_KEY_BYTES = 32
 
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
+/** The version byte of values that are sealed now. */
+const VERSION = 1
 /** 15 digits are safe in a number. */
-const SEALED_VALUE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"([\w-]+)"\}$/
+const SEALED_VALUE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"(?:([1-9])\.)?([\w-]+)"\}$/
 
 /**
- * The value of a message that holds `json` for those who have the keys of all these people, in this order.
- * The initialisation vector is made of key and text, so that the same event published twice is the same bytes; two
- * texts of one key share a vector once in 2^48.
+ * The value of a message in this place that holds `json` for those who have the keys of all these people, in this order.
+ * The initialisation vector is made of key, place and text, so that the same event published twice is the same bytes. One
+ * vector with two associated data would reveal the key of the tags, so that the place is part of it. Two texts of one key share a
+ * vector once in 2^48.
  */
-export function sealedValue(json: string, seals: readonly Seal[]): string {
+export function sealedValue(json: string, place: SealedPlace, seals: readonly Seal[]): string {
   const key = keyOf(seals.map((seal) => seal.key))
-  const iv = createHmac('sha256', key).update(json).digest().subarray(0, IV_BYTES)
-  const cipher = createCipheriv(CIPHER, key, iv)
+  const bound = boundTo(place)
+  const iv = createHmac('sha256', key).update(bound).update(json).digest().subarray(0, IV_BYTES)
+  const cipher = createCipheriv(CIPHER, key, iv).setAAD(bound)
   const text = cipher.update(json, 'utf8')
   cipher.final()
   const sealed = Buffer.concat([iv, text, cipher.getAuthTag()]).toString('base64url')
-  return `{"people":[${seals.map((seal) => seal.id).join(',')}],"sealed":"${sealed}"}`
+  return `{"people":[${seals.map((seal) => seal.id).join(',')}],"sealed":"${VERSION}.${sealed}"}`
 }
 
 /** Reads the value of a message about people without opening it; undefined when it is no such value. */
 export function readSealedValue(value: string | Uint8Array | null): SealedValue | undefined {
   const text = typeof value === 'string' ? value : value === null ? '' : Buffer.from(value).toString('latin1')
-  const [, people, sealed] = SEALED_VALUE.exec(text) ?? []
+  const [, people, version, sealed] = SEALED_VALUE.exec(text) ?? []
   if (people === undefined || sealed === undefined) return undefined
-  return { people: people.split(',').map(Number), sealed }
+  return { people: people.split(',').map(Number), version: Number(version ?? 0), sealed }
 }
 
-/** The text that was sealed with these keys. Throws when it was sealed with others, or is not whole. */
-export function openSealed(sealed: string, keys: readonly Uint8Array[]): string {
+/** True when only a newer program opens this value. */
+export function isOfNewerSeal({ version }: SealedValue): boolean {
+  return version > VERSION
+}
+
+/** The text that was sealed with these keys. Throws when it was sealed with others or for another place, or is not whole. */
+export function openSealed({ version, sealed }: SealedValue, place: SealedPlace, keys: readonly Uint8Array[]): string {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error(`${bytes.length} bytes are too few to be a sealed event`)
   const key = keyOf(keys)
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+  // A bound value whose version byte was cut off does not open: its tag covers the associated data.
+  if (version > 0) decipher.setAAD(boundTo(place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))
   decipher.final()
   return text.toString('utf8')
+}
+
+/** JSON has no line break, so that place and text cannot run into one another. */
+function boundTo({ topic, id }: SealedPlace): Buffer {
+  return Buffer.from(`${VERSION}\n${topic}\n${id}\n`)
 }
 
 function keyOf(keys: readonly Uint8Array[]): Uint8Array {

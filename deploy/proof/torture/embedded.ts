@@ -20,15 +20,15 @@ const SCRAPES_MAX = 5
 const RESTING_LOOKS = 5
 const LOOK_MS = 200
 
-/** Every second or two, so that there is always something on its way. */
-export const SCRAPED_OFTEN = {
-  SCRAPE_NETWORK_SECONDS: '1',
-  SCRAPE_GAMES_SECONDS: '2',
-  SCRAPE_MATCHES_SECONDS: '1',
-  SCRAPE_BOARDS_SECONDS: '1',
-  SCRAPE_PLAYERS_SECONDS: '1',
+/** Every second or two under full load, so that there is always something on its way. */
+export const scrapedOften = (calm = 1) => ({
+  SCRAPE_NETWORK_SECONDS: `${calm}`,
+  SCRAPE_GAMES_SECONDS: `${2 * calm}`,
+  SCRAPE_MATCHES_SECONDS: `${calm}`,
+  SCRAPE_BOARDS_SECONDS: `${calm}`,
+  SCRAPE_PLAYERS_SECONDS: `${calm}`,
   SCRAPE_REQUESTS_PER_SECOND: '1000'
-} as const
+})
 
 /** The whole service in one process, on the engines in it; gives every difference that was found in the end. */
 export async function tortureEmbedded({
@@ -36,6 +36,7 @@ export async function tortureEmbedded({
   facts,
   kills,
   rebuilt,
+  calm,
   auth,
   upstream,
   note
@@ -50,14 +51,15 @@ export async function tortureEmbedded({
     operatorUrl,
     apiUrls: [urls.apiUrl],
     projectorUrls: [operatorUrl],
-    rebuilt
+    rebuilt,
+    calm
   })
   const needs: OneProcessNeeds = {
     facts,
     load,
     kills,
     environment: {
-      ...SCRAPED_OFTEN,
+      ...scrapedOften(calm),
       DATA_DIR: data,
       PORT: `${port}`,
       OPERATOR_PORT: `${operatorPort}`,

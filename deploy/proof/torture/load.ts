@@ -42,6 +42,8 @@ type LoadNeeds = {
   readonly projectorUrls: readonly string[]
   /** Projections that are to be rebuilt, before any other. */
   readonly rebuilt: readonly string[]
+  /** How many times longer users and readers rest than under full load. */
+  readonly calm?: number
 }
 
 const USERS = 6
@@ -54,6 +56,7 @@ const WRONG_MAX = 20
 const REFUSAL_CHARACTERS = 300
 
 export async function startLoad(needs: LoadNeeds): Promise<Load> {
+  const { calm = 1 } = needs
   const users = await Promise.all(needs.auth.people.slice(0, USERS).map((person) => signIn(needs.auth, person)))
   const caller = new Caller({ apiUrl: needs.apiUrls[0] }, USERS)
   const report = new LoadReport()
@@ -87,12 +90,12 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operatorClient), say })
   const working = Promise.all([
     ...users.map((me) =>
-      loop(me.person.username, USER_REST_MS, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
+      loop(me.person.username, USER_REST_MS * calm, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
     ),
     loop('import', OPERATOR_REST_MS, importNext),
     loop('scrape', OPERATOR_REST_MS, scrape),
     loop('rebuild', OPERATOR_REST_MS, rebuilds.next),
-    ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS, readers.reader(url)))
+    ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS * calm, readers.reader(url)))
   ])
   const stillAtWork = (): string => [...atWork].map(([who, how]) => `${who} ${how}`).join('; ')
   const stop = async (): Promise<void> => {
@@ -111,7 +114,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
       for (let left = rebuilds.unserved(); left.length > 0; left = rebuilds.unserved()) {
         if (left.length < before) [before, since] = [left.length, Date.now()]
         if (Date.now() - since > DRAIN_MS)
-          throw new Error(`For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}.`)
+          throw new Error(
+            `For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}; ${stillAtWork()}.`
+          )
         await wait(OPERATOR_REST_MS)
       }
     },

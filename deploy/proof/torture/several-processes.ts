@@ -8,7 +8,7 @@ import { freePort } from '@gamenet/engines/testing'
 import { endLeases } from '@gamenet/ingest'
 import type { Environment } from '../../test/service/gamenet.js'
 import { differences } from './compare.js'
-import { bringToAnEnd, SCRAPED_OFTEN } from './embedded.js'
+import { bringToAnEnd, scrapedOften } from './embedded.js'
 import { type RealEngines, startRealEngines } from './engine-actors.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
@@ -30,7 +30,7 @@ const ASKED_MS_MAX = 250
 
 /** Roles in separate processes on real engines; all of them are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
-  const { directory, facts, rebuilt, auth, upstream, note } = surroundings
+  const { directory, facts, rebuilt, calm, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'), note)
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
@@ -40,7 +40,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     fault: (sentence: string) => void faults.push(sentence)
   }
   const environment: Environment = {
-    ...SCRAPED_OFTEN,
+    ...scrapedOften(calm),
     KAFKA_BROKERS: engines.kafka,
     KAFKA_PARTITIONS: `${PARTITIONS}`,
     CLICKHOUSE_URL: engines.clickhouse,
@@ -65,7 +65,8 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     operatorUrl,
     apiUrls: [urlOf(apiPort), urlOf(otherApiPort)],
     projectorUrls: [urlOf(projectorPort), urlOf(otherProjectorPort)],
-    rebuilt
+    rebuilt,
+    calm
   })
   try {
     await inTime('a first start', Promise.all(roles.map((each) => each.start())))

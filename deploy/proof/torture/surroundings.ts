@@ -10,6 +10,8 @@ export type Surroundings = {
   readonly kills: number
   /** Runs until these projections have been rebuilt and have served. */
   readonly rebuilt: readonly string[]
+  /** How many times longer users, readers and scrapers rest than under full load. */
+  readonly calm: number
   readonly auth: DemoAuth
   readonly upstream: SteppingUpstream
   readonly note: (sentence: string) => void

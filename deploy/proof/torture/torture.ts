@@ -32,11 +32,12 @@ export async function torture(options: {
   readonly engines: Engines
   readonly kills: number
   readonly rebuilt: readonly string[]
+  readonly calm?: number
   readonly seed: number
   readonly directory: string
   readonly note: (sentence: string) => void
 }): Promise<Report> {
-  const { engines, directory, kills, rebuilt, note } = options
+  const { engines, directory, kills, rebuilt, calm = 1, note } = options
   const began = performance.now()
   const facts = openFacts(directory, options.seed, engines)
   const network = { url: 'http://network.example', world: createWorld(7), instantShown: () => NOON }
@@ -44,7 +45,7 @@ export async function torture(options: {
   const upstream = await startSteppingUpstream(facts)
   try {
     const tortured = engines === 'embedded' ? tortureEmbedded : tortureSeveral
-    const { differences, startsMs } = await tortured({ directory, facts, kills, rebuilt, auth, upstream, note })
+    const { differences, startsMs } = await tortured({ directory, facts, kills, rebuilt, calm, auth, upstream, note })
     const seconds = (performance.now() - began) / 1000
     facts.add({ fact: 'ran', seconds, differences: differences.length })
     const struckBy = Object.fromEntries([...facts.struckBy].sort())

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kafkaBrokerMissing, postgresPrograms } from '@gamenet/engines/testing'
@@ -17,12 +17,27 @@ type Proof = {
   readonly kills: number
   /** These projections are rebuilt too, and serve. */
   readonly rebuilt?: readonly string[]
+  /** How many times longer users, readers and scrapers rest than under full load. */
+  readonly calm?: number
+}
+
+type Place = {
+  readonly seed: number
+  readonly directory: string
+  /** Of a run that failed: where its directory can be looked at afterwards. */
+  keep(): Promise<string>
 }
 
 /** What `npm run torture` does with a seed; what fails keeps what it left behind. */
 export async function provesNothingLost(t: Test, proof: Proof & { readonly seed: number }): Promise<Report> {
-  const directory = await mkdtemp(join(tmpdir(), `gamenet-torture-test-${proof.engines}-`))
-  return await provesInDirectory(t, { ...proof, directory })
+  const directory = join(t.testdir({}), 'torture')
+  const keep = async () => {
+    // A test's own directory goes with the test run.
+    const kept = await mkdtemp(join(tmpdir(), `gamenet-torture-test-${proof.engines}-`))
+    await cp(directory, kept, { recursive: true })
+    return kept
+  }
+  return await provesInDirectory(t, { ...proof, directory, keep })
 }
 
 /** The same by chance. A run that was interrupted, or has failed, is resumed in the directory of the campaign. */
@@ -30,17 +45,17 @@ export async function provesInCampaign(t: Test, proof: Proof): Promise<void> {
   const directory = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'torture')
   const { seed, counts } = openFacts(directory, randomInt(SEEDS), proof.engines)
   const kills = Math.max(0, proof.kills - counts.kills)
-  await provesInDirectory(t, { ...proof, kills, seed, directory })
+  await provesInDirectory(t, { ...proof, kills, seed, directory, keep: async () => directory })
 }
 
 async function provesInDirectory(
   t: Test,
-  { engines, kills, rebuilt = [], seed, directory }: Proof & { readonly seed: number; readonly directory: string }
+  { engines, kills, rebuilt = [], calm = 1, seed, directory, keep }: Proof & Place
 ): Promise<Report> {
   const trace: string[] = []
   try {
     const note = (line: string) => trace.push(line)
-    const report = await torture({ engines, kills, rebuilt, seed, directory, note })
+    const report = await torture({ engines, kills, rebuilt, calm, seed, directory, note })
     const { counts, differences, seconds } = report
     if (differences.length > 0) throw new Error(differences.join('\n'))
     t.ok(counts.kills >= kills, `${counts.kills} kills`)
@@ -53,9 +68,12 @@ async function provesInDirectory(
     const more = rebuilt.length === REBUILT_NAMES.length ? ' --rebuild-all' : ''
     const again = `npm run torture -- --engines ${engines} --kills ${kills}${more} --seed ${seed}`
     const told = errorMessage(error)
-    throw new Error([told, `Kept in ${directory}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'), {
-      cause: error
-    })
+    throw new Error(
+      [told, `Kept in ${await keep()}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'),
+      {
+        cause: error
+      }
+    )
   }
 }
 

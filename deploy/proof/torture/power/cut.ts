@@ -7,7 +7,7 @@ import { withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
-import { bringToAnEnd, comparedWhenStopped, SCRAPED_OFTEN } from '../embedded.js'
+import { bringToAnEnd, comparedWhenStopped, scrapedOften } from '../embedded.js'
 import type { Facts } from '../facts.js'
 import { type Load, startLoad } from '../load.js'
 import { stopWell } from '../one-process.js'
@@ -86,7 +86,7 @@ export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
     rebuilt: []
   })
   const environment = {
-    ...SCRAPED_OFTEN,
+    ...scrapedOften(),
     DATA_DIR: join(place.disk.path, 'data'),
     PORT: `${ports.api}`,
     OPERATOR_PORT: `${ports.operator}`,

@@ -34,12 +34,18 @@ export { type LoaderWorkerOptions, runLoaderWorker } from './load/read-log.js'
 export { SEAL_KEY_CACHE_MS, type SealKeys } from './load/seal-key-cache.js'
 export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
-export type { Target } from './project/caught-up.js'
+export { type Target, waitUntilCaughtUp } from './project/caught-up.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
-export { lateBatchesPendingFor, readLateRange, storeConsumed, storeLateBatch } from './project/late-batches.js'
-export { type LateReader, lateReader } from './project/late-reader.js'
+export {
+  lateBatchesPendingFor,
+  readLateRange,
+  storeConsumed,
+  storeLateBatch
+} from './project/late-events/late-batches.js'
+export { type LateReader, lateReader } from './project/late-events/late-reader.js'
 export type { PassLock } from './project/pass-lock.js'
 export type { Projection } from './project/projection.js'
+export { projections } from './projections/projections.js'
 export {
   createProjector,
   type ProjectionStatus,
@@ -48,8 +54,7 @@ export {
   type ProjectorStatus,
   type ReloadShare,
   type TopicStatus
-} from './project/projector.js'
-export { projections } from './projections/projections.js'
+} from './projector.js'
 export { unfinishedRetractions } from './rebuild/import-undo.js'
 export {
   type AroundSwap,
@@ -86,5 +91,5 @@ export {
   readMigrations
 } from './store/migrate.js'
 export { newestWrites } from './store/newest-writes.js'
-export { readProgress, readStalls, waitUntilCaughtUp } from './store/progress.js'
+export { readProgress, readStalls } from './store/progress.js'
 export type { Tables } from './store/tables.js'

@@ -4,7 +4,7 @@ import type { EventTable } from '../events/event-table.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-key-cache.js'
-import { LATE_EVENTS_MAX, storeLateBatch } from '../project/late-batches.js'
+import { LATE_EVENTS_MAX, storeLateBatch } from '../project/late-events/late-batches.js'
 import { projections } from '../projections/projections.js'
 import { requireNoSwap } from '../rebuild/recovery.js'
 import { retractedImports } from '../store/retracted-imports.js'
@@ -280,12 +280,12 @@ function judge(
       continue
     }
     const builder = new RowBuilder(table)
-    builder.add(epoch, partition, record satisfies LogRecord, (person) => keys?.get(person))
-    const { events, deadLetters } = builder.take()
+    const reason = builder.add(epoch, partition, record satisfies LogRecord, (person) => keys?.get(person))
+    const { events } = builder.take()
     if (events.rows > 0) {
       rows.push(events.body)
       stored.push(position)
-    } else if (deadLetters.rows > 0) refusals.push({ ...position, reason: RowBuilder.reasonIn(deadLetters) })
+    } else if (reason !== undefined) refusals.push({ ...position, reason })
     else passedOver.push(position)
   }
   return { rows, stored, passedOver, refusals }

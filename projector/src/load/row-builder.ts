@@ -2,7 +2,7 @@ import { decodeEvent, errorMessage, type LogRecord, type SealKeyOf } from '@game
 import { type EventTable, instantText, type Value } from '../events/event-table.js'
 import type { Progress } from '../store/checkpoint.js'
 import { LineWriter } from './line-writer.js'
-import type { RowBatch, RowLines } from './message.js'
+import type { RowBatch } from './message.js'
 
 /** Rows an insert at most: 65,536 makes the engine write 1 part in about 0.2 s, and 10 MB wait here. */
 export const BATCH_ROWS_MAX = 65_536
@@ -21,7 +21,7 @@ export const DEAD_LETTER_COLUMNS = [
   'value'
 ] as const
 
-/** Builds the rows of one topic, as lines of JSONCompactEachRow, until they are taken. */
+/** Builds the rows of one topic as lines of JSONCompactEachRow. */
 export class RowBuilder {
   readonly #table: EventTable
   readonly #events = new LineWriter()
@@ -40,17 +40,12 @@ export class RowBuilder {
     this.#table = table
   }
 
-  /** The reason of the one dead letter in these lines. */
-  static reasonIn({ body }: RowLines): string {
-    return String((JSON.parse(Buffer.from(body).toString()) as unknown[])[DEAD_LETTER_COLUMNS.indexOf('reason')])
-  }
-
   /** True when records are opened with the seal keys of their people. */
   get isSealed(): boolean {
     return this.#table.topic.people !== undefined
   }
 
-  /** True when nothing waits here, not even a position. */
+  /** True when the builder holds neither a row nor a position. */
   get isEmpty(): boolean {
     return this.#progress.size === 0
   }
@@ -63,20 +58,24 @@ export class RowBuilder {
     return this.rows >= BATCH_ROWS_MAX || this.#characters >= BATCH_CHARACTERS_MAX
   }
 
-  /** When the oldest record came in, by the monotonic clock in ms; of an empty builder, never mind. */
+  /** When the oldest record came in, by the monotonic clock in ms; meaningless while the builder is empty. */
   get since(): number {
     return this.#since
   }
 
-  /** Takes one record in: as a row of its event table, or as a dead letter with the reason; an erased one is passed over. */
-  add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): void {
+  /**
+   * Adds one record: as a row of its event table, or as a dead letter; an erased one is passed over.
+   * @returns the reason of the dead letter, undefined where the record is none
+   */
+  add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): string | undefined {
     if (this.isEmpty) this.#since = performance.now()
-    const line = this.#eventLine(epoch, partition, record, sealKeyOf)
-    this.#characters += line.length
     this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next: record.offset + 1 })
+    const reason = this.#addEvent(epoch, partition, record, sealKeyOf)
+    if (reason !== undefined) this.#addDeadLetter(epoch, partition, record, reason)
+    return reason
   }
 
-  /** Gives what was built and begins anew. */
+  /** Returns the rows and positions, and empties the builder. */
   take(): RowBatch {
     const batch = {
       topic: this.#table.topic.name,
@@ -95,27 +94,29 @@ export class RowBuilder {
     return batch
   }
 
-  #eventLine(epoch: number, partition: number, record: LogRecord, sealKeyOf: SealKeyOf | undefined): string {
+  /** Adds the row of an event. Returns why the record cannot be read, undefined where it was added or passed over. */
+  #addEvent(epoch: number, partition: number, record: LogRecord, sealKeyOf: SealKeyOf | undefined): string | undefined {
     const { topic } = this.#table
     try {
       const decoded = decodeEvent(topic, record, sealKeyOf && ((person) => this.#noted(person, sealKeyOf(person))))
       if (!decoded.ok && decoded.isForgotten === true) {
         this.#passedOver += 1
-        return ''
+        return undefined
       }
-      if (!decoded.ok) return this.#addDeadLetter(epoch, partition, record, decoded.reason)
+      if (!decoded.ok) return decoded.reason
       const { event } = decoded
-      // Each piece by itself, since most rows share source, import and instant with the row before.
+      // Each piece alone, since most rows share source, import and instant with the row before.
       let line = `[${epoch},${partition},${record.offset},${this.#sourceJson(decoded.source)},`
       line += `${this.#importIdJson(decoded.importId)},${this.#instantJson(topic.instant(event))}`
       for (const value of this.#table.values(event)) line += `,${jsonOf(value)}`
       line += ']'
       this.#events.add(line)
+      this.#characters += line.length
       if (decoded.importId !== '') this.#imports.add(decoded.importId)
-      return line
+      return undefined
     } catch (error) {
-      // A lift or a row function met what its schema lets through: a defect, and still no reason to stand still.
-      return this.#addDeadLetter(epoch, partition, record, errorMessage(error))
+      // A lift or a row function fails on a value that its schema accepts: a defect, and no reason to stop loading.
+      return errorMessage(error)
     }
   }
 
@@ -124,14 +125,14 @@ export class RowBuilder {
     return key
   }
 
-  #addDeadLetter(epoch: number, partition: number, record: LogRecord, reason: string): string {
+  #addDeadLetter(epoch: number, partition: number, record: LogRecord, reason: string): void {
     const bytes = typeof record.value === 'string' ? Buffer.from(record.value) : (record.value ?? new Uint8Array())
     const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
     const { name } = this.#table.topic
     const values = [name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value]
     const line = `[${values.map(jsonOf).join(',')}]`
     this.#deadLetters.add(line)
-    return line
+    this.#characters += line.length
   }
 }
 

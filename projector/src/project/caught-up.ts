@@ -1,6 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { errorMessage, loadCheckpoint, type PartitionExtent, projectionCheckpoint, topics } from '@gamenet/schemas'
+import {
+  errorMessage,
+  loadCheckpoint,
+  type PartitionExtent,
+  pause,
+  projectionCheckpoint,
+  Refusal,
+  topics
+} from '@gamenet/schemas'
 import type { Loader } from '../load/loader.js'
+import type { LogReader } from '../load/log.js'
 import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
@@ -22,6 +31,8 @@ export type CatchUpWatch = {
 }
 
 const ASK_AGAIN_MS = 100
+/** Stored checkpoints are read this often. */
+const STORED_CHECK_MS = 200
 /** So long the log may take to answer, whoever waits no longer for all to be read. */
 const ENDS_MS = 2000
 
@@ -83,7 +94,7 @@ function isStopped(signal: AbortSignal): boolean {
 }
 
 /** Resolves when every target is loaded and taken by every projection of its topic. */
-export async function waitUntilCaughtUp(watch: CatchUpWatch, targets: readonly Target[]): Promise<void> {
+export async function waitForRunner(watch: CatchUpWatch, targets: readonly Target[]): Promise<void> {
   const { runner, watchers, standstillMs, signal } = watch
   let reached = -1
   let movedAt = performance.now()
@@ -138,12 +149,53 @@ function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Ta
   return missing
 }
 
+/** The sum of the positions that all checkpoints of the targets have reached; it rises while anything moves. */
 function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly Target[]): number {
   let sum = 0
   for (const { topic, epoch, partition, next } of targets) {
-    const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
-    for (const name of [loadCheckpoint(topic), ...names])
-      sum += Math.min(next, checkpoints.next(name, epoch, partition))
+    for (const name of checkpointNames(topic)) sum += Math.min(next, checkpoints.next(name, epoch, partition))
   }
   return sum
+}
+
+/**
+ * Waits, by the stored checkpoints, until everything that the log holds at the call (or everything below `targets`) is loaded and
+ * projected: for processes that run no projector.
+ * @returns a sentence per checkpoint that is still behind when `signal` aborts; empty when all are caught up
+ */
+export async function waitUntilCaughtUp(
+  { tables, log }: { readonly tables: Tables; readonly log: Pick<LogReader, 'extents'> },
+  signal: AbortSignal,
+  targets?: readonly Target[]
+): Promise<string[]> {
+  let wanted = targets
+  try {
+    wanted ??= await targetsAtLogEnd(tables, (topic) => log.extents(topic), { signal })
+  } catch (error) {
+    if (error instanceof Refusal) throw error
+    return [errorMessage(error).replace(/\.$/, '')]
+  }
+  for (;;) {
+    const behind = behindOf(wanted, await Checkpoints.read(tables))
+    if (behind.length === 0 || signal.aborted) return behind
+    await pause(STORED_CHECK_MS, signal)
+  }
+}
+
+/** A sentence for every stored checkpoint that is behind a target. */
+function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
+  return targets.flatMap(({ topic, epoch, partition, next }) =>
+    checkpointNames(topic).flatMap((name) => {
+      const reached = checkpoints.next(name, epoch, partition)
+      return reached < next
+        ? [`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`]
+        : []
+    })
+  )
+}
+
+/** The checkpoints of the loader and of every projection of a topic. */
+function checkpointNames(topic: string): string[] {
+  const readers = projections.filter(({ from }) => from.name === topic)
+  return [loadCheckpoint(topic), ...readers.map(({ name }) => projectionCheckpoint(name))]
 }

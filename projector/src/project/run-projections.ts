@@ -1,10 +1,8 @@
 import {
   type Backoff,
   backoffMs,
-  CHANGE_OVERLAP_VERSIONS,
   DEFAULT_BACKOFF,
   errorMessage,
-  INSTANTS_END_MS,
   loadCheckpoint,
   pause,
   projectionCheckpoint
@@ -13,11 +11,12 @@ import type { Logger } from '../logger.js'
 import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
 import type { ServingDefinitions } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
+import { DataChanges, type Touched, touchedOf } from './data-changes.js'
 import type { Folding } from './folding/folding.js'
-import { LateBatches, readLateRange } from './late-batches.js'
+import { LateBatches, readLateRange } from './late-events/late-batches.js'
 import type { Metrics } from './metrics.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
-import { type Projection, TOUCHED_KEYS_MAX, touchedStatement } from './projection.js'
+import { type Projection, touchedStatement } from './projection.js'
 import { lengthOf, type Range, rangeBetween } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
 
@@ -65,11 +64,6 @@ export type ProjectionState = {
 }
 
 type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
-/** What the events of a range are about: keys with their first and last instant, `*` alone when they are too many. */
-type Touched = {
-  readonly events: number
-  readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
-}
 /** A step whose rows are stored and whose change is not known yet: over the next range, or over a batch of late events. */
 type Step = {
   readonly projection: Projection
@@ -91,7 +85,6 @@ export class ProjectionRunner {
   readonly #paused = new Set<string>()
   readonly #stop = new AbortController()
   #checkpoints: Checkpoints | undefined
-  #version: number | undefined
   #trouble: string | null = null
   /** Why projections that are new do not serve yet. */
   #unregistered: string | null = null
@@ -103,12 +96,14 @@ export class ProjectionRunner {
   /** Work for which no pass may run. */
   #pendingWork: (() => Promise<void>)[] = []
   readonly #late: LateBatches
+  readonly #changes: DataChanges
   #lateLookedAt = Number.NEGATIVE_INFINITY
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#passes = options.passLock ?? LOCAL_PASS_LOCK
     this.#late = new LateBatches(options.tables)
+    this.#changes = new DataChanges(options.tables, options.isShared)
   }
 
   start(): void {
@@ -140,7 +135,7 @@ export class ProjectionRunner {
 
   /** Makes known that everything of these projections may be different now. For work between passes. */
   async announceAll(projections: readonly string[]): Promise<void> {
-    await this.#announce((version) => projections.map((name) => [version, name, '*', 0, INSTANTS_END_MS]))
+    await this.#changes.announceAll(projections)
     this.#options.onChange()
   }
 
@@ -404,7 +399,7 @@ export class ProjectionRunner {
     const { tables, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
-      if (changes.length > 0) await this.#announce((version) => changes.flatMap((step) => changesOf(version, step)))
+      if (changes.length > 0) await this.#changes.announce(changes)
       // Rows that went into tables which another process has swapped meanwhile are made once more.
       await check()
       const reached = steps
@@ -424,24 +419,6 @@ export class ProjectionRunner {
     }
     for (const { projection } of steps) this.#hasSucceeded(projection.name)
     if (changes.length > 0) onChange()
-  }
-
-  /**
-   * Tells readers of changes, whose rows are stored, in a version above all that can be seen: an answer that was made of older
-   * rows has a lower one. Where several projectors work, the clock of one may be ahead: another's change that became visible
-   * just before this one, with a version far above, would make readers overlook it, and it is told again above that.
-   */
-  async #announce(changesAt: (version: number) => readonly (readonly (number | string)[])[]): Promise<void> {
-    const { tables, isShared } = this.#options
-    for (;;) {
-      const newest = this.#version === undefined || isShared ? await newestVersion(tables) : this.#version
-      const version = Math.max(newest + 1, Date.now() * 1000)
-      // Whether it is stored or only its answer is lost: the next one is above it, wherever the clock goes.
-      this.#version = version
-      const lines = changesAt(version).map((values) => JSON.stringify(values))
-      await tables.insert('data_change', CHANGE_COLUMNS, new TextEncoder().encode(`${lines.join('\n')}\n`))
-      if (!isShared || (await newestVersion(tables)) <= version + CHANGE_OVERLAP_VERSIONS / 2) return
-    }
   }
 
   #rangeOf(projection: Projection, checkpoints: Checkpoints, eventsMax: number): Range {
@@ -472,32 +449,4 @@ export function lagOf({ name, from }: Projection, checkpoints: Checkpoints): num
   const own = projectionCheckpoint(name)
   const reached = (at: { epoch: number; partition: number }) => checkpoints.next(own, at.epoch, at.partition)
   return lengthOf(rangeBetween(reached, checkpoints.of(loadCheckpoint(from.name)), Number.MAX_SAFE_INTEGER))
-}
-
-const CHANGE_COLUMNS = ['version', 'projection', 'key', 'from_ms', 'to_ms'] as const
-
-/** The `data_change` rows of a step: its keys, each with the touched buckets, half-open. */
-function changesOf(version: number, { projection, touched }: Step): (readonly (number | string)[])[] {
-  const { bucketMs, reachMs = 0, isLasting } = projection.touches
-  return touched.keys.map(({ key, firstMs, lastMs }) => {
-    const fromMs = Math.max(0, Math.floor(firstMs / bucketMs) * bucketMs - reachMs)
-    const toMs = isLasting === true ? INSTANTS_END_MS : Math.floor(lastMs / bucketMs) * bucketMs + bucketMs + reachMs
-    return [version, projection.name, key, fromMs, toMs]
-  })
-}
-
-function touchedOf(row: Record<string, unknown> | undefined): Touched {
-  const keys = (row?.keys ?? []) as readonly (readonly [string, number, number])[]
-  return {
-    events: Number(row?.events ?? 0),
-    keys:
-      keys.length > TOUCHED_KEYS_MAX
-        ? [{ key: '*', firstMs: Number(row?.first_ms), lastMs: Number(row?.last_ms) }]
-        : keys.map(([key, firstMs, lastMs]) => ({ key, firstMs, lastMs }))
-  }
-}
-
-async function newestVersion(tables: Tables): Promise<number> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  return Number(row?.version ?? 0)
 }

@@ -1,7 +1,12 @@
 import { loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
-import { lateBatchesConsumedBy, lateBatchesPendingFor, readLateRange, storeConsumed } from '../project/late-batches.js'
+import {
+  lateBatchesConsumedBy,
+  lateBatchesPendingFor,
+  readLateRange,
+  storeConsumed
+} from '../project/late-events/late-batches.js'
 import type { Projection } from '../project/projection.js'
 import { conditionOf, lengthOf } from '../project/range.js'
 import { runStep, type StepContext } from '../project/run-step.js'

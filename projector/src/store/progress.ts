@@ -1,17 +1,7 @@
-import {
-  errorMessage,
-  loadCheckpoint,
-  type PartitionExtent,
-  pause,
-  projectionCheckpoint,
-  Refusal,
-  topics,
-  withTimeout
-} from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, topics, withTimeout } from '@gamenet/schemas'
 import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
-import { type Target, targetsAtLogEnd } from '../project/caught-up.js'
 import { lagOf } from '../project/run-projections.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints } from './checkpoint.js'
@@ -35,7 +25,6 @@ export type TopicProgress = {
   }[]
 }
 
-const ASK_AGAIN_MS = 200
 const EXTENTS_MS = 2000
 
 /** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
@@ -91,29 +80,6 @@ export function topicProgress(
   return { topic, partitions }
 }
 
-/**
- * Waits until all that the log holds at the call (or everything below `targets`) is loaded and projected.
- * @returns what is still behind when `signal` aborts; empty when all can be read
- */
-export async function waitUntilCaughtUp(
-  needs: ProgressNeeds,
-  signal: AbortSignal,
-  targets?: readonly Target[]
-): Promise<string[]> {
-  let wanted = targets
-  try {
-    wanted ??= await targetsAtLogEnd(needs.tables, (topic) => needs.log.extents(topic), { signal })
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    return [errorMessage(error).replace(/\.$/, '')]
-  }
-  for (;;) {
-    const behind = behindOf(wanted, await Checkpoints.read(needs.tables))
-    if (behind.length === 0 || signal.aborted) return behind
-    await pause(ASK_AGAIN_MS, signal)
-  }
-}
-
 /** Partitions that stand still until an operator decides, of one topic or of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(needs.tables)
@@ -131,17 +97,4 @@ async function extentsOf({ log }: ProgressNeeds): Promise<[string, readonly Part
 
 function flat(extents: readonly [string, readonly PartitionExtent[]][]): (PartitionExtent & { topic: string })[] {
   return extents.flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
-}
-
-function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
-  const behind: string[] = []
-  for (const { topic, epoch, partition, next } of targets) {
-    const readers = projections.filter(({ from }) => from.name === topic).map(({ name }) => projectionCheckpoint(name))
-    for (const name of [loadCheckpoint(topic), ...readers]) {
-      const reached = checkpoints.next(name, epoch, partition)
-      if (reached < next)
-        behind.push(`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`)
-    }
-  }
-  return behind
 }

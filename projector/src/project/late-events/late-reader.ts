@@ -1,7 +1,7 @@
-import { projectionsWithout } from '../dead-letters/dead-letters.js'
-import type { Tables } from '../store/tables.js'
+import { projectionsWithout } from '../../dead-letters/dead-letters.js'
+import type { Tables } from '../../store/tables.js'
+import type { Range } from '../range.js'
 import { lateBatchesPendingFor, readLateRange, storeConsumed } from './late-batches.js'
-import type { Range } from './range.js'
 
 /** Batches that are given at once at most. */
 const BATCHES_MAX = 20

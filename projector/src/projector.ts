@@ -7,26 +7,26 @@ import {
   topics
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { deadLetterCounter } from '../dead-letters/count.js'
-import { createLoader, type Loader, type ReadingSide, type Share } from '../load/loader.js'
-import type { SealKeys } from '../load/seal-key-cache.js'
-import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
-import type { Logger } from '../logger.js'
-import { projections } from '../projections/projections.js'
-import type { ReservedBytes } from '../rebuild/free-space.js'
-import type { AroundSwap, ImportUndos, Rebuilds } from '../rebuild/rebuild.js'
-import { registerRebuildGauge } from '../rebuild/rebuild-gauge.js'
-import { RebuildOperations } from '../rebuild/rebuilds.js'
-import { Checkpoints, type Progress } from '../store/checkpoint.js'
-import { answeredExtents, topicProgress } from '../store/progress.js'
-import { ServingDefinitions } from '../store/serving-definitions.js'
-import type { Tables } from '../store/tables.js'
-import { type CatchUpWatch, type Target, targetsAtLogEnd, waitUntilCaughtUp } from './caught-up.js'
-import { type Folding, foldInThread } from './folding/folding.js'
-import { type LogState, projectorMetrics } from './metrics.js'
-import { guardedPassLock, LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
-import type { Projection } from './projection.js'
-import { lagOf, ProjectionRunner, type ProjectionState } from './run-projections.js'
+import { deadLetterCounter } from './dead-letters/count.js'
+import { createLoader, type Loader, type ReadingSide, type Share } from './load/loader.js'
+import type { SealKeys } from './load/seal-key-cache.js'
+import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
+import type { Logger } from './logger.js'
+import { type CatchUpWatch, type Target, targetsAtLogEnd, waitForRunner } from './project/caught-up.js'
+import { type Folding, foldInThread } from './project/folding/folding.js'
+import { type LogState, projectorMetrics } from './project/metrics.js'
+import { guardedPassLock, LOCAL_PASS_LOCK, type PassLock } from './project/pass-lock.js'
+import type { Projection } from './project/projection.js'
+import { lagOf, ProjectionRunner, type ProjectionState } from './project/run-projections.js'
+import { projections } from './projections/projections.js'
+import type { ReservedBytes } from './rebuild/free-space.js'
+import type { AroundSwap, ImportUndos, Rebuilds } from './rebuild/rebuild.js'
+import { registerRebuildGauge } from './rebuild/rebuild-gauge.js'
+import { RebuildOperations } from './rebuild/rebuilds.js'
+import { Checkpoints, type Progress } from './store/checkpoint.js'
+import { answeredExtents, topicProgress } from './store/progress.js'
+import { ServingDefinitions } from './store/serving-definitions.js'
+import type { Tables } from './store/tables.js'
 
 /** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
 export type ReloadShare = { readonly topic: string; readonly group: string; readonly share: Share }
@@ -231,7 +231,7 @@ async function waitForTargets(
   const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
   const extents = (topic: string) => of.loader.extents(topic)
   const wanted = targets ?? (await targetsAtLogEnd(tables, extents, { signal: ending, mostMs: standstillMs }))
-  await waitUntilCaughtUp(watch, wanted)
+  await waitForRunner(watch, wanted)
 }
 
 async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {

@@ -1,7 +1,7 @@
 import { type LogPosition, projectionCheckpoint } from '@gamenet/schemas'
-import type { Tables } from '../store/tables.js'
-import type { Projection } from './projection.js'
-import { type Range, rangeOf } from './range.js'
+import type { Tables } from '../../store/tables.js'
+import type { Projection } from '../projection.js'
+import { type Range, rangeOf } from '../range.js'
 
 /*
  * late event   one that came into its event table behind the checkpoints of projections, as a retried message does

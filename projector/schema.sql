@@ -330,6 +330,22 @@ CREATE TABLE event_title_count
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
+CREATE TABLE event_title_status
+(
+    `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
+    `offset` UInt64 CODEC(DoubleDelta, ZSTD(1)),
+    `source` LowCardinality(String),
+    `import_id` LowCardinality(String),
+    `observed_at` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
+    `title_id` LowCardinality(String),
+    `on_network` Bool,
+    `position` UInt64 ALIAS bitOr(bitShiftLeft(toUInt64(epoch), 48), offset),
+    `version` UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (epoch, partition, offset);
+
 CREATE TABLE exchange
 (
     `id` UInt32,
@@ -926,6 +942,16 @@ CREATE TABLE title_latest
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (imported, title_id);
+
+CREATE TABLE title_status
+(
+    `title_id` LowCardinality(String),
+    `on_network` Bool,
+    `ts` DateTime64(3, 'UTC'),
+    `version` UInt128
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY title_id;
 
 CREATE TABLE user_gamertag
 (

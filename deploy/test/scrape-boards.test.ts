@@ -5,7 +5,8 @@ import {
   leaderboardEntryTopic,
   leaderboardTopic,
   ranked,
-  scrapeTopic
+  scrapeTopic,
+  titleStatusTopic
 } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { pino } from 'pino'
@@ -52,6 +53,73 @@ async function listedBoards({ tables, projector }: ScrapedWorld, titleId: string
     { titleId }
   )
 }
+
+test('a title that leaves the network', async (t) => {
+  const world = await openScrapedWorld(t)
+  const { upstream, tables, projector } = world
+  const startMs = Date.now() - 3_600_000
+  let minute = 0
+  const { ingest } = world.ingest({ now: () => startMs + minute * 60_000 })
+  const playing = { ...HALO, lobbies: { players: 2, sessions: 1 } }
+  const haloPage = { ...game(board(0, 'ann')), lobbies: [{ host: 'ann', players: 2, most: 8 }] }
+  const run = async (source: 'network' | 'games' | 'matches' | 'boards') => {
+    const [ran] = await ingest.runNow(source)
+    await projector.caughtUp()
+    return ran
+  }
+  const openLobbies = async () =>
+    await tables.control.rows('SELECT l.title_id AS titleId FROM match_latest AS l FINAL WHERE notEmpty(l.hosts)')
+  const listed = async () => (await listedBoards(world, HALO.titleId)).map((each) => each.listed)
+  upstream.show({ registered: 1, online: 2, titles: [playing, RIDE] })
+  upstream.showGame(HALO.titleId, haloPage)
+  upstream.showGame(RIDE.titleId, { lobbies: [] })
+  for (const source of ['network', 'games', 'matches', 'boards'] as const) await run(source)
+  await world.passTime()
+  await run('boards')
+  t.same(await openLobbies(), [{ titleId: HALO.titleId }])
+  t.same(await listed(), [true])
+
+  // Its page is missing, and one list lacks it: the other list still shows it.
+  upstream.showGame(HALO.titleId, null)
+  upstream.missing.add(`/games/${HALO.titleId}`)
+  for (minute = 1; minute <= 20; minute += 1) await ingest.runNow('network')
+  t.same(await world.events(titleStatusTopic), [], 'a missing page alone ends nothing')
+  t.match(await run('matches'), { outcome: 'failed' })
+
+  upstream.show({ registered: 1, online: 1, titles: [] })
+  await ingest.runNow('games')
+  upstream.show({ registered: 1, online: 1, titles: [RIDE] })
+  for (const at of [22, 27, 29]) {
+    minute = at
+    await run('network')
+    t.same(await world.events(titleStatusTopic), [], `absent for less than ten minutes at minute ${at}`)
+  }
+  minute = 31
+  await run('network')
+  t.match(await world.events(titleStatusTopic), [{ titleId: HALO.titleId, onNetwork: false }])
+  t.match(await run('matches'), { outcome: 'succeeded' })
+  t.same(await openLobbies(), [], 'its lobbies ended')
+  t.match(await run('matches'), { outcome: 'succeeded', published: 0 })
+  await world.passTime()
+  t.match(await run('boards'), { outcome: 'succeeded' })
+  t.same(await listed(), [false], 'its boards are delisted')
+  await run('network')
+  t.equal((await world.events(titleStatusTopic)).length, 1, 'it left once')
+
+  upstream.missing.clear()
+  upstream.showGame(HALO.titleId, haloPage)
+  upstream.show({ registered: 1, online: 2, titles: [playing, RIDE] })
+  // Another process, which knows of it by the tables alone.
+  const { ingest: other } = world.ingest({ now: () => startMs + minute * 60_000 })
+  minute = 40
+  for (const source of ['network', 'matches', 'boards'] as const) {
+    await other.runNow(source)
+    await projector.caughtUp()
+  }
+  t.match(await world.events(titleStatusTopic), [{ onNetwork: false }, { titleId: HALO.titleId, onNetwork: true }])
+  t.same(await openLobbies(), [{ titleId: HALO.titleId }])
+  t.same(await listed(), [true])
+})
 
 test('boards are scraped', async (t) => {
   // One world for all: to open its engines takes longer than most of what is proved in it.

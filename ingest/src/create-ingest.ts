@@ -27,6 +27,7 @@ import { type Logger, runSource } from './scrape/run-source.js'
 import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
 import { type Schedule, schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
+import { createTitleRoster } from './sources/title-status.js'
 
 /** What these read was published by those: a run of theirs that is under way is waited for. */
 const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
@@ -192,10 +193,11 @@ function createSources(options: IngestOptions, parsing: PageParsing): Sources {
   const { tables, registry } = options
   const log = queryLog(options.log)
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
+  const roster = createTitleRoster(tables)
   const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
-    network: networkSource(parsing),
-    games: gamesSource(parsing),
+    network: networkSource(parsing, roster),
+    games: gamesSource(parsing, roster),
     matches: matchesSource({ parsing, tables, log }),
     players: playersSource({ parsing, tables, log, periodSeconds }),
     boards: boardsSource({

@@ -13,7 +13,9 @@ import {
   scrapeTopic,
   type TitleCounted,
   type TitleDescribed,
+  type TitleStatusChanged,
   titleCountTopic,
+  titleStatusTopic,
   titleTopic
 } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -103,6 +105,11 @@ export const AnyEvent = fc.oneof(
       key: event.source.length,
       message: message(scrapeTopic, event as ScrapeRan)
     })),
+  fc.record({ titleId: TitleId, observedAt: Instant, onNetwork: fc.boolean() }).map((event: TitleStatusChanged) => ({
+    topic: titleStatusTopic.name,
+    key: Number.parseInt(event.titleId, 16),
+    message: message(titleStatusTopic, event)
+  })),
   fc
     .record({
       importId: fc.constantFrom('a'.repeat(32), 'b'.repeat(32)),

@@ -10,6 +10,7 @@ import {
   type ScrapeRan,
   type TitleCounted,
   type TitleDescribed,
+  type TitleStatusChanged,
   topics
 } from '@gamenet/schemas'
 import type { Tables } from '../src/index.js'
@@ -58,6 +59,7 @@ export function foldOf(log: MemoryLog): ReadModel {
     ],
     ['title-count-day', titleDays(hours)],
     ['title-latest', titleLatestRows(titleCounts)],
+    ['title-status', titleStatuses(eventsOf<TitleStatusChanged>(log, 'title-status'))],
     ['title', titleFields(eventsOf<TitleDescribed>(log, 'title'))],
     [
       'scrape',
@@ -198,6 +200,7 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     ms: 'ts',
     values: 'ms(ts), online, sessions, lobby_players, version'
   },
+  'title-status': { id: 'title_id', key: 'title_id', ms: 'ts', values: 'on_network, ms(ts), version' },
   title: {
     id: 'title_id, field',
     key: 'title_id',
@@ -397,6 +400,15 @@ function titleLatestRows(events: readonly Placed<TitleCounted>[]) {
         const values = [ms, e.online, e.sessions, e.lobbyPlayers, byInstant(placed)]
         return row([isImported, e.titleId], e.titleId, ms, values)
       })
+    })
+  )
+}
+
+function titleStatuses(events: readonly Placed<TitleStatusChanged>[]) {
+  return rowsOf(
+    [...newestBy(events, (e) => e.titleId, byInstant).values()].map((placed) => {
+      const { event: e, ms } = placed
+      return row([e.titleId], e.titleId, ms, [e.onNetwork, ms, byInstant(placed)])
     })
   )
 }

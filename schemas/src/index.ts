@@ -106,6 +106,7 @@ export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nou
 export { Timeline } from './nouns/timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'
+export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
 export { CHANGE_OVERLAP_VERSIONS } from './ports/data-change.js'

@@ -26,7 +26,7 @@ const answers: readonly (readonly [string, Answer])[] = [
   ['SELECT e.title_id AS titleId, e.leaderboard_id AS leaderboardId, max(e.version) AS version,', boardStates],
   ['SELECT e.player AS playerName, e.occurrence AS occurrence,', lastBoard],
   ['SELECT l.title_id AS titleId, l.leaderboard_id AS leaderboardId, argMax(l.name,', knownLists],
-  ['SELECT DISTINCT e.title_id AS titleId FROM event_title', titles],
+  ['SELECT DISTINCT e.title_id AS titleId, ', titles],
   ['SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms', newestBegin],
   ...operatorAnswers,
   ['SELECT r.id AS id, argMax(r.record, r.version) AS newest FROM rebuild', newestRecords],
@@ -150,10 +150,10 @@ function knownLists(store: Seen, { titleIds }: Parameters): Row[] {
   })
 }
 
-/** No title in the simulator says that it has no boards. */
+/** No title in the simulator says that it has no boards, and none leaves. */
 function titles(store: Seen): Row[] {
   const ids = store.table('event_title').rows.map(({ title_id }) => String(title_id))
-  return [...new Set(ids)].sort().map((titleId) => ({ titleId }))
+  return [...new Set(ids)].sort().map((titleId) => ({ titleId, isDeparted: 0 }))
 }
 
 function newestBegin(store: Seen, { end }: Parameters): Row[] {

@@ -1,5 +1,6 @@
 import type { ReadTables } from '@gamenet/schemas'
 import type { KnownBoard } from '../sources/leaderboard.js'
+import { DEPARTED_TITLES } from '../sources/title-status.js'
 
 /** The boards of each of the titles as the tables have them: by title, then by board. */
 export async function knownLists(
@@ -23,10 +24,13 @@ export async function knownLists(
   return lists
 }
 
-/** Titles whose pages may have boards: all that pages, not files, told of, except those that are known to have none. */
-export async function titlesWithBoards(tables: ReadTables, signal: AbortSignal): Promise<string[]> {
+/** Titles that may have boards: all that pages, not files, described, except those known to have none. */
+type TitlesWithBoards = { readonly onNetwork: readonly string[]; readonly departed: ReadonlySet<string> }
+
+/** The titles that may have boards, by whether they are on the network now. */
+export async function titlesWithBoards(tables: ReadTables, signal: AbortSignal): Promise<TitlesWithBoards> {
   const rows = await tables.rows(
-    `SELECT DISTINCT e.title_id AS titleId FROM event_title AS e
+    `SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted FROM event_title AS e
      WHERE e.import_id = '' AND e.title_id NOT IN (
        SELECT t.title_id FROM title AS t FINAL
        WHERE t.field = 'features' AND NOT has(splitByChar(',', t.value), 'leaderboards'))
@@ -34,5 +38,7 @@ export async function titlesWithBoards(tables: ReadTables, signal: AbortSignal):
     {},
     { signal }
   )
-  return rows.map((row) => String(row.titleId))
+  const idsOf = (departed: boolean) =>
+    rows.filter((row) => (Number(row.isDeparted) === 1) === departed).map((row) => String(row.titleId))
+  return { onNetwork: idsOf(false), departed: new Set(idsOf(true)) }
 }

@@ -68,6 +68,8 @@ export type VisitBatch = {
   readonly lists: ReadonlyMap<string, Map<number, KnownBoard>>
   /** Whether the tables had all that the log held of lists then. */
   readonly areListsKnown: boolean
+  /** Titles that have left the network. */
+  readonly departed: ReadonlySet<string>
   /** Titles whose leases were brought to their list in this batch, with the ids of that list. */
   readonly listed: Map<string, string>
   /** Titles whose list says something else than what is known: due when the batch ends, and with it a visit of the list. */
@@ -98,6 +100,7 @@ export async function visitBoard(
     await needs.leases.end(lease, { ...kept(lease), restS: BEHIND_REST_S })
     return { outcome: 'behind', fault: `${pathOf(lease)}: what was published of it before cannot be read yet` }
   }
+  if (batch.departed.has(lease.titleId)) return await visitDeparted(needs, reader, lease, batch)
   const before = stateOf(lease, batch)
   // An import may have changed the board since the page was found equal to it; then the page is wanted whole.
   const equal = lease.equal?.version === before.version ? lease.equal : null
@@ -128,6 +131,23 @@ export async function visitBoard(
     throw error
   })
   return await publishNews(needs, reader, lease, batch, news)
+}
+
+/** Delists the boards of a title that has left the network, without its page, and deletes its leases. */
+async function visitDeparted(
+  { leases }: VisitNeeds,
+  reader: Reader,
+  lease: BoardLease,
+  batch: VisitBatch
+): Promise<Visit> {
+  const { titleId, leaderboardId } = lease
+  if (!(await leases.renew(lease))) return { outcome: 'given-up' }
+  const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
+  const boards = leaderboardId === null ? leaderboardsOf(titleId, [], known, Date.now()) : []
+  await reader.publish(publication(leaderboardTopic, boards))
+  if (leaderboardId === null) await leases.setBoards(titleId, [])
+  await leases.drop(lease)
+  return { outcome: boards.length > 0 ? 'changed' : 'unchanged', changes: [] }
 }
 
 /**

@@ -34,15 +34,18 @@ export type BoardsSource = Source & {
 
 /** Visits the boards of all titles, and their lists, each when it is due; lively boards more often than quiet ones. */
 export function boardsSource(needs: BoardsNeeds): BoardsSource {
+  let departed: ReadonlySet<string> = new Set()
   let titlesAtMs = Number.NEGATIVE_INFINITY
   let restUntilMs = Number.NEGATIVE_INFINITY
   let troubles = 0
   const addTitles = async (leases: BoardLeases, signal: AbortSignal) => {
     if (performance.now() - titlesAtMs < TITLES_EVERY_MS) return
-    const titleIds = await titlesWithBoards(needs.tables, signal)
-    if (titleIds.length > 0) await leases.add(titleIds)
+    const titles = await titlesWithBoards(needs.tables, signal)
+    departed = titles.departed
+    if (titles.onNetwork.length > 0) await leases.add(titles.onNetwork)
+    for (const titleId of departed) await leases.hastenList(titleId)
     // Before the first title is known, the next run looks again.
-    if (titleIds.length > 0) titlesAtMs = performance.now()
+    if (titles.onNetwork.length > 0) titlesAtMs = performance.now()
   }
   /** What stops all visits, upstream or an engine, is not tried again at once. */
   const rest = (isTrouble: boolean) => {
@@ -57,7 +60,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
         const leases = await needs.leases()
         await addTitles(leases, signal)
         const { reading, isAway } = await visitSome(
-          { ...needs, leases: leases },
+          { ...needs, leases, departed },
           reader,
           await leases.acquire(BATCH_VISITS_MAX),
           signal
@@ -95,7 +98,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
             done += visits
             reader.onProgress?.(done, Math.max(done, all))
           }
-          const { reading, isAway } = await visitSome({ ...needs, leases: leases, onVisits }, reader, taken, signal)
+          const { reading, isAway } = await visitSome({ ...needs, leases, departed, onVisits }, reader, taken, signal)
           // An upstream that is away is not asked for everything else too.
           isOver = isAway
           return told(reading, isFirst)
@@ -106,6 +109,8 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
 }
 
 type BatchNeeds = VisitNeeds & {
+  /** Titles that have left the network. */
+  readonly departed: ReadonlySet<string>
   readonly metrics: BoardMetrics
   /** Called with how many visits have ended since the last call, and how many leases there are. */
   readonly onVisits?: (visits: number, all: number) => void
@@ -158,7 +163,7 @@ async function visitSome(
 
 /** All that visits need to know of what was published before, asked once for all. */
 async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: AbortSignal): Promise<VisitBatch> {
-  const { tables, log } = needs
+  const { tables, log, departed } = needs
   const extents = await log.extents(leaderboardEntryTopic.name)
   const taken = {
     headsWhenAcquired: headsIn(extents),
@@ -179,6 +184,7 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
     states: await boardStates(tables, boards, signal),
     lists: await knownLists(tables, [...new Set(leases.map(({ titleId }) => titleId))], signal),
     areListsKnown: reachedLists.has(listHeads),
+    departed,
     listed: new Map(),
     outdated: new Set()
   }

@@ -1,12 +1,13 @@
-import { titleTopic } from '@gamenet/schemas'
+import { titleStatusTopic, titleTopic } from '@gamenet/schemas'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish/publish.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
+import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
 /** The page of all supported games: what its rows say about the titles. */
-export function gamesSource(parsing: PageParsing): Source {
+export function gamesSource(parsing: PageParsing, roster: TitleRoster): Source {
   const readPage = createPageReader('/games', (html, address) => parsing.parse('games', html, address))
   const published = createPublishedTitles()
   return {
@@ -15,11 +16,16 @@ export function gamesSource(parsing: PageParsing): Source {
       const read = await readPage(fetcher, signal)
       if (!read.ok) return read
       const titles = titlesOf(read.page.titles, read.observedAt)
+      const gaps = read.page.unreadable
+      const statuses = await roster.changes(listOf(titles, read.observedAt, gaps), signal)
       return {
         ok: true,
-        publications: [publication(titleTopic, published.changed(titles))],
-        gaps: read.page.unreadable,
-        onPublished: () => published.remember(titles)
+        publications: [publication(titleTopic, published.changed(titles)), publication(titleStatusTopic, statuses)],
+        gaps,
+        onPublished: () => {
+          published.remember(titles)
+          roster.remember(statuses)
+        }
       }
     }
   }

@@ -1,9 +1,17 @@
-import { type MatchesListed, matchListTopic, type ReadTables, titleCountTopic } from '@gamenet/schemas'
+import {
+  instantOf,
+  type MatchesListed,
+  matchListTopic,
+  type ReadTables,
+  titleCountTopic,
+  titleStatusTopic
+} from '@gamenet/schemas'
 import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { LogExtents } from '../ports/log.js'
 import { publication } from '../publish/publish.js'
 import { matchListOf } from '../sources/match-list.js'
+import { DEPARTED_TITLES } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import { namedGaps, type Source, STOPPING } from './reading.js'
 
@@ -19,7 +27,8 @@ type MatchesReader = ReturnType<typeof createPageReader<MatchesListed['matches']
 
 /**
  * The game pages of all titles that have sessions now, and of those whose newest list has a lobby, so that a lobby that
- * closes is seen to be gone. A page that cannot be read is a gap: it publishes no list.
+ * closes is seen to be gone. A page that cannot be read is a gap: it publishes no list. The lobbies of a title that has left
+ * the network end without its page.
  */
 export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables; log: LogExtents }): Source {
   let readers = new Map<string, MatchesReader>()
@@ -30,7 +39,7 @@ export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables;
       // What a page said is remembered only as long as its title is asked for.
       readers = new Map(titleIds.map((titleId) => [titleId, readers.get(titleId) ?? matchesReader(needs, titleId)]))
       const gaps: string[] = []
-      let lists: MatchesListed[] = []
+      let lists = await endedLists(needs.tables, signal)
       let publishedAtMs = performance.now()
       let done = 0
       for (const [titleId, readMatches] of readers) {
@@ -71,15 +80,34 @@ async function lively(
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const heads = await headsIfKnown(log, titleCountTopic.name, options)
   if (heads !== undefined) await waitUntilCaughtUp(tables, { projection: 'title-latest', heads }, options)
+  const statusHeads = await headsIfKnown(log, titleStatusTopic.name, options)
+  if (statusHeads !== undefined)
+    await waitUntilCaughtUp(tables, { projection: 'title-status', heads: statusHeads }, options)
   const rows = await tables.rows(
     `SELECT c.title_id AS titleId
      FROM title_latest AS c FINAL
      WHERE NOT c.imported
        AND c.ts >= (SELECT max(n.ts) FROM title_latest AS n WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
        AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM match_latest AS l FINAL WHERE notEmpty(l.hosts)))
+       AND c.title_id NOT IN (${DEPARTED_TITLES})
      ORDER BY c.title_id`,
     { hours: COUNTED_WITHIN_HOURS },
     { signal }
   )
   return rows.map((row) => String(row.titleId))
+}
+
+/** Empty lists for titles that left the network with lobbies, each after the list that it ends. */
+async function endedLists(tables: ReadTables, signal: AbortSignal): Promise<MatchesListed[]> {
+  const rows = await tables.rows(
+    `SELECT l.title_id AS titleId, toUnixTimestamp64Milli(greatest(s.ts, l.ts + INTERVAL 1 MILLISECOND)) AS atMs
+     FROM match_latest AS l FINAL
+     INNER JOIN (SELECT t.title_id, t.ts FROM title_status AS t FINAL WHERE NOT t.on_network) AS s
+       ON s.title_id = l.title_id
+     WHERE notEmpty(l.hosts)
+     ORDER BY l.title_id`,
+    {},
+    { signal }
+  )
+  return rows.map((row) => matchListOf(String(row.titleId), [], instantOf(Number(row.atMs))))
 }

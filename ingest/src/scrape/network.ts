@@ -1,15 +1,16 @@
-import { networkCountTopic, titleCountTopic, titleTopic } from '@gamenet/schemas'
+import { networkCountTopic, titleCountTopic, titleStatusTopic, titleTopic } from '@gamenet/schemas'
 import type { HomePage } from '../pages/home-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish/publish.js'
 import { networkCountOf } from '../sources/network-count.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { titleCountsOf } from '../sources/title-count.js'
+import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
 /** The home page: the network's counts, every title's counts, and what its rows say about the titles. */
-export function networkSource(parsing: PageParsing): Source {
+export function networkSource(parsing: PageParsing, roster: TitleRoster): Source {
   const readPage = createPageReader('/', (html, address) => parsing.parse('home', html, address))
   const published = createPublishedTitles()
   const missingRows = createMissingRows()
@@ -21,15 +22,20 @@ export function networkSource(parsing: PageParsing): Source {
       const { page, observedAt } = read
       const gaps = [...page.unreadable, ...missingRows.newIn(page)]
       const titles = titlesOf(page.titles, observedAt)
+      const statuses = await roster.changes(listOf(titles, observedAt, gaps), signal)
       return {
         ok: true,
         publications: [
           publication(titleTopic, published.changed(titles)),
+          publication(titleStatusTopic, statuses),
           publication(titleCountTopic, titleCountsOf(page, observedAt)),
           publication(networkCountTopic, [networkCountOf(page, observedAt, gaps.length === 0)])
         ],
         gaps,
-        onPublished: () => published.remember(titles)
+        onPublished: () => {
+          published.remember(titles)
+          roster.remember(statuses)
+        }
       }
     }
   }

@@ -41,6 +41,7 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
       states: new Map(state === undefined ? [] : [['4d530064/7', state]]),
       lists: new Map([['4d530064', new Map([[7, { name: 'Sprint', listed: true, observedAtMs: 0 }]])]]),
       areListsKnown: true,
+      departed: new Set(),
       listed: new Map(),
       outdated: new Set()
     }

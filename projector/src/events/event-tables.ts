@@ -13,12 +13,14 @@ import { ratingEvents } from './rating.js'
 import { scrapeEvents } from './scrape.js'
 import { titleEvents } from './title.js'
 import { titleCountEvents } from './title-count.js'
+import { titleStatusEvents } from './title-status.js'
 
 /** Every event table, one a topic. */
 export const eventTables: readonly EventTable[] = [
   networkCountEvents,
   titleCountEvents,
   titleEvents,
+  titleStatusEvents,
   leaderboardEvents,
   leaderboardEntryEvents,
   matchListEvents,

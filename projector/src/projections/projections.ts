@@ -28,6 +28,7 @@ import { titleCount } from './title-count.js'
 import { titleCountDay } from './title-count-day.js'
 import { titleCountHour } from './title-count-hour.js'
 import { titleLatest } from './title-latest.js'
+import { titleStatus } from './title-status.js'
 import { userGamertag } from './user-gamertag.js'
 
 /** Every projection; one that reads another's table stands behind it. */
@@ -36,6 +37,7 @@ export const projections: readonly Projection[] = [
   networkCountHour,
   title,
   titleLatest,
+  titleStatus,
   titleCount,
   titleCountHour,
   titleCountDay,

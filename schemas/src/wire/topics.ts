@@ -11,6 +11,7 @@ import { ratingTopic } from '../nouns/rating.js'
 import { scrapeTopic } from '../nouns/scrape.js'
 import { titleTopic } from '../nouns/title.js'
 import { titleCountTopic } from '../nouns/title-count.js'
+import { titleStatusTopic } from '../nouns/title-status.js'
 import type { Topic } from './topic.js'
 
 /** Every topic there is. A noun that is missing here is neither loaded nor imported. */
@@ -18,6 +19,7 @@ export const topics: readonly Topic[] = [
   networkCountTopic,
   titleCountTopic,
   titleTopic,
+  titleStatusTopic,
   leaderboardTopic,
   leaderboardEntryTopic,
   matchListTopic,

@@ -1,0 +1,92 @@
+import { millisecondsOf, type ReadTables, type TitleStatusChanged } from '@gamenet/schemas'
+
+/** A title has left the network when every list of games lacked it for so long, and at least two did. */
+const ABSENT_MS = 600_000
+const ABSENT_LISTS_MIN = 2
+
+/** One page that lists the games of the network. */
+export type GamesList = {
+  readonly titleIds: readonly string[]
+  readonly observedAt: string
+  /** Whether every row could be read. An incomplete list shows who is there, and of nobody that it is absent. */
+  readonly isComplete: boolean
+}
+
+/** The list that a page shows. */
+export function listOf(
+  titles: readonly { readonly titleId: string }[],
+  observedAt: string,
+  gaps: readonly string[]
+): GamesList {
+  return { titleIds: titles.map(({ titleId }) => titleId), observedAt, isComplete: gaps.length === 0 }
+}
+
+/** Which titles are on the network, by all lists of games that this process reads. */
+export type TitleRoster = {
+  /**
+   * Titles that have left by this list, or have come back. Nothing while the tables do not say which titles there
+   * were before. The same changes are given again until they are remembered.
+   */
+  changes(list: GamesList, signal: AbortSignal): Promise<TitleStatusChanged[]>
+  /** Call when the log holds the changes. */
+  remember(changes: readonly TitleStatusChanged[]): void
+}
+
+type Sight = { readonly onNetwork: boolean; readonly seenMs: number; readonly absences: number }
+
+/** A start counts as a sight: a title that left while no process ran is noticed `ABSENT_MS` after the first list. */
+export function createTitleRoster(tables: ReadTables): TitleRoster {
+  let sights: Map<string, Sight> | undefined
+  const load = async (atMs: number, signal: AbortSignal) => {
+    const known = await knownTitles(tables, signal).catch(() => undefined)
+    if (known === undefined) return undefined
+    return new Map(known.map(({ titleId, onNetwork }) => [titleId, { onNetwork, seenMs: atMs, absences: 0 }]))
+  }
+  return {
+    async changes({ titleIds, observedAt, isComplete }, signal) {
+      if (titleIds.length === 0) return []
+      const atMs = millisecondsOf(observedAt)
+      sights ??= await load(atMs, signal)
+      if (sights === undefined) return []
+      const changed: TitleStatusChanged[] = []
+      const listed = new Set(titleIds)
+      for (const titleId of listed) {
+        const onNetwork = sights.get(titleId)?.onNetwork ?? true
+        if (!onNetwork) changed.push({ titleId, observedAt, onNetwork: true })
+        sights.set(titleId, { onNetwork, seenMs: atMs, absences: 0 })
+      }
+      if (!isComplete) return changed
+      for (const [titleId, sight] of sights) {
+        if (listed.has(titleId) || !sight.onNetwork) continue
+        const absences = sight.absences + 1
+        sights.set(titleId, { ...sight, absences })
+        if (absences >= ABSENT_LISTS_MIN && atMs - sight.seenMs >= ABSENT_MS)
+          changed.push({ titleId, observedAt, onNetwork: false })
+      }
+      return changed
+    },
+    remember(changes) {
+      for (const { titleId, onNetwork } of changes) {
+        const sight = sights?.get(titleId)
+        if (sight !== undefined) sights?.set(titleId, { ...sight, onNetwork })
+      }
+    }
+  }
+}
+
+/** Titles that pages, not files, described, and whether they are on the network. */
+async function knownTitles(
+  tables: ReadTables,
+  signal: AbortSignal
+): Promise<{ titleId: string; onNetwork: boolean }[]> {
+  const rows = await tables.rows(
+    `SELECT DISTINCT e.title_id AS titleId, e.title_id NOT IN (${DEPARTED_TITLES}) AS onNetwork
+     FROM event_title AS e WHERE e.import_id = ''`,
+    {},
+    { signal }
+  )
+  return rows.map((row) => ({ titleId: String(row.titleId), onNetwork: Number(row.onNetwork) === 1 }))
+}
+
+/** Statement for the ids of titles that are not on the network. */
+export const DEPARTED_TITLES = 'SELECT s.title_id FROM title_status AS s FINAL WHERE NOT s.on_network'

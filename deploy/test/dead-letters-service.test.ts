@@ -95,17 +95,17 @@ async function provesRetry(
     parked: { 'title-count': 4, 'leaderboard-entry': 1 }
   })
   t.strictNotSame(await answersOf(service), expected)
-  t.match(await gamenetJson(asked, ['parked', 'list', '--topic', 'leaderboard-entry']), {
+  t.match(await gamenetJson(asked, ['dead-letters', 'list', '--topic', 'leaderboard-entry']), {
     total: 1,
     messages: [{ topic: 'leaderboard-entry', state: 'parked', reason: 'the event: longer than a run can take' }]
   })
   for (const topic of ['title-count', 'leaderboard-entry']) {
-    const retried = await gamenet(asked, ['parked', 'retry', '--topic', topic, '--all'])
+    const retried = await gamenet(asked, ['dead-letters', 'retry', '--topic', topic, '--all'])
     const [code, line] =
-      topic === 'title-count' ? [1, /^2 can be read now .*, 2 cannot and stay\.$/m] : [0, /^1 can be read/]
+      topic === 'title-count' ? [1, /^2 are valid now .*, 2 are still invalid\.$/m] : [0, /^1 are valid now/]
     t.match(retried, { code, stdout: line })
     if (code === 0) {
-      t.match(await gamenet(asked, ['parked', 'retry', '--topic', topic, '--all']), {
+      t.match(await gamenet(asked, ['dead-letters', 'retry', '--topic', topic, '--all']), {
         code: 0,
         stdout: 'None of these is a dead letter.\n'
       })
@@ -134,9 +134,9 @@ test('an operator looks at what an older program could not read, retries it, and
   await cp(join(own, 'writes'), writes, { recursive: true })
   const environment = { ...QUIET, DATA_DIR: own }
   await provesRetry(t, environment, expected, async (asked) => {
-    const { stdout: list } = await gamenet(asked, ['parked', 'list'])
+    const { stdout: list } = await gamenet(asked, ['dead-letters', 'list'])
     const place = (reason: string) => new RegExp(`^title-count +(\\S+) .*${reason}`, 'm').exec(list)?.[1] ?? ''
-    const shown = await gamenet(asked, ['parked', 'show', 'title-count', place('not JSON')])
+    const shown = await gamenet(asked, ['dead-letters', 'show', 'title-count', place('not JSON')])
     t.match(shown, { code: 0, stdout: /^reason: the message is not JSON/m })
     t.match(shown.stdout, /^ +ce_type +gamenet\.title-count\.v1$/m)
     t.match(
@@ -149,21 +149,21 @@ test('an operator looks at what an older program could not read, retries it, and
       [['show', 'title-count', '1/0/999'], 1, /There is no dead letter at title-count 1\/0\/999/],
       [['show', 'title-count', '7'], 2, /A position is epoch\/partition\/offset.*"7"/],
       [['drop', 'titles', '1/0/0'], 2, /There is no topic "titles"; there are /],
-      [['retry', '--all'], 2, /Say which/],
+      [['retry', '--all'], 2, /No choice was given/],
       [['list', '--limit', '0'], 2, /--limit takes .*"0"/]
     ] as const) {
-      const done = await gamenet(asked, ['parked', ...args])
+      const done = await gamenet(asked, ['dead-letters', ...args])
       t.equal(done.code, code, args.join(' '))
       t.match(done.stderr, sentence)
     }
     for (const stdout of ['1 dropped.\n', '0 dropped.\n']) {
-      t.match(await gamenet(asked, ['parked', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
+      t.match(await gamenet(asked, ['dead-letters', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
     }
-    t.match(await gamenetJson(asked, ['parked', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
-    t.match(await gamenet(asked, ['parked', 'list']), { stdout: 'There are no dead letters.\n' })
+    t.match(await gamenetJson(asked, ['dead-letters', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
+    t.match(await gamenet(asked, ['dead-letters', 'list']), { stdout: 'There are no dead letters.\n' })
   })
   const dropped = await gamenetJson(environment, ['parked', 'list', '--dropped'])
-  t.match(dropped, { total: 2 }, 'on a service that is stopped, too')
+  t.match(dropped, { total: 2 }, 'on a service that is stopped, too, and by the older name of the command')
 })
 
 test('the same on a real Kafka', missing === undefined ? {} : { skip: missing }, async (t) => {

@@ -51,16 +51,16 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 29 } } })
   t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
 
-  const forgetting = gamenet(environment, ['forget', ann?.toUpperCase() ?? ''])
-  while (Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).length === 0) await delay(50)
+  const forgetting = gamenet(environment, ['erase', ann?.toUpperCase() ?? ''])
+  while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await delay(50)
   await service.kill()
   await caller.close()
-  t.match(await forgetting, { code: 1, stderr: /goes on when a service starts/ })
+  t.match(await forgetting, { code: 1, stderr: /continues when a service starts/ })
   service = await startPeopleService(environment.DATA_DIR, auth)
   caller = new Caller(service, 4)
   t.teardown(() => caller.close())
   const isDone = async () =>
-    Ledger.parse(await gamenetJson(environment, ['forget', '--list'])).every(({ doneAt }) => doneAt !== null)
+    Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).every(({ doneAt }) => doneAt !== null)
   while (!(await isDone())) await delay(50)
   t.match(await caller.ask('GET', path(ann)), { status: 404 })
   t.match(await averageOfBen(), { average: 5, ratingCount: 0 })
@@ -68,19 +68,19 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await sightings('again.ndjson'), { stdout: /"published":0/ })
   t.match(await caller.ask('GET', `${path(ben)}/reputation`, first), { status: 200, body: { viewer: null } })
   t.match(await caller.ask('GET', path(ann)), { status: 404 }, 'being here does not make anybody known again')
-  t.match(await gamenet(environment, ['forget', 'ana']), { code: 1, stdout: /nothing was done/ })
-  t.match(await gamenet(environment, ['forget', 'ana', '--anyway']), {
+  t.match(await gamenet(environment, ['erase', 'ana']), { code: 1, stdout: /nothing was done/ })
+  t.match(await gamenet(environment, ['erase', 'ana', '--anyway']), {
     code: 0,
-    stdout: /^Nothing was known of this user/
+    stdout: /^Nothing was stored about this user/
   })
   t.match(await rate(first, ben, 3), { status: 200 }, 'who does something again is somebody new')
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 0 } } })
-  t.match(await gamenet(environment, ['forget', 'a\u200bb']), { code: 2, stderr: /no username/ })
-  t.match(await gamenet(environment, ['forget']), { code: 2 })
+  t.match(await gamenet(environment, ['erase', 'a\u200bb']), { code: 2, stderr: /no username/ })
+  t.match(await gamenet(environment, ['erase']), { code: 2 })
   t.equal(await service.stop(), 0)
 
   await t.test('on a service that is stopped, too', async (t) => {
-    const report = await gamenetJson(environment, ['forget', ben ?? ''])
+    const report = await gamenetJson(environment, ['erase', ben ?? ''])
     t.match(report, { wasKnown: true })
     t.ok(await isDone())
   })

@@ -20,12 +20,12 @@ test('what cannot be done without the log is refused by a process that was not t
   t.teardown(() => api.kill())
   const asked = { OPERATOR_URL: api.operatorUrl }
   for (const command of [
-    ['forget', 'ann'],
+    ['erase', 'ann'],
     ['import', 'network-count', join(folder, 'counts.ndjson')],
     ['status', '--wait', '5']
   ]) {
     t.match(await gamenet(asked, command), { code: 2, stderr: /KAFKA_BROKERS.*ingest or projector/ }, command.join(' '))
   }
-  t.match(await gamenet(asked, ['forget', '--list']), { code: 0, stdout: 'Nobody was forgotten.\n' })
+  t.match(await gamenet(asked, ['erase', '--list']), { code: 0, stdout: 'There are no erasures.\n' })
   t.equal(await api.stop(), 0)
 })

@@ -263,7 +263,7 @@ async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: str
   const child = spawnGamenet(environment, ['rebuild', 'start', 'leaderboard-history', '--follow'])
   if (child.stderr === null) throw new Error('the command was to have a standard error')
   const [said] = await once(child.stderr.setEncoding('utf8'), 'data')
-  t.match(said, /goes on in the service/)
+  t.match(said, /continues in the service/)
   const ended = once(child, 'close')
   child.kill('SIGKILL')
   await ended

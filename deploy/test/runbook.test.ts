@@ -28,7 +28,7 @@ const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promi
     make: (directory) => rm(join(directory, 'restored'), { recursive: true })
   },
   {
-    command: /^npx gamenet forget LuckyBadger$/,
+    command: /^npx gamenet erase LuckyBadger$/,
     async make(directory) {
       const file = join(directory, 'presence.ndjson')
       await writeFile(file, '{"username":"LuckyBadger","state":"online","observedAt":"2020-01-01T00:00:00Z"}\n')
@@ -40,7 +40,7 @@ const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promi
 const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] = [
   { command: /^npx gamenet (start|ingest|projector|api)\b/, reason: 'runs until it is stopped; other tests start it' },
   {
-    command: /^npx gamenet parked (show|retry|drop) \S+ \d/,
+    command: /^npx gamenet dead-letters (show|retry|drop) \S+ \d/,
     reason: 'needs a dead letter at that position; the test of a service with dead letters runs it'
   },
   { command: /\[cluster\]/, reason: 'needs a service on servers' }

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
-import { unsilently } from '../src/commands/terminal.js'
+import { withHeartbeat } from '../src/commands/terminal.js'
 
-test('what takes long says again and again that it goes on, and gives its answer or its error', async (t) => {
+test('what takes long says again and again that it continues, and gives its answer or its error', async (t) => {
   for (const fails of [false, true]) {
     const errors = new PassThrough().setEncoding('utf8')
     const toldTwice = async () => {
@@ -13,8 +13,8 @@ test('what takes long says again and again that it goes on, and gives its answer
       if (fails) throw new Error('it failed')
       return `${first}${second}`
     }
-    const done = unsilently({ errors: errors as unknown as WriteStream }, toldTwice(), 1)
+    const done = withHeartbeat({ errors: errors as unknown as WriteStream }, toldTwice(), 1)
     if (fails) await t.rejects(done, { message: 'it failed' })
-    else t.match(await done, /^(Not done yet after \d+ s; it goes on\.\n){2,}$/)
+    else t.match(await done, /^(Not done yet after \d+ s; it continues\.\n){2,}$/)
   }
 })

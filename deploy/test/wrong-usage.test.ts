@@ -16,19 +16,24 @@ test('wrong usage is told by what was found, what was expected, and where it is 
     ['rebuild plan', /^gamenet rebuild plan needs <projection>, which was not given; expected: gamenet rebuild plan /],
     ['rebuild plan a b', /^gamenet rebuild plan takes one argument and got 2: "a" "b"/],
     ['rebuild swap a --accept', /has no option --accept.*it takes --json, --accept-differences/],
-    ['parked list --limit', /^gamenet parked list: the option --limit <messages> needs a value, and none was given/],
+    [
+      'dead-letters list --limit',
+      /^gamenet dead-letters list: the option --limit <messages> needs a value, and none was given/
+    ],
     ['scrape weather', /^gamenet scrape: <source> cannot be "weather"; expected one of network, games, /],
     ['help mend', /^gamenet has no command "mend"; there are start, ingest/],
     ['help rebuild mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['rebuild help mend', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['help status all', /^gamenet status has no command "all"; it has none\./],
     // What has no commands below it asks for a name, which may be this one.
-    ['forget help me', /^gamenet forget takes one argument and got 2: "help" "me"/],
+    ['erase help me', /^gamenet erase takes one argument and got 2: "help" "me"/],
+    ['forget help me', /^gamenet erase takes one argument and got 2: "help" "me"/],
     ['import undo', /^gamenet import undo needs <importId>/]
   ] as const) {
     const { code, text } = await run(args.split(' '))
     t.equal(code, 2, args)
-    for (const sentence of [...sentences, /^[^\n]*\. `gamenet[a-z ]* --help` explains it\.\n$/]) t.match(text, sentence)
+    for (const sentence of [...sentences, /^[^\n]*\. `gamenet[a-z -]* --help` explains it\.\n$/])
+      t.match(text, sentence)
   }
 })
 

@@ -4,7 +4,7 @@ import type { Place } from './place.js'
 import type { RunningProjector } from './projector.js'
 import { tablesOver } from './store.js'
 
-/** Retries every dead letter, as `gamenet parked retry` does. */
+/** Retries every dead letter, as `gamenet dead-letters retry` does. */
 export async function retryAll(
   place: Place,
   { rebuilds, runner }: Pick<RunningProjector, 'rebuilds' | 'runner'>

@@ -16,7 +16,8 @@ import {
   showDeadLetter
 } from '../operations/dead-letters.js'
 import { dumpOf, plain } from './bytes-text.js'
-import { withData } from './reach.js'
+import type { Progress } from './progress.js'
+import { runShown, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const LIST_LIMIT = 100
@@ -26,17 +27,18 @@ type ListOptions = { json?: boolean; topic?: string; limit: string; dropped?: bo
 
 export function addDeadLetters(program: Command, terminal: Terminal): void {
   const command = program
-    .command('parked')
-    .description('messages that could not be read: look at them, judge them anew, or give them up')
+    .command('dead-letters')
+    .alias('parked')
+    .description('messages that could not be read: inspect, retry or drop them')
   addLooking(command, terminal)
   addDeciding(command, terminal)
 }
 
 function addLooking(parent: Command, terminal: Terminal): void {
-  addCommand(parent, 'list', 'which there are, where, since when, how large, and why they could not be read')
-    .option('--topic <topic>', 'of one topic')
-    .option('--limit <messages>', 'so many at most', String(LIST_LIMIT))
-    .option('--dropped', 'those that were dropped instead')
+  addCommand(parent, 'list', 'print position, time, size and reason of each')
+    .option('--topic <topic>', 'of this topic only')
+    .option('--limit <messages>', 'print at most so many', String(LIST_LIMIT))
+    .option('--dropped', 'print dropped ones instead')
     .action(async ({ json, topic, limit, dropped = false }: ListOptions) => {
       const query = {
         limit: limitOf(limit),
@@ -47,7 +49,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
       print(terminal, json, list, linesOfList(list, dropped))
     })
   addCommand(parent, 'show', 'one message: its reason, headers, key and bytes')
-    .argument('<topic>', 'as `gamenet parked list` gives it')
+    .argument('<topic>', 'as `gamenet dead-letters list` prints it')
     .argument('<position>', 'epoch/partition/offset')
     .action(async (topic: string, position: string, { json }: Options) => {
       const at = { topic, ...positionOf(position) }
@@ -60,16 +62,14 @@ function addDeciding(parent: Command, terminal: Terminal): void {
   choosing(
     parent,
     'retry',
-    'judge them by the schemas of this program; exit code 1 when some still cannot be read'
+    'validate them with the schemas of this program; exit code 1 when some are still invalid'
   ).action(async (topic: string | undefined, positions: readonly string[], options: Options) => {
     const choice = choiceOf(topic, positions, options)
-    const report = await withData(terminal, (operations) =>
-      operations.run(retryDeadLetters, choice, { onProgress: progressOf(terminal, options) })
-    )
+    const report = await runShown(terminal, options, retryDeadLetters, choice, progressOf)
     print(terminal, options.json, report, linesOfRetry(report))
     if (report.refused > 0 || report.behind.length > 0) terminal.exitCode = 1
   })
-  choosing(parent, 'drop', 'give them up; they stay dropped when the log is read again').action(
+  choosing(parent, 'drop', 'drop them; they stay dropped when the log is read again').action(
     async (topic: string | undefined, positions: readonly string[], options: Options) => {
       const choice = choiceOf(topic, positions, options)
       const report = await withData(terminal, (operations) => operations.run(dropDeadLetters, choice))
@@ -80,7 +80,7 @@ function addDeciding(parent: Command, terminal: Terminal): void {
 
 function choosing(parent: Command, name: string, description: string): Command {
   return addCommand(parent, name, description)
-    .argument('[topic]', 'as `gamenet parked list` gives it')
+    .argument('[topic]', 'as `gamenet dead-letters list` prints it')
     .argument('[positions...]', 'epoch/partition/offset each')
     .option('--topic <topic>', 'with --all: of this topic')
     .option('--all', 'every dead letter of the topic')
@@ -90,11 +90,13 @@ function choiceOf(topic: string | undefined, positions: readonly string[], optio
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
   if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
-    throw new UsageError('Say which: a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
+    throw new UsageError(
+      'No choice was given, or two; give a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.'
+    )
   }
   if (positions.length > DEAD_LETTER_CHOICE_MAX) {
     throw new UsageError(
-      `${positions.length} positions are too many; ${DEAD_LETTER_CHOICE_MAX} can be named at once, or all by --topic ${topic} --all.`
+      `${positions.length} positions were given; at most ${DEAD_LETTER_CHOICE_MAX} can be named at once. Give fewer, or all by --topic ${topic} --all.`
     )
   }
   return { topic, positions: positions.map(positionOf) }
@@ -113,12 +115,8 @@ function limitOf(text: string): number {
   throw new UsageError(`--limit takes a whole number from 1 to ${DEAD_LETTER_LIST_MAX}; got ${JSON.stringify(text)}.`)
 }
 
-/** A line that is written over on a terminal, nothing elsewhere. */
-function progressOf({ errors }: Terminal, { json }: Options): (progress: RetryProgress) => void {
-  return ({ retried, passedOver, refused }) => {
-    if (json === true || !errors.isTTY) return
-    errors.write(`\r\x1b[K${retried + passedOver + refused} judged`)
-  }
+function progressOf({ retried, passedOver, refused }: RetryProgress): Progress {
+  return { label: 'retrying', details: [`${retried + passedOver + refused} messages`] }
 }
 
 function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): string[] {
@@ -132,8 +130,8 @@ function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): s
   ])
   const more = total - messages.length
   return [
-    ...table([['TOPIC', 'POSITION', 'PARKED AT', 'BYTES', 'REASON'], ...rows]),
-    ...(more > 0 ? [`and ${more} more; --topic and --limit choose`] : [])
+    ...table([['TOPIC', 'POSITION', 'STORED AT', 'BYTES', 'REASON'], ...rows]),
+    ...(more > 0 ? [`and ${more} more; use --topic and --limit`] : [])
   ]
 }
 
@@ -153,19 +151,13 @@ function linesOfRetry({ retried, passedOver, refused, refusals, behind }: RetryR
   if (retried + passedOver + refused + behind.length === 0) return ['None of these is a dead letter.']
   const more = refused - refusals.length
   return [
-    `${retried} can be read now and are in their places, ${refused} cannot and stay.`,
-    ...(passedOver === 0
-      ? []
-      : [
-          `${passedOver} are about people who were forgotten, or of imports that were taken back, and are passed over.`
-        ]),
+    `${retried} are valid now and stored at their positions, ${refused} are still invalid.`,
+    ...(passedOver === 0 ? [] : [`${passedOver} concern erased users or undone imports, and are skipped.`]),
     ...refusals.map((each) => `  ${each.topic} ${placeOf(each)}: ${plain(each.reason)}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...(behind.length === 0
       ? []
-      : [
-          `Not in all answers yet: ${behind.join(', ')} take them as soon as they run; \`gamenet status\` tells why not.`
-        ])
+      : [`Not in all answers yet: ${behind.join(', ')} have not consumed them; \`gamenet status\` shows why.`])
   ]
 }
 

@@ -5,9 +5,9 @@ import { withData } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addGap(program: Command, terminal: Terminal): void {
-  addCommand(program, 'gap', 'what the log lost before it was loaded: gap list, gap accept <topic>')
-    .argument('<action>', 'list, or accept: go on without it, for good')
-    .argument('[topic]', 'whose gap is accepted')
+  addCommand(program, 'gap', 'events that the log lost before they were loaded: gap list, gap accept <topic>')
+    .argument('<action>', 'list, or accept: continue without these events, permanently')
+    .argument('[topic]', 'with the gap')
     .action(async (action: string, topic: string | undefined, options: { json?: boolean }) => {
       if (action === 'list' && topic === undefined) {
         const gaps = await withData(terminal, (operations) => operations.run(listGaps, {}))
@@ -21,9 +21,9 @@ export function addGap(program: Command, terminal: Terminal): void {
 }
 
 function linesOf({ open, accepted }: Gaps): string[] {
-  if (open.length + accepted.length === 0) return ['The log has all that is to be loaded.']
+  if (open.length + accepted.length === 0) return ['The log has everything that is loaded next.']
   return [
-    ...open.map(({ reason }) => `Stands still: ${reason}`),
+    ...open.map(({ reason }) => `Stalled: ${reason}`),
     ...accepted.map(
       ({ topic, epoch, partition, first, next, acceptedAt }) =>
         `Accepted at ${acceptedAt}: offsets ${first} to ${next - 1} of ${topic}, epoch ${epoch}, partition ${partition} are missing`
@@ -35,6 +35,6 @@ function acceptedLines(topic: string, accepted: readonly StallStatus[]): string[
   if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was done.`]
   return accepted.map(
     ({ epoch, partition, loaded, first }) =>
-      `Loading of ${topic}, epoch ${epoch}, partition ${partition} goes on at ${first}; offsets ${loaded} to ${first - 1} stay missing.`
+      `Loading of ${topic}, epoch ${epoch}, partition ${partition} continues at ${first}; offsets ${loaded} to ${first - 1} stay missing.`
   )
 }

@@ -1,12 +1,8 @@
-import { durationText } from '@gamenet/schemas'
-import cliProgress from 'cli-progress'
 import type { Command } from 'commander'
 import { type ImportRun, type ImportUndoProgress, listImports, undoImport } from '../operations/import-undo.js'
-import { barFormat } from './bar-format.js'
-import { withData } from './reach.js'
+import type { Progress } from './progress.js'
+import { runShown, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
-
-const PLAIN_PROGRESS_MS = 5000
 
 /** `gamenet import list` and `gamenet import undo`. */
 export function addImportUndo(importCommand: Command, terminal: Terminal): void {
@@ -17,27 +13,24 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
       print(terminal, json, runs, linesOf(runs))
     }
   )
-  addCommand(importCommand, 'undo', 'take an import back: all tables read as if it had not been')
+  addCommand(importCommand, 'undo', 'undo an import: all tables read as if it had not been')
     .argument('<importId>', 'as gamenet import list prints it')
     .action(async (importId: string, _options: unknown, command: Command) => {
-      const { json } = command.optsWithGlobals<{ json?: boolean }>()
-      const progress = showProgress(terminal, json === true)
-      const report = await withData(terminal, (operations) =>
-        operations.run(undoImport, { importId }, { onProgress: progress.update })
-      ).finally(progress.stop)
+      const options = command.optsWithGlobals<{ json?: boolean }>()
+      const report = await runShown(terminal, options, undoImport, { importId }, progressOf)
       const line = report.alreadyDone
-        ? `Import ${importId} was taken back before; nothing was done.`
-        : `Import ${importId} is taken back: ${report.published} events of ${report.topic} count no more.`
-      print(terminal, json, report, [line])
+        ? `Import ${importId} was undone before; nothing was done.`
+        : `Import ${importId} is undone: ${report.published} events of ${report.topic} no longer count.`
+      print(terminal, options.json, report, [line])
     })
 }
 
 function linesOf(runs: readonly ImportRun[]): string[] {
-  if (runs.length === 0) return ['Nothing was imported.']
+  if (runs.length === 0) return ['There are no imports.']
   const stateOf = ({ retractedAt, isBeingRetracted, finished, isBeingPublished }: ImportRun) => {
     if (isBeingPublished) return 'being published'
-    if (retractedAt === null) return finished ? 'finished' : 'cut off'
-    return isBeingRetracted ? `being taken back since ${retractedAt}` : `taken back ${retractedAt}`
+    if (retractedAt === null) return finished ? 'finished' : 'interrupted'
+    return isBeingRetracted ? `being undone since ${retractedAt}` : `undone ${retractedAt}`
   }
   return table([
     ['IMPORT', 'TOPIC', 'LAST NEWS', 'ROWS', 'EVENTS', 'REJECTED', 'STATE', 'FILE'],
@@ -48,35 +41,6 @@ function linesOf(runs: readonly ImportRun[]): string[] {
   ])
 }
 
-function progressLine({ phase, done, total, etaSeconds }: ImportUndoProgress): string {
-  const left = etaSeconds === null ? '' : `, ${durationText(etaSeconds)} left`
-  return `${phase}: ${done} of ${total} events${left}`
-}
-
-/** A bar on a terminal, plain lines now and then elsewhere, nothing with --json. */
-function showProgress(terminal: Terminal, isSilent: boolean) {
-  if (isSilent) return { update: () => {}, stop: () => {} }
-  if (terminal.errors.isTTY) {
-    const bar = new cliProgress.SingleBar(
-      {
-        format: barFormat('{phase} {bar} {percentage} % | {value} of {total} events | {left} left'),
-        clearOnComplete: true,
-        stream: terminal.errors
-      },
-      cliProgress.Presets.shades_classic
-    )
-    bar.start(1, 0, { phase: 'waiting', left: '?' })
-    const update = ({ phase, done, total, etaSeconds }: ImportUndoProgress) => {
-      bar.setTotal(Math.max(1, total))
-      bar.update(done, { phase, left: etaSeconds === null ? '?' : durationText(etaSeconds) })
-    }
-    return { update, stop: () => bar.stop() }
-  }
-  let saidAt = Date.now()
-  const update = (progress: ImportUndoProgress) => {
-    if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
-    saidAt = Date.now()
-    terminal.errors.write(`${progressLine(progress)}\n`)
-  }
-  return { update, stop: () => {} }
+function progressOf({ phase, done, total, etaSeconds }: ImportUndoProgress): Progress {
+  return { label: phase, share: done / Math.max(1, total, done), details: [`${done} of ${total} events`], etaSeconds }
 }

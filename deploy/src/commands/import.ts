@@ -2,20 +2,19 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { importableTopics } from '@gamenet/schemas'
-import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
 import { type ImportProgress, type ImportReport, importFile } from '../operations/import.js'
 import type { Operations } from '../operations/operation.js'
-import { barFormat } from './bar-format.js'
+import { plain } from './bytes-text.js'
 import { addImportUndo } from './import-undo.js'
+import { type Progress, showProgress } from './progress.js'
 import { withOperations } from './reach.js'
 import { withStandardInput } from './standard-input.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 const READABLE_WITHIN_SECONDS = 600
-const PLAIN_PROGRESS_MS = 5000
 
 type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean }
 type FileReport = ImportReport & { file: string }
@@ -49,10 +48,9 @@ export function addImport(program: Command, terminal: Terminal): void {
               strict: options.strict === true
             }
             const content = createReadStream(file === '-' ? piped : file)
-            const progress = showProgress(terminal, options, file)
-            const report = await operations
-              .run(importFile, { request, content }, { onProgress: progress.update })
-              .finally(progress.stop)
+            const display = showProgress(terminal, options.json !== true)
+            const onProgress = (progress: ImportProgress) => display.update(progressOf(file, progress))
+            const report = await operations.run(importFile, { request, content }, { onProgress }).finally(display.stop)
             reports.push({ file, ...report })
           }
           if (options.wait) await waitUntilReadable(operations, terminal)
@@ -78,7 +76,7 @@ async function requireFile(file: string): Promise<void> {
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {
   const settled = await operations.run(caughtUp, { seconds: READABLE_WITHIN_SECONDS })
   if (settled.settled) return
-  terminal.errors.write(`Published, but not all can be read yet: ${settled.behind.join('; ')}.\n`)
+  terminal.errors.write(`Published, but the tables have not caught up: ${settled.behind.join('; ')}.\n`)
   terminal.exitCode = 1
 }
 
@@ -97,37 +95,13 @@ function pairs(option: string, entries: readonly string[]): Record<string, strin
   )
 }
 
-/** A bar on a terminal, plain lines now and then elsewhere, nothing with --json. */
-function showProgress(terminal: Terminal, options: Options, file: string) {
-  if (options.json === true) return { update: () => {}, stop: () => {} }
-  if (terminal.errors.isTTY) {
-    const bar = new cliProgress.SingleBar(
-      {
-        format: barFormat(
-          `${file} {phase} {bar} {percentage} % | {rowsRead} rows | {published} events | {eta_formatted} left`
-        ),
-        clearOnComplete: true,
-        stream: terminal.errors
-      },
-      cliProgress.Presets.shades_classic
-    )
-    bar.start(1, 0, { phase: 'reading', rowsRead: 0, published: 0 })
-    const update = ({ bytesRead, bytesTotal, ...rest }: ImportProgress) => {
-      bar.setTotal(bytesTotal)
-      bar.update(bytesRead, rest)
-    }
-    return { update, stop: () => bar.stop() }
+function progressOf(file: string, progress: ImportProgress): Progress {
+  const { phase, bytesRead, bytesTotal, rowsRead, published } = progress
+  return {
+    label: `${plain(file)} ${phase}`,
+    share: bytesRead / Math.max(1, bytesTotal, bytesRead),
+    details: [`${rowsRead} rows`, `${published} events`]
   }
-  let saidAt = Date.now()
-  const update = (progress: ImportProgress) => {
-    if (Date.now() - saidAt < PLAIN_PROGRESS_MS) return
-    saidAt = Date.now()
-    const percent = Math.floor((100 * progress.bytesRead) / Math.max(1, progress.bytesTotal))
-    terminal.errors.write(
-      `${file}: ${progress.phase} ${percent} %, ${progress.rowsRead} rows, ${progress.published} events published\n`
-    )
-  }
-  return { update, stop: () => {} }
 }
 
 function linesOf(report: FileReport): string[] {

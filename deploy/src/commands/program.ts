@@ -7,7 +7,7 @@ import { VERSION } from '../wiring/version.js'
 import { addBackup } from './backup.js'
 import { plain } from './bytes-text.js'
 import { addDeadLetters } from './dead-letters.js'
-import { addForget } from './forget.js'
+import { addErase } from './erase.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
@@ -48,7 +48,7 @@ export async function runProgram(options: {
     addMigrate,
     addScrape,
     addImport,
-    addForget,
+    addErase,
     addGap,
     addRebuild,
     addDeadLetters,

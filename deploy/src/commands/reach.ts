@@ -1,13 +1,14 @@
 import { stat } from 'node:fs/promises'
 import { type Config, FailureError } from '../config.js'
 import { runningOperatorUrl } from '../data-directory.js'
-import type { Operations } from '../operations/operation.js'
+import type { Operation, Operations } from '../operations/operation.js'
 import { operatorClient } from '../operator/operator-client.js'
+import { type Progress, showProgress } from './progress.js'
 import type { Terminal } from './terminal.js'
 
 /**
- * Runs `use` against the running service where there is one (`OPERATOR_URL`, or the one that `DATA_DIR` names), else
- * against the engines themselves, opened for the time of the call; `isRunning` tells which.
+ * Runs `use` on the operations of the running service (`OPERATOR_URL`, or the service that `DATA_DIR` names). Where none
+ * runs, it opens the engines for the time of the call. `isRunning` says which.
  */
 export async function withOperations<Answer>(
   terminal: Terminal,
@@ -16,7 +17,7 @@ export async function withOperations<Answer>(
   const config = terminal.config()
   const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
   if (operatorUrl !== undefined) return use(operatorClient(operatorUrl), true)
-  // The engines are loaded only where they are opened: asking a running service takes a fifth of the processor time.
+  // Engines are loaded only where they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('../wiring/service.js')
   const service = await openService(config, 'offline', terminal.threadPoolSize)
   try {
@@ -26,7 +27,7 @@ export async function withOperations<Answer>(
   }
 }
 
-/** The same, for commands that have nothing to do where there is nothing: throws there instead of making an empty service. */
+/** The same for commands that work on data that exist: throws where there are none instead of creating an empty service. */
 export async function withData<Answer>(
   terminal: Terminal,
   use: (operations: Operations, isRunning: boolean) => Promise<Answer>
@@ -34,17 +35,32 @@ export async function withData<Answer>(
   const config = terminal.config()
   if (config.OPERATOR_URL === undefined && !(await dataExists(config))) {
     throw new FailureError(
-      `There is no service and no data in ${config.DATA_DIR}; \`npm start\` makes both, DATA_DIR or OPERATOR_URL names another.`
+      `There is no service and no data in ${config.DATA_DIR}; \`npm start\` creates both, DATA_DIR or OPERATOR_URL names another.`
     )
   }
   return await withOperations(terminal, use)
 }
 
-/** Whether there is anything that a command could open. */
+/** Whether a command could open any data. */
 async function dataExists(config: Config): Promise<boolean> {
   if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
   return stat(config.DATA_DIR).then(
     () => true,
     () => false
+  )
+}
+
+/** Runs an operation on data that exist, and shows its progress on standard error unless `--json` is given. */
+export async function runShown<Input, OperationProgress, Result>(
+  terminal: Terminal,
+  { json = false }: { readonly json?: boolean },
+  operation: Operation<Input, OperationProgress, Result>,
+  input: NoInfer<Input>,
+  progressOf: (progress: NoInfer<OperationProgress>) => Progress
+): Promise<Result> {
+  const display = showProgress(terminal, !json)
+  const onProgress = (progress: OperationProgress) => display.update(progressOf(progress))
+  return await withData(terminal, (operations) => operations.run(operation, input, { onProgress })).finally(
+    display.stop
   )
 }

@@ -1,13 +1,14 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import type { Operations } from '../operations/operation.js'
 import { rebuild } from '../operations/rebuild.js'
 import { status } from '../operations/status.js'
+import { type Progress, showProgress } from './progress.js'
 import { withData } from './reach.js'
-import { followRebuild } from './rebuild-progress.js'
-import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify } from './rebuild-text.js'
-import { addCommand, print, type Terminal, unsilently } from './terminal.js'
+import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from './rebuild-text.js'
+import { addCommand, print, type Terminal, withHeartbeat } from './terminal.js'
 
 type Options = { json?: boolean; follow?: boolean }
 type StartOptions = Options & { until?: string; fromLog?: boolean }
@@ -15,23 +16,23 @@ type StartOptions = Options & { until?: string; fromLog?: boolean }
 export function addRebuild(program: Command, terminal: Terminal): void {
   const command = program
     .command('rebuild')
-    .description('make the tables of a projection anew from the events, compare them, and let them take the place')
+    .description('fill a second set of tables of a projection from the events, compare them, and swap them in')
   addLooking(command, terminal)
   addFilling(command, terminal)
   addSwapping(command, terminal)
 }
 
 function addLooking(parent: Command, terminal: Terminal): void {
-  onProjection(parent, 'plan', 'what would be read and written, how long it takes, whether it can be started')
-    .option('--from-log', 'with the event tables loaded anew from the log first')
+  onProjection(parent, 'plan', 'print what a rebuild reads and writes, how long it takes, and whether it can start')
+    .option('--from-log', 'with the event tables loaded from the log first')
     .action(async (projection: string, { json, fromLog }: StartOptions) => {
       const reload = fromLog === true ? { isFromLog: true } : {}
-      const plan = await asked(terminal, (operations) => operations.run(rebuild.plan, { projection, ...reload }))
+      const plan = await waitFor(terminal, (operations) => operations.run(rebuild.plan, { projection, ...reload }))
       print(terminal, json, plan, linesOfPlan(plan))
       if (plan.obstacles.length > 0) terminal.exitCode = 1
     })
-  addCommand(parent, 'status', 'rebuilds that there are and were, the newest first')
-    .argument('[projection]', 'those that have this projection')
+  addCommand(parent, 'status', 'print all rebuilds, the newest first')
+    .argument('[projection]', 'rebuilds of this projection only')
     .action(async (projection: string | undefined, options: Options) => {
       const { found, isRunning } = await withData(terminal, async (operations, isRunning) => ({
         found: await listed(operations, projection),
@@ -40,9 +41,9 @@ function addLooking(parent: Command, terminal: Terminal): void {
       const waiting = isRunning ? [] : found.filter(({ state }) => state === 'filling').map(waitingLine)
       print(terminal, options.json, found, [...linesOfList(found), ...waiting])
     })
-  onProjection(parent, 'verify', 'compare old and new row by row; exit code 1 when they differ').action(
+  onProjection(parent, 'verify', 'compare old and new tables row by row; exit code 1 when they differ').action(
     async (projection: string, options: Options) => {
-      const report = await asked(terminal, (operations) => operations.run(rebuild.verify, { projection }))
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.verify, { projection }))
       print(terminal, options.json, report, linesOfVerify(report))
       if (!report.isEqual) terminal.exitCode = 1
     }
@@ -50,7 +51,7 @@ function addLooking(parent: Command, terminal: Terminal): void {
 }
 
 function waitingLine({ id, projection }: RebuildStatus): string {
-  return `No service runs here: rebuild ${id} goes on when one starts, or by \`gamenet rebuild resume ${projection}\`.`
+  return `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ${projection}\`.`
 }
 
 async function listed(operations: Operations, projection: string | undefined): Promise<RebuildStatus[]> {
@@ -64,9 +65,9 @@ async function listed(operations: Operations, projection: string | undefined): P
 }
 
 function addFilling(parent: Command, terminal: Terminal): void {
-  following(onProjection(parent, 'start', 'fill fresh tables beside those that serve'))
-    .option('--until <time|offset>', 'stop there: for inspection, never to be swapped in')
-    .option('--from-log', 'load the event tables anew from the log first')
+  following(onProjection(parent, 'start', 'fill fresh tables while the old ones serve'))
+    .option('--until <time|offset>', 'stop there: for inspection, cannot be swapped in')
+    .option('--from-log', 'load the event tables from the log first')
     .action((projection: string, options: StartOptions) =>
       fill(terminal, projection, options, (operations) =>
         operations.run(rebuild.start, {
@@ -76,39 +77,39 @@ function addFilling(parent: Command, terminal: Terminal): void {
         })
       )
     )
-  onProjection(parent, 'pause', 'hold a rebuild').action((projection: string, options: Options) =>
-    tell(terminal, options, (operations) => operations.run(rebuild.pause, { projection }))
+  onProjection(parent, 'pause', 'pause a rebuild').action((projection: string, options: Options) =>
+    changeState(terminal, options, (operations) => operations.run(rebuild.pause, { projection }))
   )
-  following(onProjection(parent, 'resume', 'go on with one that is paused or has failed')).action(
+  following(onProjection(parent, 'resume', 'resume a rebuild that is paused or has failed')).action(
     (projection: string, options: Options) =>
       fill(terminal, projection, options, (operations) => operations.run(rebuild.resume, { projection }))
   )
-  onProjection(parent, 'cancel', 'end one that was not swapped, and drop its tables').action(
+  onProjection(parent, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables').action(
     (projection: string, options: Options) =>
-      tell(terminal, options, (operations) => operations.run(rebuild.cancel, { projection }))
+      changeState(terminal, options, (operations) => operations.run(rebuild.cancel, { projection }))
   )
 }
 
 function addSwapping(parent: Command, terminal: Terminal): void {
-  onProjection(parent, 'swap', 'let the new tables serve; the old ones are kept')
-    .option('--accept-differences', 'although verify has found differences')
+  onProjection(parent, 'swap', 'let the new tables serve, and keep the old ones')
+    .option('--accept-differences', 'although verify found differences')
     .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
       const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
-      const report = await asked(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
       print(terminal, options.json, report, [
         swappedLine(`The new tables of ${projection} serve`, report),
-        `The old ones are kept: \`gamenet rebuild rollback ${projection}\` takes the swap back, \`drop\` frees their disk.`
+        `The old ones are kept: \`gamenet rebuild rollback ${projection}\` undoes the swap, \`drop\` deletes them.`
       ])
     })
-  onProjection(parent, 'rollback', 'let the old tables, caught up, serve again').action(
+  onProjection(parent, 'rollback', 'undo a swap: the old tables catch up and serve again').action(
     async (projection: string, options: Options) => {
-      const report = await asked(terminal, (operations) => operations.run(rebuild.rollback, { projection }))
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.rollback, { projection }))
       print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
     }
   )
-  onProjection(parent, 'drop', 'drop the tables that a swap has left; it cannot be taken back then').action(
+  onProjection(parent, 'drop', 'drop the old tables of a swap, which then cannot be undone').action(
     (projection: string, options: Options) =>
-      tell(terminal, options, (operations) => operations.run(rebuild.drop, { projection }))
+      changeState(terminal, options, (operations) => operations.run(rebuild.drop, { projection }))
   )
 }
 
@@ -118,33 +119,64 @@ function onProjection(parent: Command, name: string, description: string): Comma
 
 function following(command: Command): Command {
   return command
-    .option('--follow', 'show how far it has come until it is filled, as on a terminal')
-    .option('--no-follow', 'only begin; it goes on in the service')
+    .option('--follow', 'show progress until it is filled, the default on a terminal')
+    .option('--no-follow', 'only start it; it continues in the service')
 }
 
 function swappedLine(what: string, { caughtUp, heldMs }: SwapReport): string {
   return `${what}; ${caughtUp} events were caught up before, answers waited ${Math.ceil(heldMs)} ms.`
 }
 
-async function tell(
+async function changeState(
   terminal: Terminal,
   options: Options,
-  act: (operations: Operations) => Promise<RebuildStatus>
+  run: (operations: Operations) => Promise<RebuildStatus>
 ): Promise<void> {
-  const status = await asked(terminal, act)
+  const status = await waitFor(terminal, run)
   print(terminal, options.json, status, linesOfStatus(status))
 }
 
-/** Asks what may take its time. */
-function asked<Answer>(terminal: Terminal, ask: (operations: Operations) => Promise<Answer>): Promise<Answer> {
-  return withData(terminal, (operations) => unsilently(terminal, ask(operations)))
+/** Runs an operation that may take long without progress. */
+function waitFor<Answer>(terminal: Terminal, run: (operations: Operations) => Promise<Answer>): Promise<Answer> {
+  return withData(terminal, (operations) => withHeartbeat(terminal, run(operations)))
 }
 
-const IN_SERVICE = 'It goes on in the service, whatever becomes of this command.\n'
-const HERE =
-  'No service runs here, so that this command fills; cut off, the next service that starts goes on with it.\n'
+const POLL_MS = 500
 
-/** Begins to fill. Where no service runs to go on with it, it is filled here to its end. */
+/** Shows the progress of a rebuild until it no longer fills. */
+async function follow(
+  terminal: Terminal,
+  isShown: boolean,
+  operations: Operations,
+  begun: RebuildStatus
+): Promise<RebuildStatus> {
+  const display = showProgress(terminal, isShown)
+  try {
+    for (let status = begun; ; ) {
+      display.update(progressOf(status))
+      if (status.state !== 'filling') return status
+      await wait(POLL_MS)
+      const found = (await operations.run(rebuild.list, {})).find(({ id }) => id === begun.id)
+      if (found === undefined)
+        throw new FailureError(`Rebuild ${begun.id} is no longer known; \`gamenet rebuild status\` lists all rebuilds.`)
+      status = found
+    }
+  } finally {
+    display.stop()
+  }
+}
+
+function progressOf({ projection, progress }: RebuildStatus): Progress {
+  const { share, etaSeconds } = progress
+  const label = progress.projection === '' ? projection : progress.projection
+  return { label, share, details: [rateOf(progress)], etaSeconds }
+}
+
+const IN_SERVICE = 'It continues in the service when this command ends.\n'
+const HERE =
+  'No service runs here: this command fills the tables. If it is interrupted, the next service that starts resumes.\n'
+
+/** Starts a fill. Where no service runs, this process fills to the end. */
 async function fill(
   terminal: Terminal,
   projection: string,
@@ -154,10 +186,10 @@ async function fill(
   const isShown = options.json !== true
   const wantsToFollow = options.follow ?? (isShown && terminal.errors.isTTY === true)
   const { status, isFollowed } = await withData(terminal, async (operations, isRunning) => {
-    const begun = await unsilently(terminal, begin(operations))
+    const begun = await withHeartbeat(terminal, begin(operations))
     if (isRunning && !wantsToFollow) return { status: begun, isFollowed: false }
     if (isShown) terminal.errors.write(isRunning ? IN_SERVICE : HERE)
-    const followed = await followRebuild(terminal, isShown, () => operations.run(rebuild.list, {}), begun)
+    const followed = await follow(terminal, isShown, operations, begun)
     return { status: followed, isFollowed: true }
   })
   print(terminal, options.json, status, linesOfStatus(status))

@@ -1,6 +1,7 @@
+import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { type Config, UsageError } from '../config.js'
-import { showBytes } from './byte-progress.js'
+import { progressOfBytes, showProgress } from './progress.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addRestore(program: Command, terminal: Terminal): void {
@@ -10,18 +11,18 @@ export function addRestore(program: Command, terminal: Terminal): void {
     .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
       const config = terminal.config()
       refuseServers(config)
-      const progress = showBytes(terminal, options.json !== true)
+      const display = showProgress(terminal, options.json !== true)
       const { restore } = await import('../backup/restore.js')
       const report = await restore({
         backup: dir,
         dataDirectory: config.DATA_DIR,
         ledger: options.ledger,
-        onProgress: (bytes, bytesTotal) => progress.update('copying', bytes, bytesTotal),
+        onProgress: (bytes, bytesTotal) => display.update(progressOfBytes('copying', bytes, bytesTotal)),
         signal: new AbortController().signal
-      }).finally(() => progress.stop())
-      const size = `${report.files} files, ${(report.bytes / 1e6).toFixed(1)} MB`
+      }).finally(display.stop)
+      const size = `${report.files} files, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
-        `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${(report.tookMs / 1000).toFixed(1)} s.`,
+        `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${durationText(report.tookMs / 1000)}.`,
         forgettingLine(report.toForget, report.createdAt)
       ])
     })

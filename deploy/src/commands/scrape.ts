@@ -1,58 +1,29 @@
 import { SCRAPE_SOURCES, type ScrapeSource } from '@gamenet/schemas'
-import cliProgress from 'cli-progress'
 import { Argument, type Command } from 'commander'
 import { type ScrapeProgress, type ScrapeReport, scrape } from '../operations/scrape.js'
-import { barFormat } from './bar-format.js'
+import { type Progress, showProgress } from './progress.js'
 import { withOperations } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 const SOURCES_OF_MANY_PAGES: readonly string[] = ['matches', 'boards'] satisfies ScrapeSource[]
-const PLAIN_PROGRESS_MS = 5000
 
 export function addScrape(program: Command, terminal: Terminal): void {
   addCommand(program, 'scrape', 'read upstream pages once, now; exit code 1 when a page failed')
     .addArgument(new Argument('<source>', 'what to read').choices([...SCRAPE_SOURCES, 'all']))
     .action(async (source: string, options: { json?: boolean }) => {
-      const progress = options.json === true ? undefined : showProgress(terminal)
+      const display = showProgress(terminal, options.json !== true)
+      const onProgress = (progress: ScrapeProgress) => display.update(progressOf(progress))
       const reports = await withOperations(terminal, (operations) =>
-        operations.run(scrape, { source }, progress === undefined ? {} : { onProgress: progress.update })
-      ).finally(() => progress?.stop())
+        operations.run(scrape, { source }, { onProgress })
+      ).finally(display.stop)
       print(terminal, options.json, reports, reports.map(lineOf))
       if (reports.some(hasFailedPage)) terminal.exitCode = 1
     })
 }
 
-/** Bars on a terminal, plain lines now and then elsewhere: one for each source of many pages. */
-function showProgress({ errors }: Terminal) {
-  if (!errors.isTTY) return plainProgress(errors)
-  const bars = new Map<string, cliProgress.SingleBar>()
-  const all = new cliProgress.MultiBar(
-    {
-      format: barFormat('{source} {bar} {percentage} % | {value} of {total} pages | {eta_formatted} left'),
-      clearOnComplete: true,
-      stream: errors
-    },
-    cliProgress.Presets.shades_classic
-  )
-  const update = ({ source, done, total }: ScrapeProgress) => {
-    const bar = bars.get(source) ?? all.create(total, done, { source })
-    bars.set(source, bar)
-    // How many pages there are becomes known as lists of boards are read.
-    bar.setTotal(total)
-    bar.update(done)
-  }
-  return { update, stop: () => all.stop() }
-}
-
-function plainProgress(errors: Terminal['errors']) {
-  const saidAt = new Map<string, number>()
-  const beganAt = Date.now()
-  const update = ({ source, done, total }: ScrapeProgress) => {
-    if (Date.now() - (saidAt.get(source) ?? beganAt) < PLAIN_PROGRESS_MS) return
-    saidAt.set(source, Date.now())
-    errors.write(`${source}: ${done} of ${total} pages\n`)
-  }
-  return { update, stop: () => {} }
+/** Totals rise as lists of boards are read. */
+function progressOf({ source, done, total }: ScrapeProgress): Progress {
+  return { line: source, label: source, share: done / Math.max(1, total), details: [`${done} of ${total} pages`] }
 }
 
 /** A run of one page is partial when rows of it cannot be read; one of many pages, when whole pages cannot. */

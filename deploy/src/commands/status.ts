@@ -10,10 +10,10 @@ import { addCommand, print, type Terminal, table } from './terminal.js'
 const WAIT_SECONDS = 60
 
 export function addStatus(program: Command, terminal: Terminal): void {
-  addCommand(program, 'status', 'sources, how far topics are loaded and projections have come, dead letters')
+  addCommand(program, 'status', 'sources, loaded positions of topics, lag of projections, dead letters, disk')
     .option(
       '--wait [seconds]',
-      `wait until all that the log held at the call can be read (${WAIT_SECONDS} s unless given)`
+      `wait until the tables have caught up with the log of now (${WAIT_SECONDS} s unless given)`
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
       const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)
@@ -23,7 +23,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
       }))
       print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
         ...linesOf(found),
-        ...(settled === undefined ? [] : [settledLine(settled)])
+        ...(settled === undefined ? [] : [caughtUpLine(settled)])
       ])
       if (settled?.settled === false) terminal.exitCode = 1
     })
@@ -64,14 +64,14 @@ function linesOf(status: Status): string[] {
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
       ([topic, messages]) =>
-        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet parked list --topic ${topic}\``
+        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet dead-letters list --topic ${topic}\``
     ),
-    ...status.halts.map(({ topic, reason }) => `Loading of ${topic} stands still: ${reason}`),
+    ...status.halts.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
     ...status.lostRows.map(({ reason }) => reason),
     ...spoolLines(status.spool),
     ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
       ? []
-      : ['', `Loading stands still: ${status.trouble}`]),
+      : ['', `Loading is stalled: ${status.trouble}`]),
     '',
     ...diskLines(status.disk),
     ...status.background.map(
@@ -91,7 +91,7 @@ function spoolLines(spool: Status['spool']): string[] {
 
 function sourceRow(source: Status['sources'][number]): string[] {
   const { periodSeconds } = source
-  const period = periodSeconds === null ? 'elsewhere' : periodSeconds === 0 ? 'when asked' : `${periodSeconds} s`
+  const period = periodSeconds === null ? 'elsewhere' : periodSeconds === 0 ? 'on request' : `${periodSeconds} s`
   const run = source.lastRun
   if (run === null) return [source.source, period, 'never', '']
   return [
@@ -102,7 +102,7 @@ function sourceRow(source: Status['sources'][number]): string[] {
   ]
 }
 
-function settledLine(settled: CaughtUpReport): string {
-  if (settled.settled) return `All that the log held can be read (waited ${settled.waitedMs} ms).`
-  return `After ${settled.waitedMs} ms not all can be read yet: ${settled.behind.join('; ')}.`
+function caughtUpLine(settled: CaughtUpReport): string {
+  if (settled.settled) return `The tables have caught up (waited ${settled.waitedMs} ms).`
+  return `After ${settled.waitedMs} ms the tables have not caught up: ${settled.behind.join('; ')}.`
 }

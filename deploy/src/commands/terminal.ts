@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty'
 import type { Command } from 'commander'
 import type { Config } from '../config.js'
 
-/** What a command sees of the world around it. */
+/** Standard streams, settings and exit code of a command. */
 export type Terminal = {
   readonly input: Readable
   readonly output: WriteStream
@@ -12,7 +12,7 @@ export type Terminal = {
   config(): Config
   /** libuv's threads, on which embedded engines run their statements. */
   readonly threadPoolSize: number
-  /** What the program ends with when nothing is thrown. */
+  /** The exit code when nothing is thrown. */
   exitCode: number
 }
 
@@ -21,7 +21,7 @@ export function addCommand(program: Command, name: string, description: string):
   return program.command(name).description(description).option('--json', 'print one JSON document instead of text')
 }
 
-/** Prints a report: as JSON when asked for, else as the given lines. */
+/** Prints a report: as JSON with `--json`, else as the given lines. */
 export function print(
   terminal: Terminal,
   asJson: boolean | undefined,
@@ -33,20 +33,20 @@ export function print(
 
 const SILENCE_MS_MAX = 10_000
 
-/** Says on standard error, every now and then, that work still goes on: silence would be taken for a hang. */
-export async function unsilently<Result>(
+/** Prints on standard error, every 10 s, that work continues: silence looks like a hang. */
+export async function withHeartbeat<Result>(
   { errors }: Pick<Terminal, 'errors'>,
   work: Promise<Result>,
   silenceMsMax = SILENCE_MS_MAX
 ): Promise<Result> {
   const begun = performance.now()
-  const told = setInterval(() => {
-    errors.write(`Not done yet after ${Math.round((performance.now() - begun) / 1000)} s; it goes on.\n`)
+  const timer = setInterval(() => {
+    errors.write(`Not done yet after ${Math.round((performance.now() - begun) / 1000)} s; it continues.\n`)
   }, silenceMsMax)
   try {
     return await work
   } finally {
-    clearInterval(told)
+    clearInterval(timer)
   }
 }
 

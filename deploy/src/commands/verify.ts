@@ -1,24 +1,24 @@
+import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { verify } from '../operations/verify.js'
-import { showBytes } from './byte-progress.js'
 import { plain } from './bytes-text.js'
-import { withData } from './reach.js'
+import { progressOfBytes } from './progress.js'
+import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addVerify(program: Command, terminal: Terminal): void {
-  addCommand(program, 'verify', 'read everything that is kept, by checksums; exit code 1 when something is damaged')
-    .option('--repair', 'repair what can be made again, of a stopped service')
-    .action(async ({ json, repair = false }: { json?: boolean; repair?: boolean }) => {
-      const progress = showBytes(terminal, json !== true)
-      const report = await withData(terminal, (operations) =>
-        operations.run(
-          verify,
-          { repair },
-          { onProgress: ({ phase, bytes, bytesTotal }) => progress.update(phase, bytes, bytesTotal) }
-        )
-      ).finally(() => progress.stop())
+  addCommand(
+    program,
+    'verify',
+    'check the checksums of everything that is stored; exit code 1 when something is damaged'
+  )
+    .option('--repair', 'repair what can be restored, of a stopped service')
+    .action(async ({ json = false, repair = false }: { json?: boolean; repair?: boolean }) => {
+      const report = await runShown(terminal, { json }, verify, { repair }, ({ phase, bytes, bytesTotal }) =>
+        progressOfBytes(phase, bytes, bytesTotal)
+      )
       const { findings, bytes, tookMs, notChecked } = report
-      const read = `${(bytes / 1e6).toFixed(1)} MB were read in ${(tookMs / 1000).toFixed(1)} s`
+      const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`
       const lines = findings.flatMap(({ part, what, cost, repair, isRepaired }) => [
         `${part}: ${plain(what)}`,
         `  cost: ${plain(cost)}`,

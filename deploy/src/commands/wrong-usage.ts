@@ -1,31 +1,31 @@
 import type { Command, CommanderError } from 'commander'
 import { UsageError } from '../config.js'
 
-/** Lets a command and all below it say of wrong usage what was found, what was expected and where it is explained. */
+/** Makes a command and all below it refuse wrong usage with what was found, what was expected and where help is. */
 export function explainWrongUsage(command: Command): void {
   command.configureOutput({ outputError: () => undefined })
   command.exitOverride((error) => {
-    // Help was asked for, or is all that there is to say.
+    // Help was requested, or printed for a command that needs a subcommand.
     if (error.exitCode === 0 || error.code === 'commander.help') throw error
     throw new UsageError(`${sentenceOf(command, error)} \`${pathOf(command)} --help\` explains it.`)
   })
   for (const each of command.commands) explainWrongUsage(each)
 }
 
-/** Ends a small program as ours end: with 2 where it was called wrongly, which commander has said by then. */
+/** Ends a small program with 2 after wrong usage, which commander has printed by then. */
 export function endOnWrongUsage({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : 2)
 }
 
 /**
  * `help rebuild plan` and `rebuild help plan` as `rebuild plan --help`; everything else as it is.
- * @throws {UsageError} when it asks about a command that there is not
+ * @throws {UsageError} when it names an unknown command
  */
 export function helpAsOption(program: Command, args: readonly string[]): readonly string[] {
   const at = args.indexOf('help')
   const names = args.filter((name) => name !== 'help')
   const before = commandAt(program, args.slice(0, Math.max(0, at)))
-  // What has no commands below it takes `help` as what it asks for: a user may have that name.
+  // A command without subcommands takes `help` as its argument: a user may have that name.
   const isHelp = at >= 0 && before.unknown === undefined && before.command.commands.length > 0
   if (!isHelp || names.some((name) => name.startsWith('-'))) return args
   const { command, unknown } = commandAt(program, names)
@@ -35,11 +35,11 @@ export function helpAsOption(program: Command, args: readonly string[]): readonl
   throw new UsageError(`${path} has no command ${JSON.stringify(unknown)}; ${there}. \`${path} --help\` explains it.`)
 }
 
-/** The command that these names lead to, or the last one on the way and the name that it does not know. */
+/** The command of these names, or the last known one and the first unknown name. */
 function commandAt(program: Command, names: readonly string[]): { command: Command; unknown?: string } {
   let command = program
   for (const name of names) {
-    const found = command.commands.find((each) => each.name() === name)
+    const found = command.commands.find((each) => each.name() === name || each.aliases().includes(name))
     if (found === undefined) return { command, unknown: name }
     command = found
   }
@@ -70,7 +70,7 @@ function sentenceOf(command: Command, { code, message }: CommanderError): string
   }
 }
 
-/** Its name with those of the commands that it belongs to, as it is typed. */
+/** The names of a command and of its parents, as a user types them. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
@@ -97,7 +97,7 @@ function countOf(most: number): string {
   return most === 1 ? 'one argument' : `at most ${most} arguments`
 }
 
-/** Of a value out of a list, as commander says it. */
+/** The sentence about a value that is not in its list. */
 function choiceOf(said: string): string {
   const found = /value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/.exec(said)
   if (found === null) return said

@@ -131,7 +131,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
 
   await t.test('who was forgotten since does not come back with it; who came back since stays', async (t) => {
     const [ann, ben] = [names[0] ?? '', names[1] ?? '']
-    await gamenetJson(environment, ['forget', ann])
+    await gamenetJson(environment, ['erase', ann])
     t.equal(await service.stop(), 0)
     t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
       toForget: 1

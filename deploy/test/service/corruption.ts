@@ -69,7 +69,7 @@ export async function openDamagedWorld(t: Test, folder: string): Promise<Damaged
     await writeFile(counts, countsOfDays())
     await gamenetJson({ DATA_DIR: base }, ['import', 'network-count', counts])
     await rateUntil({ caller, sessions, names, acknowledged: new Set(), seed: 7 }).end()
-    await gamenetJson({ DATA_DIR: base }, ['forget', names[5] ?? ''])
+    await gamenetJson({ DATA_DIR: base }, ['erase', names[5] ?? ''])
     await restingAnswers(service, caller, names)
     await caller.close()
     if ((await service.stop()) !== 0) throw new Error(`the service did not stop well: ${service.stderr()}`)

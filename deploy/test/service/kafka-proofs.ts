@@ -138,7 +138,7 @@ export async function provesGap(
   const operations = operatorClient(service.operatorUrl)
   while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
   const listed = await gamenet(asked, ['gap', 'list'])
-  t.match(listed, { code: 0, stdout: /^Stands still: / })
+  t.match(listed, { code: 0, stdout: /^Stalled: / })
   t.match(listed.stdout, `${offset - 2}`, 'it says from where on')
   t.match(await gamenet(asked, ['gap', 'accept', 'network-cuont']), {
     code: 2,
@@ -148,7 +148,7 @@ export async function provesGap(
   t.match(nothing, { code: 0, stdout: 'Nothing of scrape is missing; nothing was done.\n' })
   t.match(await gamenet(asked, ['gap', 'accept', topic]), {
     code: 0,
-    stdout: `Loading of ${topic}, epoch 1, partition ${partition} goes on at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
+    stdout: `Loading of ${topic}, epoch 1, partition ${partition} continues at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
   })
   t.match(await gamenetJson(asked, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
   t.match(await gamenetJson(asked, ['gap', 'list']), {

@@ -1,0 +1,70 @@
+import { errorMessage } from '@gamenet/schemas'
+import type { Command } from 'commander'
+import { FailureError, UsageError } from '../config.js'
+import { type Erasure, type ErasureProgress, type ErasureReport, erase, listErasures } from '../operations/erase.js'
+import type { Progress } from './progress.js'
+import { runShown, withData } from './reach.js'
+import { addCommand, print, type Terminal, table } from './terminal.js'
+
+type Options = { json?: boolean; list?: boolean; anyway?: boolean }
+
+export function addErase(program: Command, terminal: Terminal): void {
+  addCommand(
+    program,
+    'erase',
+    'permanently erase a user: profile, ratings, sightings, achievements; it cannot be undone'
+  )
+    .alias('forget')
+    .argument('[username]', 'of the site; case does not matter')
+    .option('--list', 'print past erasures, as hashes of the usernames')
+    .option('--anyway', 'also a username about which nothing is stored: it is ignored from now on')
+    .action(async (username: string | undefined, options: Options) => {
+      if (options.list === true) {
+        if (username !== undefined) throw new UsageError('--list takes no username.')
+        const erasures = await withData(terminal, (operations) => operations.run(listErasures, {}))
+        return print(terminal, options.json, erasures, linesOf(erasures))
+      }
+      if (username === undefined) throw new UsageError('No username was given; give one, or --list.')
+      const input = { username, anyway: options.anyway === true }
+      const report = await runShown(terminal, options, erase, input, progressOf).catch((error: unknown) => {
+        if (error instanceof UsageError) throw error
+        throw new FailureError(
+          `The erasure is not complete; it continues when a service starts, or now by the same command. ${errorMessage(error)}`
+        )
+      })
+      print(terminal, options.json, report, [lineOf(report)])
+      if (!report.isEntered) terminal.exitCode = 1
+    })
+}
+
+const PHASES = {
+  keys: 'destroying the key',
+  waiting: 'waiting for readers of the log that still have it',
+  tables: 'cleaning the tables',
+  files: 'cleaning the files'
+} as const
+
+function progressOf({ phase, done, total }: ErasureProgress): Progress {
+  return { label: PHASES[phase], details: total > 1 ? [`${done} of ${total}`] : [] }
+}
+
+function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureReport): string {
+  if (!isEntered)
+    return 'Nothing is stored about a user of this name, and nothing was done. Check the spelling (case does not matter); --anyway erases the name all the same: pages and files that contain it are then ignored.'
+  return wasKnown
+    ? `Erased: ${rowsOfWrites} rows of the write side and ${rowsOfTables} rows of the tables are deleted. The user's events in the log can no longer be read.`
+    : 'Nothing was stored about this user; what pages and files contain about them is ignored from now on.'
+}
+
+function linesOf(erasures: readonly Erasure[]): string[] {
+  if (erasures.length === 0) return ['There are no erasures.']
+  return table([
+    ['ERASED AT', 'DONE AT', 'RETURNED', 'NAME HASH'],
+    ...erasures.map(({ forgottenAt, doneAt, returnedAt, nameHash }) => [
+      forgottenAt,
+      doneAt ?? 'under way',
+      returnedAt ?? '',
+      nameHash
+    ])
+  ])
+}

@@ -1,0 +1,132 @@
+import { bytesText, durationText } from '@gamenet/schemas'
+import type { Terminal } from './terminal.js'
+
+/** How far a command has come. */
+export type Progress = {
+  /** What is being done, such as a phase or a file. */
+  readonly label: string
+  /** Of the work, from 0 to 1; absent where it cannot be known. */
+  readonly share?: number
+  /** Figures, such as `3 of 10 pages`. */
+  readonly details?: readonly string[]
+  /** Null while unknown. Absent: computed from the share and the time that it took. */
+  readonly etaSeconds?: number | null
+  /** Separates work that is done at the same time: each has its own line. */
+  readonly line?: string
+}
+
+export type ProgressDisplay = {
+  update(progress: Progress): void
+  stop(): void
+}
+
+const PRINT_MS = 5000
+const DRAW_MS = 100
+const BAR_WIDTH_MAX = 40
+const DEFAULT_COLUMNS = 80
+
+/** Shows progress on standard error: bars on a terminal, lines now and then elsewhere, nothing unless `isShown`. */
+export function showProgress(
+  { errors }: Pick<Terminal, 'errors'>,
+  isShown: boolean,
+  now: () => number = Date.now
+): ProgressDisplay {
+  if (!isShown) return { update: () => undefined, stop: () => undefined }
+  return errors.isTTY ? drawn(errors, now) : printed(errors, now)
+}
+
+/** Prints a line every 5 s; of work without a share, a line per label. */
+function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay {
+  const begunAt = now()
+  const printedAt = new Map<string, number>()
+  const labels = new Map<string, string>()
+  return {
+    update: (progress) => {
+      const { line = '' } = progress
+      const isDue =
+        progress.share === undefined
+          ? labels.get(line) !== progress.label
+          : now() - (printedAt.get(line) ?? begunAt) >= PRINT_MS
+      if (!isDue) return
+      labels.set(line, progress.label)
+      printedAt.set(line, now())
+      errors.write(`${progress.label}${figuresOf(progress, ': ', ', ')}\n`)
+    },
+    stop: () => undefined
+  }
+}
+
+/** Draws the lines over and over in place, and clears them at the end. */
+function drawn(errors: Terminal['errors'], now: () => number): ProgressDisplay {
+  const lines = new Map<string, Drawn>()
+  let drawnAt = 0
+  let height = 0
+  const clear = () => {
+    errors.write(`${height > 1 ? `\x1b[${height - 1}A` : ''}\r\x1b[J`)
+    height = 0
+  }
+  return {
+    update: (progress) => {
+      const { line = '', share = 0 } = progress
+      const before = lines.get(line)
+      const isSame = before?.progress.label === progress.label && share >= (before.progress.share ?? 0)
+      const { begunAt, begunShare } = isSame ? before : { begunAt: now(), begunShare: share }
+      lines.set(line, { progress, begunAt, begunShare })
+      if (now() - drawnAt < DRAW_MS) return
+      drawnAt = now()
+      clear()
+      height = lines.size
+      const texts = [...lines.values()].map((each) => lineOf(withEta(each, now()), errors.columns ?? DEFAULT_COLUMNS))
+      errors.write(texts.join('\n'))
+    },
+    stop: clear
+  }
+}
+
+type Drawn = {
+  readonly progress: Progress
+  readonly begunAt: number
+  readonly begunShare: number
+}
+
+function withEta({ progress, begunAt, begunShare }: Drawn, nowMs: number): Progress {
+  const { share, etaSeconds } = progress
+  if (share === undefined || etaSeconds !== undefined) return progress
+  if (share <= begunShare) return { ...progress, etaSeconds: null }
+  return { ...progress, etaSeconds: ((nowMs - begunAt) / 1000) * ((1 - share) / (share - begunShare)) }
+}
+
+/**
+ * One line of a terminal. The bar takes what the figures leave; a line without space for both loses its beginning, since
+ * the remaining time is last.
+ */
+export function lineOf(progress: Progress, columns: number): string {
+  // The last column stays empty: some terminals wrap when it is written.
+  const width = columns - 1
+  const { label, share } = progress
+  const bar = (size: number) =>
+    share === undefined ? '' : ` ${'█'.repeat(Math.round(size * share))}${'░'.repeat(size - Math.round(size * share))}`
+  const line = (size: number) => `${label}${bar(size)}${figuresOf(progress, share === undefined ? ' | ' : ' ', ' | ')}`
+  const shortest = line(0)
+  if (shortest.length > width) return `…${shortest.slice(1 - width)}`
+  return line(Math.min(BAR_WIDTH_MAX, width - shortest.length))
+}
+
+function figuresOf({ share, details = [], etaSeconds }: Progress, before: string, between: string): string {
+  const percent = share === undefined ? [] : [`${Math.floor(100 * share)} %`]
+  const eta =
+    etaSeconds === undefined || share === undefined
+      ? []
+      : [`${etaSeconds === null ? '?' : durationText(etaSeconds)} left`]
+  const figures = [...percent, ...details, ...eta]
+  return figures.length === 0 ? '' : `${before}${figures.join(between)}`
+}
+
+/** The progress of work that is measured in bytes. */
+export function progressOfBytes(label: string, bytes: number, bytesTotal: number): Progress {
+  return {
+    label,
+    share: bytes / Math.max(1, bytesTotal, bytes),
+    details: [`${bytesText(bytes)} of ${bytesText(bytesTotal)}`]
+  }
+}

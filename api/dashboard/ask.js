@@ -98,7 +98,7 @@ function bodyOf(text) {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Away('What came is no answer of the service.')
+    throw new Away('The response is no answer of the service.')
   }
 }
 

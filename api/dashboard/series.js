@@ -3,7 +3,7 @@
  * gap       a stretch in which counts are missing: drawn as nothing, never as 0
  */
 
-/** Distances between points on either side of which the usual one is learnt. */
+/** The usual distance is learnt from points up to these distances. */
 const NEIGHBOURS = 7
 /** Scrapes come a little late; one that is missing makes the distance twice the usual one. */
 const TOLERANCE = 1.75

@@ -115,7 +115,7 @@ test('If-None-Match gives 304 with the same headers and no question, even when t
   }
 })
 
-test('an answer is made anew when what it reads has changed, and only then', async (t) => {
+test('an answer is rebuilt when what it reads has changed, and only then', async (t) => {
   const { app, tables, versions, registry } = await testApp(t)
   let online = 1
   tables.answer = async () => [{ online }]
@@ -165,7 +165,7 @@ test('tags are equal in every process that knows the same changes', async (t) =>
   t.equal((await one.app.inject(URL)).headers.etag, (await other.app.inject(URL)).headers.etag)
 })
 
-test('everybody who asks the same at the same time waits for one query', async (t) => {
+test('concurrent callers of one query share it', async (t) => {
   const { app, tables, registry } = await testApp(t)
   const { open, until, asked } = gate(tables)
   const all = Promise.all(Array.from({ length: 20 }, () => app.inject(URL)))

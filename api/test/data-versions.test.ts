@@ -187,7 +187,7 @@ test('the revision stands still as long as nothing is learnt', async (t) => {
   t.equal(versions.revision, after)
 })
 
-test('a refresh that is called while one runs sees what came meanwhile', async (t) => {
+test('a refresh that is called while one runs sees changes of the meantime', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ tables })
   const first = versions.refresh()

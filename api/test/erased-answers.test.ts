@@ -30,7 +30,7 @@ test('answers that were dropped, kept or under way, are not sent again while the
     drop()
     return [{ online: 13 }]
   }
-  t.match(await app.inject(URL), { statusCode: 200 }, 'whoever asked already is answered')
+  t.match(await app.inject(URL), { statusCode: 200 }, 'earlier callers are answered')
   await change(3_000_000)
   tables.answer = async () => {
     throw new Refusal('engine_away')

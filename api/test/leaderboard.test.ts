@@ -213,7 +213,7 @@ test('every parameter of boards and changes says by name what is wrong with it',
   }
 })
 
-test('another board’s change keeps a board’s answer; its own makes it anew', async (t) => {
+test('another board’s change keeps a board’s answer; its own rebuilds it', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   const url = `/api/game/${HALO}/leaderboards/7`

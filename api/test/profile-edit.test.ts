@@ -315,7 +315,7 @@ onEachPostgres('of edits at once the later wins in every field, and none is lost
   t.pass()
 })
 
-onEachPostgres('a verified session makes its user known, and what it says anew is told', async (t, postgres) => {
+onEachPostgres('a verified session makes its user known, and new values are published', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann', 'Tag')
   const bob = api.signIn('Bob')

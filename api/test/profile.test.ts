@@ -110,7 +110,7 @@ async function store(api: ProfileApi, user: User, world: World): Promise<void> {
   await api.clearPeople()
   await api.postgres.query('DELETE FROM profile')
   if (user.profile !== undefined) await api.storeProfile(user.profile)
-  // Somebody else, whom the answers are not about.
+  // A user that the answers are not about.
   await api.storeProfile({ username: 'anna', linkedGamertag: 'ann', bio: 'else' })
   await api.storeDays('anna', [{ date: dateOf(NOW_MS), sightings: 1, onlineSightings: 1, seconds: { Race: 6000 } }])
   await api.storeUnlocks('anna', [{ id: 2, points: 10, ms: NOW_MS }])

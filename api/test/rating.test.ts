@@ -173,7 +173,7 @@ onEachPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t
   t.equal(named.status, 200)
 })
 
-onEachPostgres('averages are those of a plain model, whoever rates when', async (t, postgres) => {
+onEachPostgres('averages are those of a plain model, whatever the order of ratings', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve']
   const keys = new Map(names.map((name) => [name, api.signIn(name)]))

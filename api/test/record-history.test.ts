@@ -98,7 +98,7 @@ test('a board’s record is told reign by reign, with what a removal gave back a
   t.same([...first.json().records, ...(await get(next)).json().records], body.records)
 })
 
-test('records newly set are listed newest first with whom they beat; what was given back is not new', async (t) => {
+test('records newly set are listed newest first with the beaten player; restored ones are not new', async (t) => {
   const { store, changed, get } = await openRecords(t)
   await store(
     HALO,

@@ -90,7 +90,7 @@ async function store(api: ProfileApi, { changes, unlocks }: World): Promise<void
   )
   for (const [titleId, board] of BOARDS) {
     const reigns = recordsOn(changes, titleId, board)
-    // Behind each record one that a removal gave back: it was not set anew.
+    // Behind each record one that a removal gave back: it is not newly set.
     const columns = ['title_id', 'leaderboard_id', 'players', 'occurrences', 'ratings', 'times_ms']
     const rows = reigns.flatMap((record) => [record, record])
     const instants = reigns.flatMap(({ atMs }) => [time(atMs), time(atMs + 500)])

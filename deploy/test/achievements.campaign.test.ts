@@ -5,7 +5,7 @@ import { busy, openWorld, step, unlocksBesideModel } from './service/achievement
 
 const RUNS = 40
 
-test('in worlds of chance, whoever dies or works twice, unlocks are those of a plain model, once for good', async (t) => {
+test('in random worlds, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
   const world = await openWorld(t)
   const { live, expected } = unlocksBesideModel(t, world)
   const property = fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 5, size: 'max' }), live)

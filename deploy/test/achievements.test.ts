@@ -33,7 +33,7 @@ import {
   unlocksBesideModel
 } from './service/achievement-world.js'
 
-test('whatever happens in whatever order, and whoever dies or works twice, unlocks are those of a plain model, once for good', async (t) => {
+test('in any order of events, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
   const world = await openWorld(t)
   const { live, expected } = unlocksBesideModel(t, world)
   await live([busy])
@@ -44,7 +44,7 @@ test('whatever happens in whatever order, and whoever dies or works twice, unloc
   t.comment(`${expected.size} unlocks; nobody reached ${missed.join(', ')}`)
   t.ok(missed.length <= 12, 'the worlds reach most of what there is')
 
-  await t.test('all tables thrown away and loaded anew from the log are the same, and unlock nothing', async (t) => {
+  await t.test('all tables thrown away and loaded again from the log are the same, and unlock nothing', async (t) => {
     await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
     const before = await storedTables(world)
     t.ok(before.has('event_presence') && before.has('achievement_unlock') && before.has('rank_reached'))
@@ -73,9 +73,9 @@ test('whatever happens in whatever order, and whoever dies or works twice, unloc
 })
 
 /** One behind the other in one world: users, boards and titles of each have its number, and the clock does not go back. */
-test('what is asked about, when, and by whom', async (t) => {
+test('queries of the evaluation: about what, when, and by which process', async (t) => {
   const world = await openWorld(t)
-  await t.test('users whom only events behind the evaluated ones touch are asked about, once', async (t) => {
+  await t.test('users with late events only are queried once', async (t) => {
     const { control } = world.tables
     t.match(await evaluateOnce(world.needs('one')), { outcome: 'done', users: 0 }, 'the day')
     await tell(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
@@ -157,7 +157,7 @@ test('what is asked about, when, and by whom', async (t) => {
     const id = achievements.find(({ key }) => key === 'record-holder')?.id
     t.same([found.has(`ann3/${id}`), found.has(`bob3/${id}`)], [false, true])
   })
-  await t.test('users of whom too much is known to be asked about at once are asked about in parts', async (t) => {
+  await t.test('users with too many rows for one query are queried in parts', async (t) => {
     const stays = USERS.map((_, user) => ({ kind: 'stay' as const, user, day: 0, days: 1, hours: 1, game: 0 }))
     await tell(world, 4, stays, () => 1)
     await world.projector.caughtUp()

@@ -37,7 +37,7 @@ const QUESTIONS = [
   '/api/datasearch/time?time=1:10.000'
 ]
 
-/** Messages of which an older program could read some, this one all but the last two of the counts. */
+/** Messages: an older program could read some, this one all but the last two of the counts. */
 async function appendAll(log: OpenLog): Promise<void> {
   const provenance = { source: '/test' }
   const at = (minute: number) => instantOf(T0 + minute * 60_000)

@@ -156,7 +156,7 @@ test('growth is the rate of the last day, and not known in the first hour', asyn
   t.equal(daysLeft(1e12, rate(1)), 36_500)
 })
 
-test('samples of what is used outlive a restart, not a day; a file that cannot be read is begun anew', async (t) => {
+test('samples of what is used outlive a restart, not a day; a file that cannot be read is started again', async (t) => {
   const file = join(t.testdir({ 'disk.json': '{"half": ' }), 'disk.json')
   const used = { log: 1, tables: 2, writes: null }
   const samples = await openSamples(file)

@@ -45,7 +45,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   t.same(await tablesThatName(world.clickhouse), [])
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])
-  t.same(await mutationsKept(world.clickhouse), [], 'what was asked of the tables tells whom to look for')
+  t.same(await mutationsKept(world.clickhouse), [], 'no stored mutation names the user')
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
@@ -70,7 +70,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.same(await world.log.extents('presence'), heads)
     t.match(await world.registry.metrics(), /gamenet_forgotten_events_total\{topic="presence"\} 1/)
   })
-  await t.test('forgetting again, and somebody whom nobody knows, changes nothing', async (t) => {
+  await t.test('erasing again, and erasing an unknown user, changes nothing', async (t) => {
     const nothing = { wasKnown: false, isEntered: true, rowsOfWrites: 0, rowsOfTables: 0 }
     t.same(await eraseUser(needsOf(world), USER), nothing)
     t.same(await rowsOfOthers(world), before)
@@ -86,7 +86,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     })
   }
   t.same(await filesThatName(world.folder), [])
-  await t.test('tables made anew from the log do not have it either', async (t) => {
+  await t.test('tables rebuilt from the log do not have it either', async (t) => {
     await world.closeTables()
     const anew = { ...world, ...(await openTables(world, 'anew')) }
     t.teardown(() => anew.closeTables())
@@ -133,7 +133,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       t.equal(await reapplyMissingErasures({ ...needs, tables: loaded.clickhouse.control }), 0)
       t.same(await known(), sightings)
 
-      await t.test('beside an older PostgreSQL, the tables tell whom', async (t) => {
+      await t.test('with an older PostgreSQL, the tables tell the users', async (t) => {
         await writes.query('DELETE FROM forgotten')
         const tables = loaded.clickhouse.control
         t.equal(
@@ -193,7 +193,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   )
 })
 
-/** A statement that the engine goes on with by itself, and whether it had ended when rows were first deleted. */
+/** A statement that the engine continues by itself, and whether it had ended when rows were first deleted. */
 function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: string) {
   let isEnded = false
   let hadEnded: boolean | undefined

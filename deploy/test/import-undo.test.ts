@@ -214,7 +214,7 @@ test('an import that is taken back leaves every answer as if it had not been, ho
 })
 
 /**
- * An import ends with its command and is not begun twice at a time; the same command goes on with it, until the service is
+ * An import ends with its command and is not begun twice at a time; the same command continues it, until the service is
  * killed.
  */
 async function provesCutOff(

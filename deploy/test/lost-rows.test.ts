@@ -104,7 +104,7 @@ async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = {
   return { lostRows, registry }
 }
 
-/** Migrated tables of which these have a part that the engine could not read, and no other. */
+/** Migrated tables; only the named ones have a part that the engine could not read. */
 async function brokenTables(t: Test, names: readonly string[]): Promise<ClickHouse> {
   const clickhouse = await openChdb({ path: join(t.testdir({}), 'tables') })
   t.teardown(() => clickhouse.close())

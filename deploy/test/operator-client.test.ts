@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { rebuild } from '../src/operations/rebuild.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 
-test('who asks a service that ends meanwhile is told that it may be done, and how to find out', async (t) => {
+test('a client of a service that ends meanwhile learns that it may be done, and how to find out', async (t) => {
   for (const end of [
     (response: ServerResponse) => void response.destroy(),
     (response: ServerResponse) => {

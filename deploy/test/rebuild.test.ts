@@ -208,13 +208,13 @@ async function tellsThePlan({ t, environment }: Commands): Promise<void> {
   t.equal(plan.code, 0, plan.stderr)
   const events = TITLES.length * COUNTS
   // What was stored twice is counted twice until it is merged.
-  const holds = (table: string) => `${table} \\([1-9]\\d* rows, [\\d.]+ [KM]iB\\)`
+  const holds = (table: string) => `${table} \\([1-9]\\d* rows, [\\d.]+ [kM]B\\)`
   for (const said of [
     /^title-count is rebuilt with all that reads its tables: 3 of them, swapped together\.\n/,
     new RegExp(`^title-count +event_title_count +${holds('title_count')} +${events} +\\S`, 'm'),
     new RegExp(`^title-count-hour +title_count, event_title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
     new RegExp(`^${3 * events} events, about .+ by a sample that was measured just now$`, 'm'),
-    /^[\d.]+ [KM]iB of disk are needed beside what there is; [\d.]+ [MGT]iB are free$/m
+    /^[\d.]+ [kM]B of disk are needed beside what there is; [\d.]+ [MGT]B are free$/m
   ]) {
     t.match(plan.stdout, said)
   }

@@ -130,7 +130,7 @@ test('boards are scraped', async (t) => {
   await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world, two))
   await t.test('a run that the end of its process cuts off', (t) => provesStop(t, world))
   await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world, two))
-  await t.test('what a list says anew is told once, though two processes read it at the same time', (t) =>
+  await t.test('what a list newly says is told once, though two processes read it at the same time', (t) =>
     provesLists(t, world, two)
   )
   await t.test('whatever process dies at whatever call, no change is told twice and the fold equals the page', (t) =>

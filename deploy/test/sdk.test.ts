@@ -357,7 +357,7 @@ async function usesExamplePage(t: Test, service: Running, auth: DemoAuth): Promi
   t.same(faults, [], 'no violation of the policy, no unhandled rejection')
 }
 
-test('a service that does not answer in its own words is an error that says what came', async (t) => {
+test('a service that does not answer in its own words is an error that quotes the answer', async (t) => {
   const answers: Record<string, RequestListener> = {
     '/busy': (_, response) => response.writeHead(503, { 'retry-after': '7' }).end('{"error":"Ask again shortly."}'),
     '/proxy': (_, response) => response.writeHead(502, { 'retry-after': 'soon' }).end('<h1>Bad gateway</h1>'),

@@ -13,20 +13,26 @@ import { ROOT } from './service/gamenet.js'
 type Rule = { readonly found: RegExp; readonly write: string }
 
 /** Former names; one word per meaning. */
-const IDENTIFIERS: readonly Rule[] = [{ found: /\b\w*[tT]emper\b/, write: 'conditions' }]
+const IDENTIFIERS: readonly Rule[] = [
+  { found: /\b\w*[tT]emper\b/, write: 'conditions' },
+  { found: /\b\w*Parked|\bparked[A-Z]\w*(?<!parkedAt)\b/, write: 'dead letter' },
+  { found: /[kK]eeper\b/, write: 'cache, writer' },
+  { found: /\b[hH]alt(ed)?\b/, write: 'stalled partition' },
+  { found: /\b\w*[gG]lance\w*\b/, write: 'the name of the value' }
+]
 
 /** Word-for-word translations that English readers stumble over. */
 const PROSE: readonly Rule[] = [
   { found: /\b(whom|who(so)?ever)\b/i, write: 'the noun: client, caller, operator, user' },
-  { found: /\b(who asks|what came)\b/i, write: 'the noun: client, request, value' },
+  { found: /(^|[^\w\s]\s*)who asks\b|\bwhat came\b/i, write: 'the noun: client, request, value' },
   { found: /(?<!, )\bof which\b/i, write: 'a sentence of its own' },
   { found: /\banew\b/i, write: 'again, or the verb with re-: rebuilt, recreated' },
   { found: /\bby way of\b/i, write: 'through' },
   { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' }
 ]
 
-/** Folders that follow {@link PROSE} already. */
-const PLAIN = /^(docs|deploy\/(proof|alerts))\/|^[A-Z]+\.md$/
+/** Applied migrations never change. */
+const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/
 
 /** Most files at the root of a package's `src`; more belong into folders named by stage. */
 const ROOT_FILES_MAX: Readonly<Record<string, number>> = { projector: 4, sdk: 40 }

@@ -12,7 +12,7 @@ import { shownAt } from '../proof/torture/world.js'
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 const SEED = 1116087129
-/** A page of which player 13 is online, and the next, of which they are not. */
+/** A page with player 13 online, and the next one without. */
 const [BEFORE, AFTER] = [27, 28]
 const SECOND = 1_795_319_463
 

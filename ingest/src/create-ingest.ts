@@ -67,7 +67,7 @@ export type IngestOptions = {
   readonly requestsPerSecond: number
   /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
   readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'apart' | 'late'>
-  /** Who asks, and where to complain: `gamenet-stats/<version> (+<address>)`. */
+  /** The client's name and contact: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */
   readonly registry: Registry

@@ -249,7 +249,7 @@ test('what cannot be imported is refused with a sentence before anything is publ
 
 test('a file that unpacks to far more than tables do is refused while little of it is read', async (t) => {
   const mebibytes = (text: string, count: number) => Buffer.alloc(count * 2 ** 20, text)
-  // Members one behind the other are one gzip file: 10 GB of which 10 MB are on the disk.
+  // Members one behind the other are one gzip file: 10 GB, with 10 MB on the disk.
   const member = gzipSync(mebibytes('2020-01-01,5\n', 16))
   const bomb = Buffer.concat([gzipSync(`${HEADER}\n`), ...Array.from({ length: 640 }, () => member)])
   t.ok(bomb.length < 50 * 2 ** 20)

@@ -1,5 +1,3 @@
-import type { Parameters } from '@gamenet/schemas'
-
 /*
  * event table   `event_<noun>`: the events of one topic, in log order, a column a field
  * loader        log → event tables: judges each record, stores rows, keeps what it cannot read as dead letters

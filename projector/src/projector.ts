@@ -126,9 +126,9 @@ export type Projector = {
    * what begins afterwards reads what the tables hold now.
    */
   stepsEnded(): Promise<void>
-  /** Runs a step that writes rows, for which {@link stepsEnded} waits, and whoever takes an import back. */
+  /** Runs a step that writes rows, for which {@link stepsEnded} and import undos wait. */
   inStep<Result>(step: () => Promise<Result>): Promise<Result>
-  /** Making read tables anew while the old ones serve. */
+  /** Rebuilding read tables while the old ones serve. */
   readonly rebuilds: Rebuilds
   /** Taking imports back. */
   readonly retractions: ImportUndos

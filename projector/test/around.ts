@@ -1,6 +1,6 @@
 import type { Tables } from '../src/index.js'
 
-/** Tables each call of which is run by `run`, which is told the statement, or the table that is inserted into. */
+/** Tables whose calls are run by `run`; it gets the statement, or the table of an insert. */
 export function around(
   tables: Tables,
   run: <Result>(work: () => Promise<Result>, what: string) => Promise<Result>

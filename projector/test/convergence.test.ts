@@ -110,7 +110,7 @@ test('a projector that stands still before any call, while another goes ahead, l
   await fc.assert(standsStill, { ...runs(RUNS.frozen), endOnFailure: true })
 })
 
-test('a board is made anew where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
+test('a board is rebuilt where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
   const engine = await openTables()
   const entry = (playerName: string, timeMs: number, minute: number) => {
     const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'updated' } as const

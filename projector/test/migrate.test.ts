@@ -56,7 +56,7 @@ test('migrations', async (t) => {
     t.equal(
       await readFile(SCHEMA, 'utf8').catch(() => ''),
       schema,
-      'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npx tap projector/dist/test/migrate.test.js writes it anew'
+      'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npx tap projector/dist/test/migrate.test.js writes it again'
     )
   })
 
@@ -72,7 +72,7 @@ test('migrations', async (t) => {
   })
 
   await t.test(
-    'boards get instants that their rows never had by being projected anew, and nothing else is',
+    'boards get instants that their rows never had by being projected again, and nothing else is',
     async (t) => {
       const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
       const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')

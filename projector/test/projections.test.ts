@@ -353,13 +353,13 @@ test('projections', async (t) => {
     ])
   })
 
-  await t.test('a log that was made anew under its old epoch is found out, not waited for', async (t) => {
+  await t.test('a log that was recreated under its old epoch is found out, not waited for', async (t) => {
     const log = new MemoryLog()
     log.append('title-count', [count('20:00:00', 5), count('20:01:00', 5)])
     await runToHead(engine, log)
-    const anew = new MemoryLog()
-    anew.append('title-count', [count('20:02:00', 5)])
-    const projector = projectorOn(engine, anew)
+    const recreated = new MemoryLog()
+    recreated.append('title-count', [count('20:02:00', 5)])
+    const projector = projectorOn(engine, recreated)
     projector.start()
     await t.rejects(projector.caughtUp({ standstillMs: 1000 }), {
       message:

@@ -62,7 +62,7 @@ test('a swap that ended while another process took it for not begun has ended', 
     await ending(() => storeRebuild(control, intended, { state: ended, exchange: null }))
     t.equal(await stateNow(), ended)
 
-    // Whoever begins when the tables have been looked at, and dies before it tells.
+    // A process that begins after the look at the tables, and dies before it reports.
     const again = await storeRebuild(control, { ...intended, version: intended.version + 4 }, {})
     await control.execute(`CREATE TABLE IF NOT EXISTS title_count__1 AS title_count`)
     let swapped: Promise<void> | undefined

@@ -321,7 +321,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     })
     await t.rejects(
       rebuilds.start('title', {}),
-      /of which it needs [\d.]+ \w+, and [\d.]+ \w+ stay free|DISK_FREE_MIN_BYTES/
+      /, of which it needs [\d.]+ \w+, and [\d.]+ \w+ stay free|DISK_FREE_MIN_BYTES/
     )
     const undone = projector.retractions.requireRetractable('an-import', 'title')
     await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
@@ -673,7 +673,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
         [5, 0],
         [7, 0]
       ],
-      'the newer program goes on with the statements that made the table'
+      'the newer program continues with the statements that made the table'
     )
     const isOutdated = async () =>
       (await projector.status()).projections.filter((each) => each.isOutdated).map((each) => each.projection)

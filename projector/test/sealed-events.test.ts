@@ -141,7 +141,7 @@ test('the loader', async (t) => {
   })
 })
 
-test('keys are asked for once, and anew when their time since then is over', async (t) => {
+test('keys are asked for once, and again when their time since then is over', async (t) => {
   const clock = { ms: 5 }
   const asked: number[][] = []
   let answering = async () => {}

@@ -1,7 +1,7 @@
 /*
  * event       a fact, in the past tense, about one thing at one instant; never changed
  * topic       a named part of the log, one noun: its schema, ordering key and instant in one value
- * position    (epoch, partition, offset) in a topic; the epoch rises when a topic is made anew
+ * position    (epoch, partition, offset) in a topic; the epoch rises when a topic is recreated
  * answer      the body of a 200; `OnlineHistory` is what `getOnlineHistory` answers
  * refusal     an expected "no", with its status and its sentence
  * name key    a name as it is compared "without case"

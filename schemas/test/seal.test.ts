@@ -58,7 +58,7 @@ const sealedRating = (event: ProfileRated, seals: readonly Seal[]): LogRecord =>
 /** The same record as bytes, as a log may give it. */
 const asBytes = (record: LogRecord): LogRecord => ({ ...record, value: Buffer.from(String(record.value)) })
 
-test('an event about one person is opened by whoever has the key, as text and as bytes', async (t) => {
+test('an event about one person is opened by anyone with the key, as text and as bytes', async (t) => {
   fc.assert(
     fc.property(anySighting, anySeal, (event, seal) => {
       const record = sealedSighting(event, seal)
@@ -101,7 +101,7 @@ test('the same event sealed twice is the same message, another event or key anot
   )
 })
 
-test('a message that another key sealed, or of which any byte is another or missing, is no event', async (t) => {
+test('a message that another key sealed, or with a changed or missing byte, is no event', async (t) => {
   const unreadable = {
     ok: false,
     isForgotten: undefined,

@@ -7,7 +7,7 @@ import type { SwapCount } from './consistent-reads.js'
 
 /*
  * Swaps where several processes read the tables. The projector that is about to swap announces it in the table
- * `exchange`, waits for longer than SWAP_QUIET_MS, says that it begins, swaps, and says that it has ended. So whoever
+ * `exchange`, waits for longer than SWAP_QUIET_MS, says that it begins, swaps, and says that it has ended. So a process that
  * has asked the table less than SWAP_QUIET_MS ago, and found nothing announced, knows without asking that nothing is
  * swapped yet. Everybody else asks the table once more behind what they have read.
  */
@@ -16,7 +16,7 @@ import type { SwapCount } from './consistent-reads.js'
 export const SWAP_QUIET_MS = 1000
 /** How often it is asked meanwhile whether a swap that began has ended. */
 const ASK_AGAIN_MS = 20
-/** Whoever waits longer gets the last answer, or is asked to come again. */
+/** A request that waits longer gets the last answer, or 503. */
 const PATIENCE_MS = 5000
 /**
  * A swap takes some milliseconds. Of one that takes so long the process was killed in the middle; until another ends

@@ -1,7 +1,7 @@
 import { Refusal, withTimeout } from '@gamenet/schemas'
 import type { SwapCount } from './consistent-reads.js'
 
-/** Far above what a swap takes; whoever waits longer gets the last answer, or is asked to come again. */
+/** Far above what a swap takes; a request that waits longer gets the last answer, or 503. */
 const PATIENCE_MS = 5000
 
 /** The swaps of a service whose tables nobody else reads: all of them happen in this process. */

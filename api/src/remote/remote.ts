@@ -26,7 +26,7 @@ export type Remote = {
   /**
    * Asks, and reads the answer: `read` gives undefined for one that makes no sense. Rejects for that too, and when there
    * was no answer in time or too much is asked already. What was asked appears in no error. A question whose JSON makes no
-   * sense is no failure of the remote: else whoever gets such answers, by an odd name, could have it left alone by all.
+   * sense is no failure of the remote: otherwise one caller with an odd name could block it for all callers.
    */
   ask<Answer>(question: RemoteQuestion, read: (status: number, json: unknown) => Answer | undefined): Promise<Answer>
   close(): Promise<void>

@@ -71,7 +71,7 @@ async function nearest(request: TimeSearch, context: AnswerContext): Promise<Tim
 
 /**
  * What boards show of entries, in their order. While a step of the projections is half done a board can show another time
- * than the one that was found; such an entry is left out, and the answer is made anew when the step is done.
+ * than the one that was found; such an entry is left out, and the answer is rebuilt when the step is done.
  */
 async function shownOf(near: readonly TimedKey[], { tables, signal }: AnswerContext): Promise<TimedRow[]> {
   if (near.length === 0) return []

@@ -21,7 +21,7 @@ type Sighted = { readonly value: string; readonly valueKey: string; readonly atM
 /** What presence knows of a user, each field as its newest sighting said it. */
 export type PresenceFacts = Readonly<Partial<Record<(typeof PRESENCE_FIELDS)[number], Sighted>>>
 
-/** A user of whom something is known. */
+/** A known user. */
 export type KnownUser = {
   readonly userKey: string
   /** The stored spelling: that of the last verified session, else the newest that presence saw. */
@@ -43,7 +43,7 @@ export function readsUser(userKey: string): Dependency[] {
   ]
 }
 
-/** A user whom a profile or presence knows. Refuses any other. */
+/** A user with a profile or presence. Refuses any other. */
 export async function knownUser(
   request: UserRequest,
   { tables, writes, signal }: Pick<AnswerContext, 'tables' | 'writes' | 'signal'>

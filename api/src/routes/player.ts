@@ -205,7 +205,7 @@ async function standingsOf(
 
 /**
  * Size of the board, percentile and the entry above. While a step of the projections is half done a board can lack the
- * entry, which then stands alone; the answer is made anew when the step is done.
+ * entry, which then stands alone; the answer is rebuilt when the step is done.
  */
 function placeOf(
   own: EntryRow,

@@ -11,7 +11,7 @@ import { usernameParameter } from './known-user.js'
 const URL_LENGTH_MAX = 2048
 const NAME_LENGTH_MAX = 64
 const CHAT_URL_LENGTH_MAX = 300
-/** An edit is begun again when the profile was made or linked anew meanwhile. */
+/** An edit is begun again when the profile was made or linked again meanwhile. */
 const TRIES_MAX = 3
 
 const urlField = (allowed: string, isAllowed: (given: string) => boolean) =>

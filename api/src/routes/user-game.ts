@@ -7,7 +7,7 @@ import { boardTitles, lastSightings, playedSeconds } from '../queries/user-game.
 import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 import { PROFILE_TAGS } from './profile.js'
 
-/** Beside whom: the names that titles have, for the answer finds titles by the names that presence gives. */
+/** The names of titles, because the answer finds titles by the names in presence. */
 
 /** `GET /api/profile/:username/games-played`: the games of a user. */
 export const userGames: Endpoint<{ username: string }, UserRequest> = {

@@ -37,7 +37,7 @@ export class Sessions {
   }
 
   /**
-   * The session of a key; undefined when it has none. Who asks for the same key meanwhile waits for the same answer.
+   * The session of a key; undefined when it has none. Concurrent callers with the same key wait for the same answer.
    * Rejects with `auth_away` when the auth service does not say, with `username_unstable` for a name that Unicode's NFKC changes.
    */
   async of(sessionKey: string): Promise<Session | undefined> {

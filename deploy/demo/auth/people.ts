@@ -34,7 +34,7 @@ type PlayedGame = { readonly title: string; readonly lastPlayed: string; readonl
 
 /** Numbers of chance that nothing else of the demo uses: the network's own end at 99. */
 const FRIENDSHIP = 100
-/** Of 400 users a person knows about 32, of whom two or three are online in the evening. */
+/** Of 400 users a person knows about 32; two or three of them are online in the evening. */
 const FRIENDSHIP_SHARE = 0.08
 const PASSWORD_LETTERS = 12
 const GAMES_MAX = 12

@@ -190,7 +190,7 @@ function personOf(request: FastifyRequest, sessions: DemoSessions<DemoPerson>): 
   return typeof key === 'string' ? sessions.personOf(key) : undefined
 }
 
-/** What the service tells of a person to whoever has a session of theirs. */
+/** The person's data for callers with the person's session. */
 function shown({ username, email, gamertag }: DemoPerson) {
   return { username, email, ...(gamertag === undefined ? {} : { gamertag }) }
 }

@@ -42,7 +42,7 @@ export type FillHistoryOptions = {
   readonly onProgress?: (progress: { readonly part: string; readonly events: number; readonly total: number }) => void
   /** Stops between two parts, in a pause too; what is done stays done. */
   readonly signal?: AbortSignal
-  /** Awaited before every part: whoever has more urgent work holds it back here. */
+  /** Awaited before every part: more urgent work delays it here. */
   readonly pause?: () => Promise<void>
 }
 

@@ -47,7 +47,7 @@ export type DemoNetwork = {
   close(): Promise<void>
 }
 
-/** Pages stand still for so long, so that a reader who asks again soon is told 304. */
+/** Pages stand still for so long, so that a repeated request gets 304. */
 const STEP_MS = 5000
 const PAGES_KEPT = 64
 const BODY_BYTES_MAX = 64 * 1024

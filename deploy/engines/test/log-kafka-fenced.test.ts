@@ -7,7 +7,7 @@ import { messages } from './log-contract.js'
 const ASKING_MS = 12_000
 const missing = await kafkaBrokerMissing()
 
-test('while leaders come and go, whoever asks or appends waits, and is not refused', async (t) => {
+test('while leaders come and go, requests and appends wait, and are not refused', async (t) => {
   if (missing !== undefined) {
     if (process.env.CI === 'true') t.fail(missing)
     else t.pass(`SKIPPED, NO LEADER CAME OR WENT: ${missing}`, { skip: missing })

@@ -181,7 +181,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('a topic that is made anew under a reading stalls, and is read from its begin in the next epoch', async (t) => {
+  void test('a topic that is recreated under a reading stalls, and is read from its begin in the next epoch', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix, stalledMs: 600, metadataMs: 500 })
     await log.ensureTopics(['thing'])
@@ -199,9 +199,9 @@ if (missing !== undefined) {
     await reader.stop()
     t.match(reader.stalled, [{ first: 0, wanted: 10 }])
     t.equal(reader.values.length, 10, 'nothing of the new one is taken for a continuation')
-    const anew = follow(next, ['thing'])
-    await anew.until(() => anew.values.length === 3)
-    await anew.stop()
+    const recreated = follow(next, ['thing'])
+    await recreated.until(() => recreated.values.length === 3)
+    await recreated.stop()
   })
 
   void test('partitions that are added are read without a restart', async (t) => {

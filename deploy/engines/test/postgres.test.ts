@@ -213,7 +213,7 @@ test('PGlite keeps what was stored, and closes once', async (t) => {
   t.teardown(() => again.close())
   t.same(await again.query('SELECT n FROM kept'), [{ n: 1 }])
 })
-test('a PGlite that was killed while it was laid out first is laid out anew', async (t) => {
+test('a PGlite that was killed while it was laid out first is laid out again', async (t) => {
   const dir = join(t.testdir({ 'writes.new': { PG_VERSION: '1' } }), 'writes')
   const postgres = await openPglite({ dir })
   t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])

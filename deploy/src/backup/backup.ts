@@ -42,7 +42,7 @@ const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads
  * does. Whole or not at all: it is made beside `target`, and renamed.
  *
  * Order: tables, checkpoints first → write side, and in the same instant where the log ends → log, up to there. So the log
- * has all that the tables were made of; what the outbox no longer has is in the log; and whoever the log's events are
+ * has all that the tables were made of; what the outbox no longer has is in the log; and everyone the log's events are
  * about has a key. What the tables lack is loaded by the service that starts.
  */
 export async function backUp(needs: BackupNeeds, target: string): Promise<BackupReport> {

@@ -38,7 +38,7 @@ export const BOOKKEEPING = [
 /**
  * Freezes all tables, the bookkeeping first: what it says was taken is then in the tables that are frozen behind it.
  * What is in these beyond it is taken again after a restore, as after a crash. A change of the tables themselves meanwhile (a swap of two, a migration)
- * begins it anew.
+ * begins it again.
  * @param folder the engine's data directory
  */
 export async function freezeTables(tables: ClickHouse['control'], folder: string, name: string): Promise<Frozen> {

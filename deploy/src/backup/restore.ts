@@ -87,7 +87,7 @@ async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Re
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
     await empty(path)
-    // What was half restored before is so still: nobody is to begin anew there who does not know that data were to come.
+    // What was half restored before is so still: nobody is to start again there who does not know that data were to come.
     if (cutOff !== undefined) await writeFile(directory.part(RESTORING_FILE), cutOff)
     else await rm(directory.part(RESTORING_FILE), { force: true })
     throw error

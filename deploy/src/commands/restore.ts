@@ -30,7 +30,7 @@ export function addRestore(program: Command, terminal: Terminal): void {
 
 function forgettingLine(toForget: number | null, createdAt: string): string {
   if (toForget === null)
-    return `Whoever was forgotten after ${createdAt} is known again: forget them again, or restore with --ledger.`
+    return `Users erased after ${createdAt} are restored: erase them again, or restore with --ledger.`
   if (toForget === 0) return 'The ledger has nobody who was forgotten since.'
   return `${toForget} forgotten since are forgotten again when the service starts, before it answers.`
 }

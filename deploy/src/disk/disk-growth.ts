@@ -72,7 +72,7 @@ export type Samples = {
   add(sample: Sample): Promise<void>
 }
 
-/** A file that cannot be read, of a crash or of another program, is begun anew. */
+/** A file that cannot be read, of a crash or of another program, is started again. */
 export async function openSamples(file: string): Promise<Samples> {
   const text = await readFile(file, 'utf8').catch(() => '[]')
   let all = samplesOf(text)

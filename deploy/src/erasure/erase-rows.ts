@@ -162,7 +162,7 @@ type Condition = { readonly table: string; readonly condition: string }
 
 /**
  * Takes the texts of mutations that are over out of the tables' files, where they are kept, a hundred a table: a name is
- * not in them, but whoever has one can find out whether it is the one that was forgotten.
+ * not in them, but anyone with a name can find out whether it was erased.
  */
 export async function eraseConditions(tables: Lane): Promise<void> {
   await tables.execute(

@@ -79,7 +79,7 @@ export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' |
  * Forgets again where an older copy was put back. To be called before anything is loaded or answered: somebody who came
  * back since may have new rows, which only what is loaded from here on brings.
  *
- * PostgreSQL has the ledger, and the tables know of which forgettings they were cleaned. An entry that only the tables know
+ * PostgreSQL has the ledger, and the tables know which erasures were applied to them. An entry that only the tables know
  * tells of an older PostgreSQL: it is entered again, not done. One that the tables lack tells of older tables: whatever
  * they have of the person is from before the forgetting.
  * @returns how many forgettings were done again here

@@ -9,7 +9,7 @@ import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 
 /*
  * A copy of the ledger beside what the engines keep, and wherever an operator takes it: hashes alone, from which nobody can
- * tell a name. Put beside an older copy of everything else, it tells whom to forget again.
+ * tell a name. Put beside an older copy of everything else, it lists the users to erase again.
  */
 
 /** In the data directory. */
@@ -55,7 +55,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
 }
 
 /**
- * Takes a ledger in that is newer than the write side: whom it has beyond the write side's own is forgotten again when a
+ * Takes a ledger in that is newer than the write side: its additional users are erased again when a
  * service starts.
  * @returns how many they are
  */

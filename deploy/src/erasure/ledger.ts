@@ -37,7 +37,7 @@ export type ErasedFromWrites = { readonly nameHash: string; readonly rows: numbe
 export async function eraseFromWrites(writes: Postgres, userKey: string): Promise<ErasedFromWrites> {
   return await writes.transaction(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
-    // The profile first: whoever is writing something that hangs on it is waited for here, and found below.
+    // The profile first: a writer of something that depends on it is waited for here, and found below.
     const profiles = await transaction.query('DELETE FROM profile AS p WHERE p.user_key = $1 RETURNING 1', [userKey])
     const ratings = await transaction.query(
       'DELETE FROM rating AS r WHERE r.user_key = $1 OR r.rater_key = $1 RETURNING 1',

@@ -32,7 +32,7 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
-  /** Whether the data directory's disks have room; asked by whoever is about to write much. */
+  /** Whether the data directory's disks have free space; checked before large writes. */
   readonly disk: Disk
   /** Where it was asked for: a command does without, until it is asked to do something that needs it. */
   readonly postgres: Postgres | undefined
@@ -123,7 +123,7 @@ export async function openEngines({
   }
 }
 
-/** A log without its file would be made anew, and what the tables have of it would be taken for what is still to come. */
+/** A log without its file would be recreated, and what the tables have of it would be taken for what is still to come. */
 function refuseLostLog(directory: DataDirectory): void {
   const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
   if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return

@@ -7,7 +7,7 @@ import { FailureError } from '../config.js'
 
 /** Passes take seconds, at most some tens of them. */
 const ALONE_WITHIN_MS = 300_000
-/** Whoever waits longer for the lock lets those behind it run first, and waits again. */
+/** A waiter that waits longer for the lock lets those behind it run first, and waits again. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
 const HELD =
@@ -21,7 +21,7 @@ const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
  * Keeps the passes of several projectors from swaps of tables, by a lock in PostgreSQL: a transaction holds it for as long as
- * it takes, and whoever dies lets go of it. A pass that ran on beside a swap would write into the tables that are put
+ * it takes, and the death of a process releases it. A pass that ran on beside a swap would write into the tables that are put
  * away, and say that its events are in those that serve.
  */
 export function sharedPasses(needs: {

@@ -125,7 +125,7 @@ export async function provesTitles(t: Test, service: TestService, options: { isW
   })
 }
 
-/** The recorded list of games; without it one of the same make: 192 known ids of which 57 have other names, and 7 new ones. */
+/** The recorded list of games; without it a similar one: 192 known ids, 57 of them with other names, and 7 new ones. */
 async function networkGames(t: Test, catalogue: readonly z.infer<typeof CatalogueTitle>[], directory: string) {
   const recorded = await sharedFile('network-games.json')
   if (recorded !== undefined) {

@@ -38,7 +38,7 @@ const titles = [
 
 /** How much is done to a service and its backups. */
 export type BackupScale = {
-  /** Projections that are made anew of a restored backup, each with its unit; undefined: all. */
+  /** Projections that are rebuilt of a restored backup, each with its unit; undefined: all. */
   readonly rebuilt?: readonly string[]
   /** Where a restore is killed, as shares of its entries. */
   readonly restoreKills: readonly number[]
@@ -105,7 +105,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     t.same(await operatorClient(restored.operatorUrl).run(listImports, {}), imports)
     await makeAnew(t, restored, scale)
     for (const [path, body] of await restingAnswers(restored, asked, names)) {
-      t.same(body, answers.get(path), `${path} of tables made anew`)
+      t.same(body, answers.get(path), `${path} of tables rebuilt`)
     }
     const parts = { data: part('elsewhere'), target: part('second'), like: part('quiet') }
     await killBackups(t, restored, parts, scale)
@@ -162,7 +162,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   )
 }
 
-/** Makes tables anew from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
+/** Makes tables again from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
 async function makeAnew(t: Test, service: Running, { rebuilt = projections.map(({ name }) => name) }: BackupScale) {
   const operations = operatorClient(service.operatorUrl)
   const made = new Map<string, number>()

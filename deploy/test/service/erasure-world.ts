@@ -153,7 +153,7 @@ export async function fill(world: WorldUnderTest): Promise<void> {
   await projector.caughtUp()
 }
 
-/** Tables of which a column, whatever its type, holds one of the words. */
+/** Tables with one of the words in a column of any type. */
 export async function tablesThatName({ control }: ClickHouse): Promise<string[]> {
   const tables = await control.rows(
     `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
@@ -169,7 +169,7 @@ export async function tablesThatName({ control }: ClickHouse): Promise<string[]>
   return found
 }
 
-/** A condition holds the hash of a name beside the key of the hash: whoever has both can try names. */
+/** A condition holds the hash of a name beside the key of the hash: anyone with both can try names. */
 export async function mutationsKept({ control }: ClickHouse): Promise<string[]> {
   const rows = await control.rows(
     // Those of migrations are about bookkeeping.
@@ -242,7 +242,7 @@ export async function leftBehindCuts(
   ]
 }
 
-/** Needs of which the n-th use fails, and every later one: the process is gone. */
+/** Needs whose n-th use fails, and every later one: the process is dead. */
 function cutOff(world: WorldUnderTest, uses: number): EraseNeeds {
   let left = uses
   const use = <Result>(work: () => Promise<Result>): Promise<Result> => {

@@ -108,7 +108,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
     }
   }
   const listening = firstLine(child, stderr).then((line) => ({ ...Started.parse(JSON.parse(line)), ...handle }))
-  // Whoever kills it before need not wait for it.
+  // A caller that kills it earlier does not wait for it.
   listening.catch(() => undefined)
   return { ...handle, listening }
 }

@@ -109,7 +109,7 @@ const KINDS: Readonly<Record<string, (chance: Chance) => string>> = {
     ])
 }
 
-/** Kinds of which all agree where the request ends: the connection may go on behind them. */
+/** Kinds with an undisputed end of the request: the connection may continue after them. */
 const WELL_FRAMED: typeof KINDS = {
   'two hosts': (chance) =>
     `GET /${letters(chance, 6)} HTTP/1.1\r\nHost: localhost\r\nHost: ${letters(chance, 6)}\r\n\r\n`,

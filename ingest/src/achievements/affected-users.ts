@@ -13,7 +13,7 @@ export type OffsetRange = {
 
 /**
  * Who may have reached something by events `e` of a topic, as user_keys. Of a board everybody whose name ever stood on it:
- * whoever comes moves all others.
+ * a new entry moves all others.
  */
 const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
   presence: 'SELECT DISTINCT e.user_key AS user_key FROM event_presence AS e WHERE {range}',

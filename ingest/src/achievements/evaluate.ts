@@ -66,7 +66,7 @@ export type EvaluationNeeds = {
 
 /**
  * What an evaluation came to. `elsewhere`: somebody else evaluates. `waiting`: the tables lack what the log holds.
- * `behind`: they are older than what was evaluated, as while they are made anew. `importing`: a history is being imported.
+ * `behind`: they are older than what was evaluated, as while they are rebuilt. `importing`: a history is being imported.
  * In all three, what the tables lack would be taken for what never was. `idle`: nobody was touched.
  */
 export type Evaluation =

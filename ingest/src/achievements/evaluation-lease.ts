@@ -47,8 +47,8 @@ export async function readEvaluationProgress(writes: WriteSide): Promise<Evaluat
 }
 
 /**
- * Keeps how far evaluation has come, in one statement. It never goes back: whoever says that everything before a position
- * was looked at has published what came of it.
+ * Keeps how far evaluation has come, in one statement. It never goes back: a process that reports everything before a position
+ * as evaluated has published its result.
  */
 export async function storeEvaluationProgress(writes: WriteSide, { byTopic, day }: EvaluationProgress): Promise<void> {
   const rows = EVALUATED_TOPICS.flatMap((topic) => byTopic[topic].map((head) => ({ topic, ...head })))

@@ -23,7 +23,7 @@ import { diffBoard } from './diff-board.js'
 import { type BoardState, lastBoard } from './last-board.js'
 import { nextPeriodS, restAfterFailureS, restS } from './visit-period.js'
 
-/** What came of one visit. */
+/** The result of one visit. */
 export type Visit =
   | {
       readonly outcome: 'changed' | 'unchanged'

@@ -60,7 +60,7 @@ function row(text: string, from: number, newline: number): Cut {
   return { kind: 'row', start: from, end, next: newline + 1 }
 }
 
-/** Fields without a quote, or within quotes of which each inner one is doubled. Linear: no two parts match the same. */
+/** Fields without a quote, or within quotes with each inner quote doubled. Linear: no two parts match the same. */
 const WELL_FORMED = /^(?:[^",]*|"[^"]*(?:""[^"]*)*")(?:,(?:[^",]*|"[^"]*(?:""[^"]*)*"))*$/
 
 /**

@@ -33,7 +33,7 @@ export type ImportFile = {
 
 /** What reading a file once from end to end tells about it. */
 export type Fingerprint = {
-  /** SHA-256 over the unpacked bytes, so that packing a file anew makes no other import of it. */
+  /** SHA-256 over the unpacked bytes, so that packing a file again makes no other import of it. */
   readonly digest: Buffer
   readonly format: Format
 }

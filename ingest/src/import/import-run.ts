@@ -56,7 +56,7 @@ export type ImportProgress = {
   readonly rejected: number
 }
 
-/** What came of an import. */
+/** The result of an import. */
 export type ImportResult = {
   readonly importId: string
   readonly topic: string

@@ -1,7 +1,7 @@
 import { instantOf, isStorableMs } from '@gamenet/schemas'
 
 /*
- * Below these an epoch number is refused: 20200101 is a date to whoever wrote it, not a second of August 1970. The
+ * Below these an epoch number is refused: 20200101 is a date to its author, not a second of August 1970. The
  * border between seconds and milliseconds follows from them: 1e11 s is the year 5138, 1e11 ms is 3 March 1973.
  */
 const EPOCH_SECONDS_MIN = 1e8

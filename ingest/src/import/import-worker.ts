@@ -23,7 +23,7 @@ import { checkMapping } from './row-plan.js'
 /** Two blocks of text, their rows and events take about 60 MB. */
 const WORKER_HEAP_MB = 384
 /**
- * A block's rows and events outlive several of the usual small collections, each of which copies them: that took a third
+ * A block's rows and events outlive several of the usual small collections, and each one copies them: that took a third
  * of the thread's time. The thread and its memory are gone after the import.
  */
 const WORKER_YOUNG_HEAP_MB = 192

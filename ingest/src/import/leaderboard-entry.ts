@@ -57,7 +57,7 @@ export const leaderboardEntryImport = importable({
 /** What is left of them where white space is one space: no page shows any. */
 const CONTROL = /\p{Cc}/u
 
-/** Texts as a page would show them, so that the same name is the same entry, whoever brings it. */
+/** Texts as a page would show them, so that the same name is the same entry, from any source. */
 function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
   for (const field of ['playerName', 'rating', 'changeType']) {

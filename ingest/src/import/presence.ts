@@ -27,7 +27,7 @@ export const presenceImport: Importable = {
   required: base.required.filter((field) => field !== 'periodSeconds')
 }
 
-/** Names as a page would show them, so that the same name is the same user and the same game, whoever brings it. */
+/** Names as a page would show them, so that the same name is the same user and the same game, from any source. */
 function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
   for (const field of ['username', 'gamertag', 'state', 'game']) {

@@ -43,7 +43,7 @@ const BROKEN_TAG = new Set([
   'unexpected-character-in-unquoted-attribute-value',
   'end-tag-with-attributes'
 ])
-/** The elements of which parsers ask where they begin and end. All others do without: they take half of the memory. */
+/** The elements whose beginning and end parsers use. All others do without: they take half of the memory. */
 const PLACED = new Set(['table', 'select', 'option'])
 
 /**

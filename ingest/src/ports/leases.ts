@@ -2,7 +2,7 @@ import type { WriteSide } from '@gamenet/schemas'
 
 /**
  * Ends all leases on boards and on evaluation. For a process that has the write side for itself, before it takes any:
- * whoever held them is dead, and would hold up its successor for minutes.
+ * their owner is dead, and its leases would block its successor for minutes.
  */
 export async function endLeases(writes: WriteSide): Promise<void> {
   await writes.query(

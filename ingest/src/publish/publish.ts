@@ -41,7 +41,7 @@ export function publication<Event>(topic: Topic<Event>, events: readonly Event[]
   }
 }
 
-/** A log that tells how many messages it took of which topic. */
+/** A log that counts the appended messages by topic. */
 export function countingLog(log: Log, count: (topic: string, messages: number) => void): Log {
   return {
     append: async (topic: string, messages: readonly LogMessage[]) => {

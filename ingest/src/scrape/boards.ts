@@ -14,7 +14,7 @@ const BATCH_MS = 30_000
 const VISITS_AT_ONCE = 3
 /** So long the tables may need for what earlier visits appended; boards that they lack still are left for later. */
 const CAUGHT_UP_MS = 20_000
-/** Titles are looked up anew so often. */
+/** Titles are looked up again so often. */
 const TITLES_EVERY_MS = 60_000
 /** So many pages in a row that upstream gives no answer for say that it is away. */
 const UNANSWERED_MAX = 3

@@ -5,7 +5,7 @@ import { scrapeRanOf } from '../sources/scrape.js'
 export type Runner = {
   /** Runs by its schedule, or joins the run in progress. */
   runDue(): Promise<void>
-  /** Runs because somebody asked, or joins the run that somebody asked for; what came of it. */
+  /** Runs because somebody asked, or joins the run that somebody asked for; its result. */
   runAsked(): Promise<ScrapeRan>
   running(): boolean
   last(): ScrapeRan | undefined
@@ -13,7 +13,7 @@ export type Runner = {
   idle(): Promise<unknown>
 }
 
-/** A source of which each run reads all there is. `run` must not reject. */
+/** A source whose runs read everything. `run` must not reject. */
 export function wholeRunner(run: () => Promise<ScrapeRan>): Runner {
   let current: Promise<ScrapeRan> | undefined
   let last: ScrapeRan | undefined
@@ -39,7 +39,7 @@ export function wholeRunner(run: () => Promise<ScrapeRan>): Runner {
 type RunPart = () => Promise<ScrapeRan | undefined>
 
 /**
- * A source of which each run reads a part: by its schedule run after run as long as something is due; when asked, all
+ * A source whose runs read a part: by its schedule run after run as long as something is due; when asked, all
  * of it, which waits for what is under way. Ends early when `isStopping`.
  */
 export function partRunner(needs: {
@@ -63,7 +63,7 @@ export function partRunner(needs: {
   return {
     async runDue() {
       if (asked !== undefined) return
-      // After a failure the schedule's next round is soon enough; who asks does not wait for all that is due.
+      // After a failure the schedule's next round is soon enough; the caller does not wait for all due items.
       due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || asked !== undefined)
         .then(() => undefined)
         .finally(() => {
@@ -86,7 +86,7 @@ export function partRunner(needs: {
   }
 }
 
-/** What came of several runs, as if it had been one. There is at least one. */
+/** The result of several runs, as if it had been one. There is at least one. */
 function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
   const [first] = runs
   if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')

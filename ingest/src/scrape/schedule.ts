@@ -25,7 +25,7 @@ const OFFSET_MAX_MS = 3_000
  * failed ones push later ones away. Never two at once; runs that were missed (a long one, a machine asleep) are
  * skipped, not made up for. `work` must not reject.
  *
- * The offset is drawn once. Drawn anew for each run it would spread load no better, and the instants of scrapes would
+ * The offset is drawn once. Drawn again for each run it would spread load no better, and the instants of scrapes would
  * differ by chance: on 50 million counts that took 1 byte a sample, where equal distances take 0.01.
  */
 export function schedule(periodMs: number, work: () => Promise<unknown>, timing: Timing = REAL): Schedule {

@@ -313,7 +313,7 @@ function turnsContract(name: string, options: { skip?: string | false }, engine:
     for (const lease of both) t.equal(await after.renew(lease), false, 'and the old process has lost it')
   })
 
-  test(`${name}: whoever has the write side alone waits for no lease of the dead`, options, async (t) => {
+  test(`${name}: the only user of the write side waits for no lease of the dead`, options, async (t) => {
     await empty(engine.writes())
     const writes = engine.writes()
     const before = boardLeases(writes, OPTIONS)

@@ -146,7 +146,7 @@ test('a gap without room takes as few neighbours along as can be', async (t) => 
   t.same(shownBy(folded(events, last)), page)
 })
 
-test('keys never pass 2^52: a board at their edge is keyed anew, once', async (t) => {
+test('keys never pass 2^52: a board at their edge is keyed again, once', async (t) => {
   const top = -(2 ** 52) + 5
   const last = [known('a', top), known('b', 0)]
   const page = numbered(['x', 'a', 'b'])

@@ -44,7 +44,7 @@ test('boards that were found together are spread over the whole period from thei
     seed = (seed * 48_271) % 2_147_483_647
     return seed / 2_147_483_647
   }
-  // 600 boards, found at once, visited at two requests a second, on each of which something happens all the time.
+  // 600 boards, found at once, visited at two requests a second, all of them changing all the time.
   const due = Array.from({ length: 600 }, () => ({ atS: 0, visits: 0 }))
   const visitsByMinute: number[] = []
   for (let atS = 0; atS < 3600; atS += 0.5) {

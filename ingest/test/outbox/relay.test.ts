@@ -142,7 +142,7 @@ const needsOn = (writes: WriteTransactions, log: Log): RelayNeeds => ({
   onUnreadable: () => undefined
 })
 
-/** Rounds until nothing is left, whoever dies on the way. */
+/** Rounds until nothing is left, with deaths on the way. */
 async function relayAll(needs: RelayNeeds): Promise<void> {
   for (;;) {
     const round = await relayOnce(needs, new Set()).catch(() => undefined)

@@ -7,7 +7,7 @@ const ran = (published: number, reason?: string) => {
   return scrapeRanOf({ source: 'boards', beganAtMs: 0, durationMs: 1, outcome, published, reason })
 }
 
-test('who asks for everything waits for one part of what is due, however much is', async (t) => {
+test('a request for everything waits for one part of the due items', async (t) => {
   const parts = [ran(7), ran(8)]
   let isStopping = false
   const runner = partRunner({

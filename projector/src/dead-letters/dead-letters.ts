@@ -13,7 +13,7 @@ import type { Tables } from '../store/tables.js'
 /*
  * dead letter  a message that could not be read, kept as it stood in the log, until something is decided about it
  * dropped      decided: it is of no use; it is kept, and stays dropped when the log is read again
- * retried    decided: it was judged anew and stored, or passed over, being of somebody or something that was taken away
+ * retried    decided: it was validated again and stored, or passed over, being of somebody or something that was taken away
  */
 
 export type DeadLetterPosition = LogPosition & { readonly topic: string }
@@ -113,7 +113,7 @@ export type RetryNeeds = {
   readonly topics: readonly Topic[]
   /** Runs `use` with the seal keys that there are of these people; none of them is thrown away before it has ended. */
   readonly withSealKeys: (people: readonly number[], use: (keys: SealKeys) => Promise<void>) => Promise<void>
-  /** Runs what looks which imports were taken back, and then stores: whoever takes one back waits for it. */
+  /** Runs what looks which imports were taken back, and then stores: an import undo waits for it. */
   readonly inStep: <Result>(step: () => Promise<Result>) => Promise<Result>
   /** Called after each part. */
   readonly onProgress: (report: RetryReport) => void
@@ -155,7 +155,7 @@ const REFUSALS_SHOWN = 20
 const PART_CHARACTERS_MAX = 8 * 1024 * 1024
 
 /**
- * Judges messages of one topic anew, as the loader does: these ones, or all its dead letters. Order per part: rows into the
+ * Validates messages of one topic again, as the loader does: these ones, or all its dead letters. Order per part: rows into the
  * event table → the late batch by which projections take them → the decision. A crash in between repeats the part, which
  * reads as once: rows are keyed by position, and a projection may take any event twice.
  */

@@ -11,7 +11,7 @@ export function cutGoals(reached: readonly Reached[], ms: number): Reached[] {
 }
 
 /**
- * Who reaches which goals when: judged once an instant, for whoever comes or leaves moves all others. An entry bears a mark
+ * Who reaches which goals when: judged once an instant, because an entry that comes or leaves moves all others. An entry bears a mark
  * for each goal that its player has still to reach, so that it costs nothing to look at those who have.
  */
 export class BoardGoals {
@@ -57,7 +57,7 @@ export class BoardGoals {
       }
     }
     if (found.length === 0) return
-    // In one order whatever the window, so that a board folded anew is the same row.
+    // In one order whatever the window, so that a board folded again is the same row.
     this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
   }
 

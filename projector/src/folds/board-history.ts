@@ -3,7 +3,7 @@ import type { Standing } from '@gamenet/schemas'
 /*
  * history     the distinct events of one entry, by instant, then position
  * state       what one event says of its entry from then on
- * window      the instants that are folded anew: from the earliest touched one on
+ * window      the instants that are folded again: from the earliest touched one on
  * base        the states just before the window
  */
 

@@ -21,7 +21,7 @@ export class RankTree {
     this.#leasts = new Float64Array(2 * this.#leaves * this.#kinds).fill(Number.POSITIVE_INFINITY)
   }
 
-  /** Takes a place, or takes it anew: with its step, and bit by bit the marks that it bears. */
+  /** Takes a place, or takes it again: with its step, and bit by bit the marks that it bears. */
   take(place: number, step: number, marks = 0): void {
     this.#put(place, step, marks)
     for (let node = (place + this.#leaves) >> 1; node >= 1; node >>= 1) this.#join(node)

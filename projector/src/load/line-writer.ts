@@ -27,7 +27,7 @@ export class LineWriter {
     if (this.#text.length >= TEXT_CHARACTERS) this.#encode()
   }
 
-  /** Gives what was written, in a buffer of its own, and begins anew. */
+  /** Gives what was written, in a buffer of its own, and starts again. */
   take(): RowLines {
     this.#encode()
     const lines = { rows: this.#rows, body: this.#bytes.subarray(0, this.#length) }

@@ -74,7 +74,7 @@ export type Loader = {
   whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** What came of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
+/** The result of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
 type Outcome = 'stored' | 'stopped' | 'outdated'
 
 const STOP_MS = 3000

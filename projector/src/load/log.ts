@@ -2,15 +2,15 @@ import type { LogBatch, PartitionExtent, StalledPartition } from '@gamenet/schem
 
 /** What the loader asks of a log. */
 export type LogReader = {
-  /** Every partition of the topic, whoever reads it. A topic that does not exist yet has none. */
+  /** All partitions of the topic. A topic that does not exist yet has none. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
    * Delivers the records of the partitions that this process is responsible for, in offset order per partition, and
-   * goes on with what is appended later, until `signal` aborts (then it resolves). `startAt` is asked once for every
+   * continues with later appends, until `signal` aborts (then it resolves). `startAt` is asked once for every
    * partition that the process becomes responsible for and gives the first offset wanted. The next batch of a
    * partition is not delivered before `deliver` has resolved for the one before; that is the back pressure.
    *
-   * A partition of which the log does not have what is wanted stalls: `onStall` is told, `startAt` is asked again every few
+   * A partition stalls when the log lacks the wanted offsets: `onStall` is told, `startAt` is asked again every few
    * seconds until it names something that the log has, and everything else goes on. Without `onStall` it rejects.
    */
   consume(options: {

@@ -33,7 +33,7 @@ export type RowBatch = {
 export type FromReader =
   | { readonly kind: 'batch'; readonly batch: RowBatch }
   | { readonly kind: 'start-at'; readonly id: number; readonly topic: string; epoch: number; partition: number }
-  /** Asks for the seal keys of people whom events of the topic are about. */
+  /** Requests the seal keys of the subjects of the topic's events. */
   | { readonly kind: 'seal-keys'; readonly id: number; readonly topic: string; readonly people: readonly number[] }
   | { readonly kind: 'extents'; readonly id: number; readonly extents: readonly PartitionExtent[] }
   | { readonly kind: 'extents-failed'; readonly id: number; readonly reason: string }

@@ -152,7 +152,7 @@ function wellFormed(_key: string, value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), each]))
 }
 
-/** Remembers what came of the last text. */
+/** Caches the result for the last text. */
 function memoized(work: (text: string) => string): (text: string) => string {
   let lastText = ''
   let lastResult = work('')

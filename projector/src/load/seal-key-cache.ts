@@ -5,8 +5,8 @@ import { LRUCache } from 'lru-cache'
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
 /**
- * For so long after a key was asked for it may open what is read, and what it opened may begin to be stored. Whoever throws a
- * key away waits so long before looking where the log ends, and for the stores under way: nothing is stored behind that which
+ * For so long after a key was asked for it may open what is read, and what it opened may begin to be stored. An erasure that destroys a
+ * key waits so long before looking where the log ends, and for the stores under way: nothing is stored behind that which
  * the key opened, so that rows deleted afterwards do not come back.
  */
 export const SEAL_KEY_CACHE_MS = 10_000
@@ -54,7 +54,7 @@ export class SealKeyCache {
   }
 }
 
-/** Whom records are about. */
+/** The subjects of records. */
 export function peopleOf(records: readonly LogRecord[]): Set<number> {
   return new Set(records.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
 }

@@ -8,7 +8,7 @@ export type TopicExtent = PartitionExtent & { readonly topic: string }
 /** A partition that stands still until an operator decides, and since when; `wanted` is the first offset not loaded. */
 export type StallReport = StalledPartition & { readonly loadedAt: string | null; readonly reason: string }
 
-/** Partitions of which the log does not have what is to be loaded next: a loader stalls at them, whichever process runs it. */
+/** Partitions whose next offsets the log lacks: a loader stalls at them, whichever process runs it. */
 export function stalledPartitions(extents: readonly TopicExtent[], checkpoints: Checkpoints): StalledPartition[] {
   return extents.flatMap(({ topic, ...extent }) => {
     const wanted = checkpoints.next(loadCheckpoint(topic), extent.epoch, extent.partition)
@@ -26,7 +26,7 @@ export function describeStall(
   if (wanted > next) {
     return (
       `${name} was loaded to ${wanted}${when}, and the log ends at ${next}: ` +
-      'the log was made anew or restored from an older state, and its epoch must be raised (LOG_EPOCH)'
+      'the log was recreated or restored from an older state, and its epoch must be raised (LOG_EPOCH)'
     )
   }
   return (
@@ -57,7 +57,7 @@ async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
 
 /**
  * Goes on behind what the log has lost: notes each gap, then moves the load checkpoint to where the log begins. A crash
- * between the two notes it again. A topic that was made anew has no gap, and needs a new epoch.
+ * between the two notes it again. A topic that was recreated has no gap, and needs a new epoch.
  * @returns the gaps that were accepted
  */
 export async function acceptGaps(tables: Tables, stalled: readonly StallReport[]): Promise<StallReport[]> {

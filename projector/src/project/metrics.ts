@@ -63,7 +63,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
     }),
     passedOverEvents: new Counter({
       name: 'gamenet_passed_over_events_total',
-      help: 'Events of the log that nobody can open any more, since somebody whom they are about was forgotten',
+      help: 'Events of the log that nobody can open any more, since their subject was erased',
       labelNames: ['topic'],
       registers
     }),

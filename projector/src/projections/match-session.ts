@@ -68,7 +68,7 @@ const weigh = `
 /*
  * Both ways of reading begin with arrays side by side, as constants that ranges of the primary key can be made of: titles;
  * `before`, the list before what was touched; `floors`, the last list that is not read. No list is at -1. `is_continued`
- * says whether the stored matches of the list before are gone on with.
+ * says whether the stored matches of the list before are continued.
  */
 
 const continued = `

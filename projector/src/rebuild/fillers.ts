@@ -28,7 +28,7 @@ export class Fillers {
     context.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
   }
 
-  /** Goes on with what an earlier process left, and begins what others ask for. */
+  /** Continues what an earlier process left, and begins what others ask for. */
   start(): void {
     this.wake()
     if (!this.#context.isShared) return

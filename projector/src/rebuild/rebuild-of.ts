@@ -73,7 +73,7 @@ export async function concurrentRebuild(
       ? 'swap it in'
       : state === 'filling'
         ? 'wait until it is filled and swap it in'
-        : `go on with it by ${resume}`
+        : `continue it by ${resume}`
   const way =
     retracts !== null
       ? `it takes import ${retracts} back, which gamenet import undo ${retracts} brings to its end.`
@@ -105,17 +105,17 @@ export function requireState(record: RebuildRecord, states: readonly RebuildStat
 
 /** What became of the last rebuild of a projection, and what can be done now. */
 function afterwards(last: RebuildRecord | undefined, name: string): string {
-  const anew = `gamenet rebuild start ${name} makes new ones.`
+  const startHint = `gamenet rebuild start ${name} makes new ones.`
   if (last === undefined) return `It was never rebuilt: gamenet rebuild start ${name} begins it.`
   const its = `Its last rebuild, ${last.id},`
   const why = last.reason === null ? '' : ` (${last.reason})`
   switch (last.state) {
     case 'rolled-back':
-      return `${its} was rolled back: the tables of before serve again, and its own are dropped. ${anew}`
+      return `${its} was rolled back: the tables of before serve again, and its own are dropped. ${startHint}`
     case 'cancelled':
-      return `${its} was cancelled${why}, and its tables are dropped. ${anew}`
+      return `${its} was cancelled${why}, and its tables are dropped. ${startHint}`
     case 'dropped':
-      return `${its} was swapped in, and the tables of before are dropped${why}. ${anew}`
+      return `${its} was swapped in, and the tables of before are dropped${why}. ${startHint}`
     case 'swapped':
       return `${its} serves already: gamenet rebuild rollback ${name} takes it back, gamenet rebuild drop ${name} frees the disk of the tables of before.`
     default:

@@ -73,7 +73,7 @@ export type RebuildStatus = z.infer<typeof RebuildStatus>
 
 export const RebuildPlan = z.object({
   projection: z.string(),
-  /** The event table that is loaded anew from the log before; null where the one that serves is read. */
+  /** The event table that is loaded again from the log before; null where the one that serves is read. */
   fromLog: z
     .object({
       topic: z.string(),
@@ -194,7 +194,7 @@ export type Rebuilds = {
 /** Imports that the log says were taken back. */
 export type ImportUndos = {
   /**
-   * Takes one back: its events leave the topic's event table, and all that is made of them is made anew without. Resolves when
+   * Takes one back: its events leave the topic's event table, and all that is made of them is rebuilt without. Resolves when
    * that serves; called again after a crash, it goes on.
    */
   retract(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>

@@ -29,7 +29,7 @@ import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './sw
 import { withSources } from './unit.js'
 import { compareTables } from './verify.js'
 
-/** For whoever has no answers to hold. */
+/** For processes without answers to delay. */
 const swapAtOnce: AroundSwap = async (_projections, swap) => {
   const begun = performance.now()
   await swap()
@@ -62,7 +62,7 @@ export class RebuildOperations implements Rebuilds {
     this.retractions = new ImportUndo(this.#context, parts)
   }
 
-  /** Goes on with fills that an earlier process left, and drops what it left besides. */
+  /** Continues fills that an earlier process left, and drops what it left besides. */
   open(): void {
     this.#fillers.start()
     this.#turns.dropLeftovers()
@@ -130,7 +130,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
-      // One that is filling, as a process left it that ended, needs nobody but whoever goes on.
+      // One that is filling, as a process left it that ended, needs only a process that continues.
       const resumed =
         record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
       this.#fillers.wake()

@@ -43,7 +43,7 @@ export class Recovery {
         for (const record of (await readRebuilds(tables)).filter(isInterrupted)) await resumeSwap(this.#context, record)
       })
     }
-    // What fails now is seen by whoever passes next, before {@link around} hears of it.
+    // The next pass sees this failure, before {@link around} hears of it.
     this.#isDone = this.#underWay === 0
   }
 

@@ -1,7 +1,7 @@
 import type { PassLock } from '../project/pass-lock.js'
 
 /**
- * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that whoever deletes rows or swaps
+ * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that code that deletes rows or swaps
  * event tables can wait for what had read them before.
  */
 export class RebuildSteps {

@@ -14,7 +14,7 @@ import { levelCheckpoints, reload, reloadedTopic } from './reload.js'
 const NEAR_EVENTS = 10_000
 const APPROACHES_MAX = 20
 
-/** Takes what came since, while live steps go on, until little is left. */
+/** Consumes later events, while live steps continue, until little is left. */
 export async function approach(context: RebuildContext, record: RebuildRecord): Promise<number> {
   let sum = 0
   for (let n = 0; n < APPROACHES_MAX; n += 1) {
@@ -82,7 +82,7 @@ export async function swap(
 
 /**
  * Runs work beside which no step of any rebuild runs, nor a retry of dead letters, where event tables change places. Before, the
- * one that is to serve gets what came into the other beside the log, and loses what left it.
+ * one that is to serve gets the other one's rows that are not from the log, and loses what left it.
  */
 async function withoutSteps<Result>(
   context: RebuildContext,
@@ -111,7 +111,7 @@ export async function atRest<Result>(
 }
 
 /**
- * Ends a swap that was cut off, for work between passes: goes on with one that has begun; takes back the intent of one that
+ * Ends a swap that was cut off, for work between passes: continues one that has begun; takes back the intent of one that
  * has not, since the tables that serve have gone on meanwhile.
  */
 export async function resumeSwap(context: RebuildContext, record: RebuildRecord): Promise<void> {
@@ -127,12 +127,12 @@ export async function resumeSwap(context: RebuildContext, record: RebuildRecord)
   }
   const before = state === 'swapping' ? 'filled' : 'swapped'
   const takenBack = await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
-  // Whoever lost the lock with PostgreSQL may have begun by now, and may not live to tell.
+  // A process that lost the lock with PostgreSQL may have begun by now, and may not live to tell.
   if (await hasBegun()) await finish(context, await storeRebuild(tables, takenBack, { state, exchange }))
 }
 
 /**
- * Goes on with a swap whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
+ * Continues a swap whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
  * undefined when another process has ended it meanwhile, which may be where the lock of passes was lost with PostgreSQL.
  */
 async function finish(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {

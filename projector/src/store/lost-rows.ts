@@ -96,7 +96,7 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
 }
 
 /**
- * Cancels the rebuilds that would go on with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
+ * Cancels the rebuilds that would continue with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
  * imports were taken back, their events are loaded again: taking them back counts as cancelled too, so that it is done again.
  */
 export async function cancelRebuilds(tables: Tables, repair: Repair): Promise<number[]> {

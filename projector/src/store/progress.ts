@@ -47,7 +47,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   }
 }
 
-/** Extents of every topic that can be asked in time; a log that is away must hold up nobody who asks how things stand. */
+/** Extents of every topic that can be asked in time; an unavailable log must not delay status requests. */
 export async function answeredExtents(
   log: ProgressNeeds['log']
 ): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {

@@ -23,7 +23,7 @@ function single(_key: string, value: unknown): unknown {
 }
 
 /**
- * By which statements the read tables are made now. A program whose projection was changed goes on with the one that made the
+ * By which statements the read tables are made now. A program whose projection was changed continues with the one that made the
  * table that serves, until a rebuild by the new one is swapped in; a projection that nobody knew yet serves at once.
  */
 export class ServingDefinitions {

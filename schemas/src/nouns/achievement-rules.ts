@@ -7,7 +7,7 @@ import { type RankGoal, rankGoals } from './rank-goal.js'
  * rule    facts, and an expression over a row of them: when it was reached, or NULL. Together one SELECT; rules about the
  *         same facts are asked together, because reading them is what costs
  *
- * What a day was is reached at the last sighting of the day; a place on a board when the user first stood there, whoever moved;
+ * What a day was is reached at the last sighting of the day; a place on a board when the user first had it, by any move;
  * a rating when it was given. Of n facts of a user the n-th oldest counts.
  */
 
@@ -128,7 +128,7 @@ const BOARDS = `
     GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b
   GROUP BY b.user_key`
 
-/** The instants of those of the user's boards `b` of which something is true. */
+/** The instants of the user's boards `b` that fulfil a condition. */
 function boardsWhere(condition: string): string {
   return `arrayMap(b -> b.1, arrayFilter(b -> ${condition}, f.boards))`
 }

@@ -3,7 +3,7 @@ import { Instant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
 import { ImportAdvanced } from './import-run.js'
 
-/** An import was taken back: none of its events counts any more, and whatever was made of them is made anew without. */
+/** An import was taken back: none of its events counts any more, and whatever was made of them is rebuilt without. */
 export const ImportRetracted = z.object({
   importId: ImportAdvanced.shape.importId,
   /** The topic that the import published to. */

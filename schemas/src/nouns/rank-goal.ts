@@ -13,7 +13,7 @@ export type RankGoal = {
   readonly isShared?: true
 }
 
-/** One that is added is known of a board from the board's next change on, unless `leaderboard-entry` is projected anew. */
+/** One that is added is known of a board from the board's next change on, unless `leaderboard-entry` is projected again. */
 export const rankGoals: readonly RankGoal[] = [
   { id: 1, rank: 100, entries: 101 },
   { id: 2, rank: 10, entries: 11 },

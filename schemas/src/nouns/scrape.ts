@@ -6,7 +6,7 @@ import { topic } from '../wire/topic.js'
 export const SCRAPE_SOURCES = ['network', 'games', 'matches', 'boards', 'players'] as const
 export type ScrapeSource = (typeof SCRAPE_SOURCES)[number]
 
-/** One run of a source: when it began, how long it took, what came of it. */
+/** One run of a source: when it began, how long it took, its result. */
 export const ScrapeRan = z.object({
   source: z.enum(SCRAPE_SOURCES),
   /** When the run began. */

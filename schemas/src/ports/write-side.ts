@@ -25,7 +25,7 @@ export const PEOPLE_LOCK = 7_203_115
 
 /** Held, shared, while a projector writes to read tables, and alone by who swaps some. */
 export const PASSES_LOCK = 7_203_116
-/** Held together by steps of rebuilds, alone by whoever waits until those under way have ended. */
+/** Held together by steps of rebuilds, exclusively by callers that wait until those under way have ended. */
 export const FILLS_LOCK = 7_203_117
 /** Held alone by the relay of the outbox that works. */
 export const RELAY_LOCK = 7_203_118

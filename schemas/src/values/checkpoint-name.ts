@@ -1,5 +1,5 @@
 /*
- * Names in the table `checkpoint`: the projector stores how far the loader and the projections have come, and whoever
+ * Names in the table `checkpoint`: the projector stores how far the loader and the projections have come, and every reader that
  * must not read past that, or waits for it, asks by the same names.
  */
 

@@ -5,7 +5,7 @@ export const USERNAME_LENGTH_MAX = 64
 /** Control, format and unpaired surrogate characters: nothing of them can be seen in a name. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}]/u
 
-/** The name of a user of the site: 1 to 64 characters, all of which can be seen. */
+/** The name of a user of the site: 1 to 64 visible characters. */
 export const Username = z
   .string()
   .refine(

@@ -81,7 +81,7 @@ export type SealKeyOf = (person: number) => Uint8Array | undefined
 
 /**
  * Reads one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is the reason of a dead letter.
- * An event of which a person's key is no more was forgotten, and is none.
+ * An event without its person's key was erased and counts as none.
  */
 export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
   // A dead letter keeps an empty value for none.

@@ -49,6 +49,6 @@ export function stallReason({ topic, epoch, partition, first, next, wanted }: St
     return `offsets ${wanted} to ${first - 1} of ${name} are no longer in ${log}: its retention passed them`
   return (
     `${name} of ${log} ends before offset ${next}, wanted was ${wanted}: ` +
-    'it was made anew, or is older than what was read from it; raise the epoch'
+    'it was recreated, or is older than what was read from it; raise the epoch'
   )
 }

@@ -4,7 +4,7 @@ import { isPlainText, shown } from './parameters.js'
 
 /*
  * A field of a JSON body is taken as it is: nothing is coerced, and what it must be is said in the words of the
- * parameters: `<path> must be <allowed>; got <what came>`. Chain `.optional()` or `.default(…)`.
+ * parameters: `<path> must be <allowed>; got <value>`. Chain `.optional()` or `.default(…)`.
  */
 
 /** The body as an object of fields. Refuses every other JSON. */

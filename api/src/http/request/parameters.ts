@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /*
  * A parameter arrives as a string, as an array (given twice) or not at all. Each schema here says what is allowed in
- * the words of its error: `<name> must be <allowed>; got <what came>`. Chain `.optional()` or `.default(…)`.
+ * the words of its error: `<name> must be <allowed>; got <value>`. Chain `.optional()` or `.default(…)`.
  */
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
@@ -113,7 +113,7 @@ export function time() {
   })
 }
 
-/** What came, as an error sentence may show it: quoted, cut at 40 characters, control characters escaped. */
+/** The value, as an error message may show it: quoted, cut at 40 characters, control characters escaped. */
 export function shown(given: string): string {
   const characters = [...given]
   const cut = characters.length > SHOWN_CHARACTERS_MAX
@@ -128,7 +128,7 @@ export function shown(given: string): string {
 
 /**
  * Parses path parameters and query with an endpoint's schema. Refuses with one sentence that names the parameter,
- * what is allowed and what came; the first fault in the schema's order is told.
+ * the allowed values and the value; the first fault in the schema's order is told.
  */
 export function parseInput<Input>(schema: z.ZodType<Input>, given: Readonly<Record<string, unknown>>): Input {
   const parsed = schema.safeParse(given)

@@ -5,7 +5,7 @@ import { identityOf } from '../../answers/etag.js'
 import { flat, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
-/** Longer URLs are read anew each time, so that keys stay small: 10,000 of them are at most 10 MB. */
+/** Longer URLs are read again each time, so that keys stay small: 10,000 of them are at most 10 MB. */
 const URL_CHARACTERS_KEPT = 512
 const URLS_KEPT = 10_000
 /** Times a question is resolved again because data changed while it was resolved. */

@@ -186,7 +186,7 @@ const connectionArgs = (memoryBytes: number): string[] => [
 ]
 
 /**
- * A larger body goes by way of a file in memory, which halves the processor time of an insert: of bytes that stand behind a statement
+ * A larger body goes through a file in memory, which halves the processor time of an insert: of bytes that stand behind a statement
  * the engine takes 9 ns for each before it reads them. A smaller one is stored before the file were made.
  */
 const BODY_BYTES_MAX = 256 * 1024

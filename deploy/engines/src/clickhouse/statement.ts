@@ -27,7 +27,7 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
 
 /**
  * A body of rows is a bounded batch, stored within seconds. One that is not is better sent again than waited for as long as a lane's
- * longest statement may take: whoever sends it holds locks.
+ * longest statement may take: its sender holds locks.
  */
 const BODY_SECONDS_MAX = 120
 

@@ -73,7 +73,7 @@ export type StoredRecords = {
   slice(from: number, to: number): LogRecord[]
 }
 
-/** Unpacks a stored batch, the first record of which has the offset `first`. Throws when the bytes are damaged. */
+/** Unpacks a stored batch whose first record has the offset `first`. Throws if the bytes are damaged. */
 export async function unpackBatch(batch: Buffer, first: number): Promise<StoredRecords> {
   const { records } = frameOf(batch)
   const rawBytes = batch.readUInt32LE(5)

@@ -57,7 +57,7 @@ export type EmbeddedLogOptions = {
   readonly path: string
   /** Partitions of every topic in this epoch, 1 unless given. */
   readonly partitions?: number
-  /** Rises when topics are made anew or `partitions` changes, 1 unless given. Older epochs stay readable. */
+  /** Rises when topics are recreated or `partitions` changes, 1 unless given. Older epochs stay readable. */
   readonly epoch?: number
   /** Batches appended longer ago are deleted, but for the newest of a partition. Everything is kept unless given. */
   readonly retentionMs?: number
@@ -581,7 +581,7 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
   }
 }
 
-/** Batches that were read, the first of which begins `skipped` records before what was asked for. */
+/** Batches that were read; the first one begins `skipped` records before the requested one. */
 type Reading = { readonly batches: readonly StoredRecords[]; readonly skipped: number; readonly next: number }
 
 /** Large batches in parts, small ones together. */

@@ -39,7 +39,7 @@ export type KafkaLogOptions = {
   readonly groupId: string
   /** Reads only the partitions whose number, divided by `of`, leaves `index`: who reads the others has a group of its own. */
   readonly share?: { readonly index: number; readonly of: number }
-  /** Part of the positions that reading gives; raised by the operator when topics are made anew or get partitions. */
+  /** Part of the positions that reading gives; raised by the operator when topics are recreated or get partitions. */
   readonly epoch: number
   /** Put in front of every topic's name in Kafka. */
   readonly topicPrefix?: string
@@ -50,7 +50,7 @@ export type KafkaLogOptions = {
   readonly sasl?: NonNullable<KafkaConfig['sasl']>
   /** Further settings of topics that are made, such as `retention.ms`. Everything is kept unless given. */
   readonly configEntries?: Readonly<Record<string, string>>
-  /** Told when the consumer failed or stood still and is built anew. */
+  /** Told when the consumer failed or stood still and is rebuilt. */
   readonly onCrash?: (error: Error) => void
   /** After so long without a sign of life a member's partitions are given to the others, 15 s unless given. */
   readonly sessionMs?: number
@@ -76,7 +76,7 @@ export type KafkaLog = {
    * Delivers the partitions that the group gives to this process, from `startAt` on, whatever the group has committed.
    * A start of 0 means the oldest that is held; at any other that is no longer, or not yet, held the partition stalls:
    * `onStall` is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects. A consumer
-   * that crashes or stands still is built anew. Topics that are missing are made.
+   * that crashes or stands still is rebuilt. Topics that are missing are made.
    */
   consume(options: {
     readonly topics: readonly string[]

@@ -70,7 +70,7 @@ class ReadingEnded extends Error {
   }
 }
 
-/** Starts to read. Consumers of kafkajs come and go, and each asks anew where its partitions begin. */
+/** Starts to read. Consumers of kafkajs come and go, and each asks again where its partitions begin. */
 export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): KafkaReader {
   let session: Session | undefined
   const read = async (): Promise<void> => {
@@ -284,7 +284,7 @@ class Session {
         return false
       }
       // Gaps are made by transactions and by compaction, but also by a retention that overtook the reading; and older
-      // records come after a rebalance, but also out of a topic that was made anew.
+      // records come after a rebalance, but also out of a topic that was recreated.
       const stall = stallOf(topic, await this.#extent(topic, partition), next)
       if (stall !== undefined) {
         this.#stall(holding, stall)

@@ -96,7 +96,7 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
   })
 }
 
-/** A transaction that stays open until it is told how to end; whoever else asks waits until then. */
+/** A transaction that stays open until it is told how to end; anyone else who asks waits until then. */
 const begin = (database: PGlite): Promise<Open> =>
   new Promise((resolve, reject) => {
     const ended = database.transaction(async (target) => {

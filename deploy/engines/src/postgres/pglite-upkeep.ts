@@ -37,7 +37,7 @@ export const keepUp = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge }: Up
   }
 }
 
-/** Vacuums the tables of which many rows are dead, and everything when transactions are old. */
+/** Vacuums tables with many dead rows, and everything when transactions are old. */
 export const upkeep = async (database: PGlite, freezeAtAge = FREEZE_AT_AGE): Promise<void> => {
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s

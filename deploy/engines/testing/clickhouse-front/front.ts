@@ -152,7 +152,7 @@ const respond = async (engine: Engine, session: CleanSession, call: Call, respon
     return
   }
   // The process gives ids of its own, so the one asked for stands in front of the text, where it can be found again. A
-  // text with parameters is written anew without it; there the caller's log_comment, the same as its id, tells.
+  // text with parameters is rewritten without it; there the caller's log_comment, the same as its id, tells.
   const isIt = `(startsWith(query, '/*$1*/') OR Settings['log_comment'] = '$1')`
   const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, isIt)
   const text = `/*${call.queryId}*/ ${sql}`

@@ -115,7 +115,7 @@ function createBell() {
       await until(ms, () => wasRung || hasEnded)
       wasRung = false
     },
-    /** Resolves after so long, whoever rings. */
+    /** Resolves after so long, even if notified. */
     passed: (ms: number) => until(ms, () => hasEnded)
   }
 }

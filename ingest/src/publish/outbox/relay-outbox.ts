@@ -81,7 +81,7 @@ async function sendAll(needs: RelayNeeds, parcels: readonly Parcel[]): Promise<{
   let relayed = 0
   for (const { topic, rows } of parcels) {
     const events = rows.map(({ event }) => event)
-    // Persons are made and kept before anything about them is in the log: the loader passes over whom it does not know.
+    // Persons are made and kept before anything about them is in the log: the loader skips unknown people.
     const seals = await needs.people.seals(namesOf(topic, events))
     const sent = await send(needs, { topic, rows }, seals)
     if (sent === undefined) return { isMine: false, relayed }

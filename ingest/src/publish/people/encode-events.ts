@@ -19,7 +19,7 @@ export async function encodeEvents<Event>(
   return messages
 }
 
-/** Whom these events are about, each once. */
+/** The subjects of these events, each once. */
 export function namesOf<Event>(topic: Topic<Event>, events: readonly Event[]): ReadonlySet<string> {
   return new Set(events.flatMap((event) => topic.people?.(event) ?? []))
 }

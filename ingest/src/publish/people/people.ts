@@ -20,7 +20,7 @@ export type People = {
    * who was forgotten gets none.
    */
   seals(usernames: Iterable<string>): Promise<Seals>
-  /** Told of events that were not published, because somebody whom they are about was forgotten. */
+  /** Told of events that were not published, because their subject was erased. */
   passedOver(topic: string, events: number): void
 }
 
@@ -38,7 +38,7 @@ export function createPeople({
 }): People {
   const passedOver = new Counter({
     name: 'gamenet_forgotten_events_total',
-    help: 'Events that were not published, because somebody whom they are about was forgotten',
+    help: 'Events that were not published, because their subject was erased',
     labelNames: ['topic'],
     registers: [registry]
   })

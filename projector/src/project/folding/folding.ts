@@ -4,7 +4,7 @@ import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
 
 /** Where folds run. */
 export type Folding = {
-  /** Rejects when the fold throws or the thread dies; asked again, it begins anew. `again`: what was read does not fit together. */
+  /** Rejects when the fold throws or the thread dies; asked again, it starts again. `again`: what was read does not fit together. */
   fold(name: string, answers: ChunkAnswers): Promise<ChunkRows | 'again'>
   /** Ends the thread. */
   close(): Promise<void>

@@ -6,13 +6,13 @@ import { type Range, rangeOf } from '../range.js'
 /*
  * late event   one that came into its event table behind the checkpoints of projections, as a retried message does
  * late batch   late events of one topic that are taken together
- * taker        whoever takes late events besides its range: a projection by the name of its checkpoint, or another reader
+ * taker        a consumer of late events besides its range: a projection by the name of its checkpoint, or another reader
  */
 
 /** Events of a batch at most: their offsets are values of each statement over them. */
 export const LATE_EVENTS_MAX = 1000
 /**
- * A batch younger than this is taken by every process once, whoever has taken it already: another process may have read
+ * A batch younger than this is consumed by every process once, even if another has consumed it: another process may have read
  * before it came what it stores afterwards, and its own step over the batch puts that right. Twice what a statement may take.
  */
 const AGAIN_SECONDS = 1800

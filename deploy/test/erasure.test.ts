@@ -88,11 +88,11 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   t.same(await filesThatName(world.folder), [])
   await t.test('tables rebuilt from the log do not have it either', async (t) => {
     await world.closeTables()
-    const anew = { ...world, ...(await openTables(world, 'anew')) }
-    t.teardown(() => anew.closeTables())
-    await anew.projector.caughtUp()
-    t.same(await tablesThatName(anew.clickhouse), [])
-    t.same(await rowsOfOthers(anew), before)
+    const rebuilt = { ...world, ...(await openTables(world, 'rebuilt')) }
+    t.teardown(() => rebuilt.closeTables())
+    await rebuilt.projector.caughtUp()
+    t.same(await tablesThatName(rebuilt.clickhouse), [])
+    t.same(await rowsOfOthers(rebuilt), before)
   })
   await t.test(
     'beside older tables, who was forgotten is forgotten again, and who came back since stays',

@@ -10,10 +10,10 @@ const SWAPS = [
   ['rolling-back', 'swapped', 'rolled-back']
 ] as const
 
-/** What a swap asks of a process in which nothing else goes on. */
+/** What a swap asks of a process that does nothing else. */
 const AT_REST = {
   serving: { current: async () => [], install: async () => undefined },
-  runner: { tellAll: async () => undefined, wake: () => undefined },
+  runner: { announceAll: async () => undefined, wake: () => undefined },
   aroundSwap: async (_: unknown, swap: () => Promise<void>) => {
     await swap()
     return 0

@@ -50,7 +50,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   tags: ['Leaderboards'],
   summary: 'Changes of leaderboard entries',
   description:
-    'Entries that came, left, or whose rating changed; newest first, and of one instant that first which was recorded last. To follow them without a gap: begin with `after=start` and go on with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order in which they were recorded, whatever arrives meanwhile; at the end the list is empty and the link leads on to what comes. Cursors are opaque, hold for one filter, and outlive rebuilds.',
+    'Entries that came, left, or whose rating changed; newest first, and of one instant that first which was recorded last. To follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order in which they were recorded, whatever arrives meanwhile; at the end the list is empty and the link leads on to what comes. Cursors are opaque, hold for one filter, and outlive rebuilds.',
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many changes.'),
     offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('So many of the newest are left out.'),

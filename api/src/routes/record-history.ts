@@ -100,7 +100,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   tags: TAGS,
   summary: 'Records newly set',
   description:
-    'Newest first, on any board: a better time or score than all before, and the first on a board. A record that a removal gave back was not set anew and is not listed.',
+    'Newest first, on any board: a better time or score than all before, and the first on a board. A record that a removal gave back is not newly set and is not listed.',
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many records.'),
     offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('So many of the newest are left out.'),

@@ -6,7 +6,7 @@ export const STORED_BATCH =
 
 /**
  * A batch with two sightings as they were sealed before seals were bound. Key and id of the second name person 17 in
- * place of 4: so packed an earlier program what came behind the 16th person of a batch.
+ * place of 4: an earlier program packed the rows after the 16th person of a batch like this.
  */
 export const STORED_UNBOUND_SEALS =
   'AQIAAAARAgAAACrv7ZwBAAAAAAAAAHi72Tn+c6WWvW6jQBDHYeUUkS7F6d4g/SoYm2woHYJtgnGM+VqIIoSBA2IMy4fjjau8xz1D3sAv' +

@@ -23,7 +23,7 @@ export function concurrentWriters(config: Config, engines: Engines): ConcurrentW
   }
 }
 
-/** Runs a step that writes rows where whoever waits for steps waits for it, in this process or another. */
+/** Runs a step that writes rows. A wait for steps, in this process or another, includes it. */
 export function stepRunner(
   { rebuildLock }: ConcurrentWriters,
   projector?: Pick<Projector, 'inStep'>

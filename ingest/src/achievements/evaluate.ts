@@ -22,8 +22,8 @@ import {
 } from './topic-positions.js'
 
 /*
- * evaluation  asks the rules about everybody whom events touched, and publishes what they have reached
- * touched     a user of whom events tell something new, or whom others on a board moved
+ * evaluation  evaluates the rules for all users touched by events, and publishes their unlocks
+ * touched     a user with new events, or moved by other entries of a board
  * lease       the right to evaluate, for one process at a time
  */
 

@@ -8,7 +8,7 @@ const LEASE_S = 60
 /** How far evaluation has come. */
 export type EvaluationProgress = {
   readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
-  /** The last day, in days since 1970, on which those were looked at whom time alone brings further. */
+  /** The last day, in days since 1970, of the evaluation of users that unlock by time alone. */
   readonly day: number
 }
 

@@ -85,7 +85,7 @@ const UNKNOWN: BoardState = { version: '', newestMs: -1 }
  * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant
  * it ends at, no change is published twice: a lease counts as unclean from when it was taken until its end is written, and
  * the board of an unclean lease is compared with the tables only when these have all that the log held when it was taken.
- * What a list says anew is published by its own visit alone; a board whose page shows it makes that visit due.
+ * News of a list is published by its own visit alone; a board whose page shows it makes that visit due.
  * Rejects when the log, the tables or the leases cannot be asked; the lease then stays unclean until its next visit.
  */
 export async function visitBoard(
@@ -265,7 +265,7 @@ async function publishNews(
 }
 
 /**
- * Publishes what a list says anew, and brings the title's leases to it; gives how many were added. Of a list only one
+ * Publishes the news of a list, and brings the title's leases to it; gives how many were added. Of a list only one
  * visit is under way at a time, so that nothing of it is told twice: a visit of a board leaves what is new to that one.
  */
 async function followList(

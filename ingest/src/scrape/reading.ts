@@ -58,7 +58,7 @@ export class LogUnknown extends Error {
   }
 }
 
-/** The same log, whose silence can be told from a mistake of whoever asks it. */
+/** The same log; a failed call of it is distinct from a defect of the caller. */
 export function queryLog(log: LogExtents): LogExtents {
   return {
     extents: (topic) =>

@@ -203,7 +203,7 @@ async function endOne(
   taken: readonly BoardLease[],
   done: Extract<Step, { nth: number }>
 ): Promise<void> {
-  // Of leases long ended or lost too: whoever has them must be told.
+  // Ended and lost leases, too: their holders must learn of it.
   const lease = taken[taken.length - 1 - (done.nth % Math.max(taken.length, 1))]
   if (lease === undefined) return
   const row = model.held(lease)

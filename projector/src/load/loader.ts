@@ -48,7 +48,7 @@ export type LoaderOptions = {
   readonly logger: Logger
   /** Called after rows are stored and their checkpoint is too. */
   readonly onStored: () => void
-  /** What each store runs in, for whoever must wait for those under way. */
+  /** Wraps each store, so that others can wait for those under way. */
   readonly passLock?: Pick<PassLock, 'shared'>
   readonly backoff?: Backoff
   /** Milliseconds of a clock that is never put back, for tests. */

@@ -33,7 +33,7 @@ export type CatchUpWatch = {
 const ASK_AGAIN_MS = 100
 /** Stored checkpoints are read this often. */
 const STORED_CHECK_MS = 200
-/** So long the log may take to answer, whoever waits no longer for all to be read. */
+/** The log's time to answer once the wait was aborted. */
 const ENDS_MS = 2000
 
 /**

@@ -24,7 +24,7 @@ export type StepInput = {
   readonly slice?: KeySlice
 }
 
-/** Makes and stores the rows of a range, whoever asks: live, catching up or rebuilding. */
+/** Computes and stores the rows of a range: live, catching up or rebuilding. */
 export async function runStep(making: StepContext, projection: Projection, made: StepInput): Promise<void> {
   const make = async () => {
     if (projection.form === 'fold') return await runFold(making, projection, made)

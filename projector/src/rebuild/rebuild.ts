@@ -166,7 +166,7 @@ export class RebuildRefused extends Error {
   }
 }
 
-/** A step does not run now, since nobody could tell whoever waits for steps that it does. It is to be tried again. */
+/** A step does not run now, because waits for steps would not learn of it. Try it again. */
 export class StepsHeld extends RebuildRefused {
   override readonly name = 'StepsHeld'
 }

@@ -43,8 +43,8 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
 
 /**
  * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
- * once for answers. Order: the intent → tables → `data_change` → definitions → the result; a crash in between is gone on with by
- * {@link resumeSwap}. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * once for answers. Order: the intent → tables → `data_change` → definitions → the result; {@link resumeSwap}
+ * continues after a crash in between. Afterwards the tables that served stand at the same place in the log as those that serve now.
  * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
  */
 export async function swap(
@@ -162,7 +162,7 @@ async function finish(context: RebuildContext, record: RebuildRecord): Promise<n
   return heldMs
 }
 
-/** What was compared with tables that serve no more must be compared anew, before it is swapped in. */
+/** Verifications against tables that no longer serve do not count: verify again before a swap. */
 async function resetVerifications(
   { tables }: RebuildContext,
   swapped: RebuildRecord,

@@ -7,7 +7,7 @@ import type { AbortOptions, Parameters, ReadTables } from '@gamenet/schemas'
 export type Tables = ReadTables & {
   /** Runs a statement that answers nothing (DDL, INSERT … SELECT). */
   execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
-  /** The same rows as the UTF-8 bytes of one JSON array of objects, for whoever parses them elsewhere. */
+  /** The same rows as the UTF-8 bytes of one JSON array of objects, for parsers elsewhere. */
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /** Inserts lines of JSONCompactEachRow, all or none per ClickHouse block; resolves when they are stored. */
   insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>

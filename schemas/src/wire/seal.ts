@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
 
 /*
- * person      one whom events are about: a number, and a seal key that is kept outside the log
+ * person      the subject of events: a number, and a seal key that is kept outside the log
  * sealed      an event's JSON, encrypted with the keys of all its people and bound to its topic and id; with one of the
  *             keys gone it is gone
  */

@@ -14,7 +14,7 @@ export function basisStatement(projection: FoldProjection): string {
   return `SELECT count() AS rows, max(s.position) AS newest FROM ${table} AS s FINAL WHERE (${columns.join(', ')}) IN {keys}`
 }
 
-/** The same keys, each since the earliest instant of which the rows stored for it may have replaced others. */
+/** The same keys, each since the earliest instant whose stored rows may have replaced others. */
 export function sinceReplacedRows(
   projection: FoldProjection,
   chunk: readonly TouchedKey[],

@@ -26,7 +26,7 @@ export async function storeLateBatch(tables: Tables, id: string, topic: string, 
   await tables.insert('late_batch', ['id', 'topic', 'positions'], lineOf([id, topic, tuples]))
 }
 
-/** Says that batches are taken, when what came of them is stored. */
+/** Records that batches are consumed. Their rows are stored before. */
 export async function storeConsumed(tables: Tables, taken: readonly { readonly id: string; readonly taker: string }[]) {
   const lines = taken.map(({ id, taker }) => `${JSON.stringify([id, taker])}\n`)
   await tables.insert('late_batch_taken', ['id', 'taker'], new TextEncoder().encode(lines.join('')))

@@ -1,7 +1,7 @@
 import { cp, open, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
-import { VerifyReport } from '../src/operations/verify.js'
+import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
 

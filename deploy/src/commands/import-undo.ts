@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { type ImportRun, type ImportUndoProgress, listImports, undoImport } from '../operations/import-undo.js'
+import type { ImportRun, ImportUndoProgress } from '../operations/import-run.js'
+import { listImports, undoImport } from '../operations/import-undo.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'

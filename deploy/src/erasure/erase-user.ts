@@ -1,8 +1,8 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
 import { nameKey, pause, topics } from '@gamenet/schemas'
-import type { ErasureProgress, ErasureReport } from '../operations/erase.js'
 import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
+import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
   addToLedger,
   type Erasure,

@@ -5,6 +5,7 @@ import { flushPath } from '@gamenet/engines/files'
 import { errorCode } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
+import type { Engines } from '../wiring/engines.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 
 /*
@@ -34,6 +35,11 @@ export async function writeLedgerFile(writes: Postgres, path: string): Promise<v
   await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
   await rename(draft, path)
   await flushPath(dirname(path))
+}
+
+/** Writes a copy of the ledger next to the engines' files, for a restore of an older copy of these. */
+export async function writeLedgerCopy({ directory, writes }: Pick<Engines, 'directory' | 'writes'>): Promise<void> {
+  if (directory !== undefined) await writeLedgerFile(await writes(), directory.part(LEDGER_FILE))
 }
 
 /** Reads a ledger's file, or that of a data directory. Throws a `FailureError` where there is none. */

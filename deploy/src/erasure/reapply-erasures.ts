@@ -1,8 +1,7 @@
 import { stepsEnded } from '../wiring/concurrent-writers.js'
-import type { Engines } from '../wiring/engines.js'
 import type { Needs } from '../wiring/parts.js'
 import { reapplyMissingErasures } from './erase-user.js'
-import { LEDGER_FILE, writeLedgerFile } from './ledger-file.js'
+import { writeLedgerCopy } from './ledger-file.js'
 
 /**
  * Erases again the users that an older copy has brought back, before anything is loaded or answered. Failures are logged and
@@ -23,9 +22,4 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
   } catch (error) {
     logger.error({ err: error }, 'the erasures could not be compared with the tables; the next start tries again')
   }
-}
-
-/** Writes a copy of the ledger next to the engines' files, for a restore of an older copy of these. */
-export async function writeLedgerCopy({ directory, writes }: Engines): Promise<void> {
-  if (directory !== undefined) await writeLedgerFile(await writes(), directory.part(LEDGER_FILE))
 }

@@ -1,26 +1,8 @@
 import { z } from 'zod'
+import { BackupProgress, BackupReport } from '../backup/backup-report.js'
 import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
 import { operation } from './operation.js'
-
-export const BackupProgress = z.object({
-  /** In this order; `flushing` waits for the disk. */
-  phase: z.enum(['journals', 'tables', 'writes', 'log', 'flushing']),
-  bytes: z.int(),
-  /** An estimate until the end. */
-  bytesTotal: z.int()
-})
-export type BackupProgress = z.infer<typeof BackupProgress>
-
-export const BackupReport = z.object({
-  directory: z.string(),
-  /** The backup has everything that was acknowledged before. */
-  createdAt: z.string(),
-  files: z.int(),
-  bytes: z.int(),
-  tookMs: z.int()
-})
-export type BackupReport = z.infer<typeof BackupReport>
 
 /** Targets of the backups that are under way. */
 const targets = new WeakMap<Engines, string>()

@@ -2,32 +2,13 @@ import { Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { EraseNeeds } from '../erasure/erase-user.js'
+import { ErasureProgress, ErasureReport } from '../erasure/erasure-report.js'
 import { headsOf, waitUntilCaughtUp } from './caught-up.js'
 import { Flag, Instant, NoInput, type OperationNeeds, operation } from './operation.js'
 
 const CAUGHT_UP_MS_MAX = 600_000
 /** Far above the longest username. */
 const USERNAME_BYTES_MAX = 4096
-
-export const ErasureProgress = z.object({
-  /** Keys are destroyed, readers of the log are waited for, tables are cleaned one by one, then files. */
-  phase: z.enum(['keys', 'waiting', 'tables', 'files']),
-  done: z.int(),
-  total: z.int()
-})
-export type ErasureProgress = z.infer<typeof ErasureProgress>
-
-export const ErasureReport = z.object({
-  /** Whether anything was stored about the user. */
-  wasKnown: z.boolean(),
-  /** Whether they are in the ledger now. */
-  isEntered: z.boolean(),
-  /** Rows that were deleted from the write side. */
-  rowsOfWrites: z.int(),
-  /** Rows that were deleted from event tables and read tables. */
-  rowsOfTables: z.int()
-})
-export type ErasureReport = z.infer<typeof ErasureReport>
 
 export const Erasure = z.object({
   /** Of the username, with a salt of this installation; hexadecimal. */
@@ -60,7 +41,7 @@ export const erase = operation({
     if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
     const [{ eraseUser }, { writeLedgerCopy }] = await Promise.all([
       import('../erasure/erase-user.js'),
-      import('../erasure/reapply-erasures.js')
+      import('../erasure/ledger-file.js')
     ])
     const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
     await writeLedgerCopy(needs.engines)

@@ -7,7 +7,7 @@ import { errorMessage, type LogBatch, loadCheckpoint, openSealed, readSealedValu
 import { FailureError } from '../config.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
-import type { Finding, VerifyProgress, VerifyReport } from './verify.js'
+import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300

@@ -3,7 +3,7 @@ import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@ga
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
-import type { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-undo.js'
+import type { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import { notProjecting } from './rebuild.js'
 
 export type ImportUndoNeeds = {

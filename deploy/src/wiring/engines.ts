@@ -21,7 +21,7 @@ import { Disposers } from './disposers.js'
 import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
-import { isSpoolKnown } from './spool.js'
+import { isSpoolKnown } from './spool-directory.js'
 import { VERSIONS } from './version.js'
 
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */

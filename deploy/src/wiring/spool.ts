@@ -1,34 +1,10 @@
-import { access } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
 import { openSpool } from '@gamenet/engines/log'
 import { errorMessage } from '@gamenet/schemas'
-import type { Config } from '../config.js'
 import { claimDataDirectory } from '../data-directory.js'
-import type { Role } from './component.js'
 import type { Needs } from './parts.js'
+import { spoolDirectory } from './spool-directory.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'
-
-/** Whether the log can be unavailable and the configuration allows a spool. */
-export function usesSpool(config: Config): boolean {
-  return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
-}
-
-function directoryOf(config: Config): string {
-  return join(resolve(config.DATA_DIR), 'spool')
-}
-
-/**
- * Whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is unavailable. A first
- * start that cannot reach Kafka more likely has a wrong address.
- */
-export async function isSpoolKnown(config: Config, role: Role): Promise<boolean> {
-  if (!usesSpool(config) || (role !== 'ingest' && role !== 'all')) return false
-  return await access(join(directoryOf(config), 'data.mdb')).then(
-    () => true,
-    () => false
-  )
-}
 
 /**
  * The log with a spool on the disk; undefined when the spool's directory is used by another process or cannot be written, in
@@ -42,7 +18,7 @@ export async function openSpoolingLog({
   disposers
 }: Needs): Promise<SpoolingLog | undefined> {
   try {
-    const directory = await claimDataDirectory(directoryOf(config), VERSIONS)
+    const directory = await claimDataDirectory(spoolDirectory(config), VERSIONS)
     disposers.add(directory, () => directory.release())
     const spool = openSpool({ path: directory.path, bytesMax: config.SPOOL_BYTES_MAX })
     return disposers.add(spoolingLog({ log: engines.log, spool, registry, logger }), (log) => log.close())

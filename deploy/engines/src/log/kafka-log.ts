@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LogBatch, LogMessage, PartitionExtent, StalledPartition } from '@gamenet/schemas'
+import type { LogMessage, PartitionExtent } from '@gamenet/schemas'
 import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
@@ -11,7 +11,14 @@ import {
   kafkaReason,
   LogUnreachable
 } from './kafka-client.js'
-import { type KafkaReader, metadataMs, openKafkaReader, positionNumber } from './kafka-reader.js'
+import {
+  type ConsumeRequest,
+  type KafkaReader,
+  type KafkaReaderOptions,
+  metadataMs,
+  openKafkaReader,
+  positionNumber
+} from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
 /** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
@@ -31,18 +38,10 @@ const ANSWER_MS = 60_000
 /** So long appends under way may take when the log is closed, and then the connection. */
 const CLOSE_MS = 3000
 
-export type KafkaLogOptions = {
+export type KafkaLogOptions = KafkaReaderOptions & {
   /** `host:port` of brokers to begin with. */
   readonly brokers: readonly string[]
   readonly clientId: string
-  /** The consumer group whose members share the partitions. */
-  readonly groupId: string
-  /** Reads only the partitions whose number, divided by `of`, leaves `index`: who reads the others has a group of its own. */
-  readonly share?: { readonly index: number; readonly of: number }
-  /** Part of the positions that reading gives; raised by the operator when topics are recreated or get partitions. */
-  readonly epoch: number
-  /** Put in front of every topic's name in Kafka. */
-  readonly topicPrefix?: string
   /** Partitions of topics that {@link KafkaLog.ensureTopics} makes. */
   readonly partitions: number
   readonly replicationFactor: number
@@ -50,14 +49,6 @@ export type KafkaLogOptions = {
   readonly sasl?: NonNullable<KafkaConfig['sasl']>
   /** Further settings of topics that are made, such as `retention.ms`. Everything is kept unless given. */
   readonly configEntries?: Readonly<Record<string, string>>
-  /** Told when the consumer failed or stood still and is rebuilt. */
-  readonly onCrash?: (error: Error) => void
-  /** After so long without a sign of life a member's partitions are given to the others, 15 s unless given. */
-  readonly sessionMs?: number
-  /** A partition that has more to read and delivered nothing for so long gets a new consumer, 30 s unless given. */
-  readonly stalledMs?: number
-  /** How soon partitions that were added are seen, 30 s unless given. */
-  readonly metadataMs?: number
 }
 
 /** A log in a Kafka cluster. */
@@ -78,13 +69,7 @@ export type KafkaLog = {
    * `onStall` is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects. A consumer
    * that crashes or stands still is rebuilt. Topics that are missing are made.
    */
-  consume(options: {
-    readonly topics: readonly string[]
-    startAt(topic: string, epoch: number, partition: number): Promise<number>
-    deliver(batch: LogBatch): Promise<void>
-    readonly onStall?: ((stall: StalledPartition) => void) | undefined
-    readonly signal: AbortSignal
-  }): Promise<void>
+  consume(request: ConsumeRequest): Promise<void>
   /** Commits for the group, upward only. Never rejects for what Kafka answers: the next commit makes up for it. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
   /** Ends all `consume` calls, waits for appends under way, disconnects. Later calls reject. */

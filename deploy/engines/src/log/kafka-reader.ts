@@ -1,5 +1,6 @@
 import {
   backoffMs,
+  type LogBatch,
   type LogRecord,
   type PartitionExtent,
   pause,
@@ -9,7 +10,6 @@ import {
 } from '@gamenet/schemas'
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
-import type { KafkaLog, KafkaLogOptions } from './kafka-log.js'
 
 /** A member that was killed keeps its partitions for so long. */
 const SESSION_MS = 15_000
@@ -32,6 +32,25 @@ const STALL_CHECK_MS = 2000
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 const OFFSETS_END = 2 ** 48
 
+export type KafkaReaderOptions = {
+  /** The consumer group whose members share the partitions. */
+  readonly groupId: string
+  /** Reads only the partitions whose number, divided by `of`, leaves `index`: who reads the others has a group of its own. */
+  readonly share?: { readonly index: number; readonly of: number }
+  /** Part of the positions that reading gives; raised by the operator when topics are recreated or get partitions. */
+  readonly epoch: number
+  /** Put in front of every topic's name in Kafka. */
+  readonly topicPrefix?: string
+  /** Told when the consumer failed or stood still and is rebuilt. */
+  readonly onCrash?: (error: Error) => void
+  /** After so long without a sign of life a member's partitions are given to the others, 15 s unless given. */
+  readonly sessionMs?: number
+  /** A partition that has more to read and delivered nothing for so long gets a new consumer, 30 s unless given. */
+  readonly stalledMs?: number
+  /** How soon partitions that were added are seen, 30 s unless given. */
+  readonly metadataMs?: number
+}
+
 /** One `consume` call on a Kafka log. */
 export type KafkaReader = {
   /** Settles when the reading has ended. */
@@ -42,11 +61,17 @@ export type KafkaReader = {
 
 type ReaderNeeds = {
   readonly kafka: Kafka
-  readonly options: KafkaLogOptions
+  readonly options: KafkaReaderOptions
   extents(topic: string): Promise<readonly PartitionExtent[]>
 }
 
-type ConsumeRequest = Parameters<KafkaLog['consume']>[0]
+export type ConsumeRequest = {
+  readonly topics: readonly string[]
+  startAt(topic: string, epoch: number, partition: number): Promise<number>
+  deliver(batch: LogBatch): Promise<void>
+  readonly onStall?: ((stall: StalledPartition) => void) | undefined
+  readonly signal: AbortSignal
+}
 
 /** What is known of one partition while this process holds it. */
 type Holding = {
@@ -358,7 +383,7 @@ class Session {
 }
 
 /** New partitions are seen when the metadata is this old. */
-export function metadataMs({ metadataMs = METADATA_MS }: KafkaLogOptions): number {
+export function metadataMs({ metadataMs = METADATA_MS }: KafkaReaderOptions): number {
   return metadataMs
 }
 

@@ -1,0 +1,29 @@
+import { z } from 'zod'
+
+/** A damage, its cost, and the command that repairs it. */
+export const Finding = z.object({
+  part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints']),
+  what: z.string(),
+  cost: z.string(),
+  repair: z.string(),
+  /** Whether `--repair` was given and has repaired it. */
+  isRepaired: z.boolean()
+})
+export type Finding = z.infer<typeof Finding>
+
+export const VerifyProgress = z.object({
+  phase: z.enum(['log', 'tables', 'writes']),
+  bytes: z.int(),
+  /** An estimate. */
+  bytesTotal: z.int()
+})
+export type VerifyProgress = z.infer<typeof VerifyProgress>
+
+export const VerifyReport = z.object({
+  findings: z.array(Finding),
+  bytes: z.int(),
+  tookMs: z.int(),
+  /** Engines on servers, which check their own files. */
+  notChecked: z.array(z.string())
+})
+export type VerifyReport = z.infer<typeof VerifyReport>

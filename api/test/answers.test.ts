@@ -30,10 +30,10 @@ function gate(tables: TestTables) {
     open = resolve
   })
   const asked: (AbortSignal | undefined)[] = []
-  let onAsked: () => void = () => undefined
+  let onQuery: () => void = () => undefined
   tables.answer = async (_parameters, signal) => {
     asked.push(signal)
-    onAsked()
+    onQuery()
     await Promise.race([
       opened,
       signal === undefined
@@ -43,7 +43,7 @@ function gate(tables: TestTables) {
     return [{ online: 12 }]
   }
   const until = async (count: number) => {
-    while (asked.length < count) await new Promise<void>((resolve) => (onAsked = resolve))
+    while (asked.length < count) await new Promise<void>((resolve) => (onQuery = resolve))
   }
   return { open, asked, until }
 }

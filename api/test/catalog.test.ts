@@ -105,48 +105,48 @@ test('the digest tells two lists of names apart and is the same for the same lis
 
 /** Tables that hold one title, count how often they are asked, and fail on request. */
 function countingTables() {
-  const asked = { facts: 0, counts: 0, others: 0, otherIds: [] as string[], failure: undefined as Error | undefined }
+  const queries = { facts: 0, counts: 0, others: 0, otherIds: [] as string[], failure: undefined as Error | undefined }
   const tables: ReadTables = {
     rows: async (sql) => {
-      if (asked.failure !== undefined) throw asked.failure
+      if (queries.failure !== undefined) throw queries.failure
       if (sql.includes('title_latest')) {
-        asked.counts += 1
-        return [{ titleId: '00000001', countedAtMs: asked.counts }]
+        queries.counts += 1
+        return [{ titleId: '00000001', countedAtMs: queries.counts }]
       }
       if (sql.includes('record_history')) {
-        asked.others += 1
-        return asked.otherIds.map((titleId) => ({ titleId }))
+        queries.others += 1
+        return queries.otherIds.map((titleId) => ({ titleId }))
       }
-      asked.facts += 1
-      return [{ titleId: '00000001', field: 'name', value: `Name ${asked.facts}`, nameKey: `name ${asked.facts}` }]
+      queries.facts += 1
+      return [{ titleId: '00000001', field: 'name', value: `Name ${queries.facts}`, nameKey: `name ${queries.facts}` }]
     },
     json: async () => new Uint8Array()
   }
-  return { asked, tables }
+  return { queries, tables }
 }
 
 test('the tables are asked again only for the part that changed, and once for all who wait', async (t) => {
-  const { asked, tables } = countingTables()
+  const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
   const all = await Promise.all([cache.newest(), cache.newest(), cache.held()])
-  t.same([asked.facts, asked.counts], [1, 1])
+  t.same([queries.facts, queries.counts], [1, 1])
   t.equal(new Set(all).size, 1)
   versions['title-latest'] = 2
   t.equal((await cache.newest()).named('00000001').name, 'Name 1')
-  t.same([asked.facts, asked.counts], [1, 2])
+  t.same([queries.facts, queries.counts], [1, 2])
   versions.title = 3
   t.equal((await cache.newest()).named('00000001').name, 'Name 2')
-  t.same([asked.facts, asked.counts], [2, 2])
+  t.same([queries.facts, queries.counts], [2, 2])
 })
 
 test('a title is known by a board or a match alone, with its id for a name; boards that bring none make no new catalog', async (t) => {
-  const { asked, tables } = countingTables()
+  const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
   const first = await cache.newest()
   t.equal(first.byGame('0000BEEF'), undefined)
-  asked.otherIds.push('0000beef', '00000001')
+  queries.otherIds.push('0000beef', '00000001')
   versions['leaderboard-entry'] = 2
   const second = await cache.newest()
   t.match(second.byGame('0000BEEF'), { titleId: '0000beef', isDescribed: false, name: '0000beef' })
@@ -155,23 +155,23 @@ test('a title is known by a board or a match alone, with its id for a name; boar
   versions['leaderboard-entry'] = 3
   versions['match-latest'] = 4
   t.equal(await cache.newest(), second)
-  t.same([asked.facts, asked.counts, asked.others], [1, 1, 3])
+  t.same([queries.facts, queries.counts, queries.others], [1, 1, 3])
 })
 
 test('while the tables refuse, the catalog before resolves names but is not given as the newest', async (t) => {
-  const { asked, tables } = countingTables()
+  const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
-  asked.failure = new Refusal('engine_away')
+  queries.failure = new Refusal('engine_away')
   await t.rejects(cache.held(), { code: 'engine_away' }, 'there is none yet')
-  asked.failure = undefined
+  queries.failure = undefined
   const first = await cache.newest()
   versions.title = 2
-  asked.failure = new Refusal('engine_busy')
+  queries.failure = new Refusal('engine_busy')
   t.equal(await cache.held(), first)
   await t.rejects(cache.newest(), { code: 'engine_busy' })
-  asked.failure = new Error('a defect')
+  queries.failure = new Error('a defect')
   await t.rejects(cache.held(), { message: 'a defect' }, 'a defect is not hidden')
-  asked.failure = undefined
+  queries.failure = undefined
   t.equal((await cache.newest()).named('00000001').name, 'Name 2', 'and it recovers')
 })

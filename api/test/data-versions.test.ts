@@ -43,10 +43,10 @@ const anyDependency = fc.record(
 /** The newest of the changes that overlap, each widened to buckets of a given width. */
 function plain(
   changes: readonly ChangeRow[],
-  asked: { projection: string; key?: string; stretch?: { fromMs: number; toMs: number } },
+  range: { projection: string; key?: string; stretch?: { fromMs: number; toMs: number } },
   width: number
 ): number {
-  const { fromMs, toMs } = asked.stretch ?? { fromMs: 0, toMs: END_OF_TIME }
+  const { fromMs, toMs } = range.stretch ?? { fromMs: 0, toMs: END_OF_TIME }
   const first = Math.floor(fromMs / width) * width
   const last = Math.ceil(toMs / width) * width
   return Math.max(
@@ -54,7 +54,7 @@ function plain(
     ...changes
       .filter(
         ({ projection, key }) =>
-          projection === asked.projection && (asked.key === undefined || key === '*' || key === asked.key)
+          projection === range.projection && (range.key === undefined || key === '*' || key === range.key)
       )
       .filter((change) => change.fromMs < last && change.toMs > first)
       .map(({ version }) => version)
@@ -73,12 +73,12 @@ async function learnt(steps: readonly (readonly ChangeRow[])[]): Promise<DataVer
 
 test('a version is never older than exact, and exact to the bucket that is held', async () => {
   await fc.assert(
-    fc.asyncProperty(anyChanges, fc.array(anyDependency, { minLength: 1, maxLength: 20 }), async (changes, asked) => {
+    fc.asyncProperty(anyChanges, fc.array(anyDependency, { minLength: 1, maxLength: 20 }), async (changes, range) => {
       const versions = await learnt([changes])
       const horizon = Math.max(0, ...changes.map(({ fromMs }) => fromMs))
       const minutesFrom = (Math.floor(horizon / HOUR) - HOURS_HELD_BY_MINUTE + 1) * HOUR
       const blocksFrom = (Math.floor(horizon / BLOCK) - 2) * BLOCK
-      for (const each of asked) {
+      for (const each of range) {
         const { stretch, ...rest } = each
         const version = versions.versionOf({ ...rest, ...stretch })
         if (version < plain(changes, each, 1)) throw new Error(`${version} is older than exact`)
@@ -101,10 +101,10 @@ test('the same changes give the same versions in any order, in any portions, and
     })
   )
   await fc.assert(
-    fc.asyncProperty(shuffled, fc.array(anyDependency, { minLength: 1 }), async ({ changes, other, cut }, asked) => {
+    fc.asyncProperty(shuffled, fc.array(anyDependency, { minLength: 1 }), async ({ changes, other, cut }, range) => {
       const once = await learnt([changes])
       const inParts = await learnt([other.slice(0, cut), other.slice(cut), other])
-      for (const { stretch, ...rest } of asked) {
+      for (const { stretch, ...rest } of range) {
         const dependency = { ...rest, ...stretch }
         if (once.versionOf(dependency) !== inParts.versionOf(dependency)) throw new Error('the order made a difference')
       }

@@ -107,7 +107,7 @@ test('what ClickHouse gives in a few rows is what every single change would have
   const { clickhouse } = await openReadModel()
   const steps = fc.array(fc.array(anyChange, { minLength: 1, maxLength: 20 }), { minLength: 1, maxLength: 3 })
   await fc.assert(
-    fc.asyncProperty(steps, fc.array(anyChange, { minLength: 20, maxLength: 40 }), async (all, asked) => {
+    fc.asyncProperty(steps, fc.array(anyChange, { minLength: 20, maxLength: 40 }), async (all, queries) => {
       await clickhouse.loader.execute('TRUNCATE TABLE data_change')
       const plain = new TestTables()
       const single = new DataVersions({ tables: plain })
@@ -122,7 +122,7 @@ test('what ClickHouse gives in a few rows is what every single change would have
       }
       const loaded = new DataVersions({ tables: clickhouse.readers })
       await loaded.refresh()
-      for (const { projection, key, stretch } of asked) {
+      for (const { projection, key, stretch } of queries) {
         for (const dependency of [
           { projection, key, ...stretch },
           { projection, ...stretch },

@@ -304,14 +304,14 @@ test('closing waits for what is in flight, and answers it', async (t) => {
   const released = new Promise<void>((resolve) => {
     release = resolve
   })
-  let isAsked: () => void = () => undefined
-  const asked = new Promise<void>((resolve) => {
-    isAsked = resolve
+  let markRequested: () => void = () => undefined
+  const requested = new Promise<void>((resolve) => {
+    markRequested = resolve
   })
   const slow = {
     ...game,
     answer: async () => {
-      isAsked()
+      markRequested()
       await released
       return { body: { game: 'late' } }
     }
@@ -321,7 +321,7 @@ test('closing waits for what is in flight, and answers it', async (t) => {
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /api/game/x HTTP/1.1\r\nHost: x\r\n\r\n')
-  await asked
+  await requested
   const closed = app.close()
   release()
   const [data] = await once(socket, 'data')

@@ -120,14 +120,14 @@ test('the matches of any window are those that overlap it, the last begun first'
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   let open = 0
   await fc.assert(
-    fc.asyncProperty(anyLists, fc.oneof(windowMs, fc.constantFrom(1, 24, 720)), async (facts, asked) => {
+    fc.asyncProperty(anyLists, fc.oneof(windowMs, fc.constantFrom(1, 24, 720)), async (facts, windowHours) => {
       await clear(model)
       await store(model, HALO, facts)
       await store(model, QUIET, [{ ms: minuteNow, lobbies: [{ host: 'other', players: 1, max: 2 }] }])
-      const isLast = typeof asked === 'number'
-      const fromMs = isLast ? minuteNow - asked * HOUR_MS : asked.fromMs
-      const toMs = isLast ? minuteNow + MINUTE_MS : asked.toMs
-      const given = isLast ? { hours: String(asked) } : { from: iso(fromMs), to: iso(toMs) }
+      const isLast = typeof windowHours === 'number'
+      const fromMs = isLast ? minuteNow - windowHours * HOUR_MS : windowHours.fromMs
+      const toMs = isLast ? minuteNow + MINUTE_MS : windowHours.toMs
+      const given = isLast ? { hours: String(windowHours) } : { from: iso(fromMs), to: iso(toMs) }
       const { body } = await ask(matchHistory, { titleId: HALO.toUpperCase(), ...given }, needs)
       const lists = listsOf(facts)
       const expected = matchesOf(lists)
@@ -147,7 +147,7 @@ test('the matches of any window are those that overlap it, the last begun first'
       open += expected.filter(({ isOpen }) => isOpen).length
       deepStrictEqual(body, expected)
       if (!isLast) return
-      const old = await ask(lastMatches, { titleId: HALO, hours: String(asked) }, needs)
+      const old = await ask(lastMatches, { titleId: HALO, hours: String(windowHours) }, needs)
       deepStrictEqual(old.body, body, 'the old path says the same')
     }),
     // Few of any lists are young enough to be open.
@@ -248,10 +248,10 @@ test('a match of a list that is too old is not open, nor is it current', async (
   const shown = async (ms: number, openListAgeMs = OPEN_LIST_AGE_MS) => {
     await clear(model)
     await store(model, HALO, [{ ms, lobbies: [{ host: 'ann', players: 3, max: 4 }] }])
-    const asked = { ...needs, openListAgeMs }
-    const history = await ask(matchHistory, { titleId: HALO, hours: '100' }, asked)
-    const stats = await ask(matchStats, { titleId: HALO }, asked)
-    const now = await ask(matches, { titleId: HALO }, asked)
+    const withAge = { ...needs, openListAgeMs }
+    const history = await ask(matchHistory, { titleId: HALO, hours: '100' }, withAge)
+    const stats = await ask(matchStats, { titleId: HALO }, withAge)
+    const now = await ask(matches, { titleId: HALO }, withAge)
     t.match(now.body, { matches: [{ hostName: 'ann', timestamp: second(ms) }] }, 'the newest list stays')
     return [history.body, stats.body]
   }
@@ -289,8 +289,8 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
     (titleId: string) => ask(lastMatches, { titleId, hours: '1' }, needs),
     (titleId: string) => ask(matchStats, { titleId }, needs)
   ]
-  for (const asked of asking) {
-    await t.rejects(asked('4D53FFFF'), { status: 404, message: 'No title 4d53ffff is known.' })
+  for (const windowHours of asking) {
+    await t.rejects(windowHours('4D53FFFF'), { status: 404, message: 'No title 4d53ffff is known.' })
     for (const bad of [
       '',
       '4d5300',
@@ -301,7 +301,7 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
       '😀'.repeat(4),
       'a'.repeat(10_000)
     ])
-      await t.rejects(asked(bad), { status: 400, message: /titleId/ }, JSON.stringify(bad.slice(0, 20)))
+      await t.rejects(windowHours(bad), { status: 400, message: /titleId/ }, JSON.stringify(bad.slice(0, 20)))
   }
   for (const hours of ['0', '721', '1.0', '1e1', '-1', '', '\0', ['1', '2']]) {
     const given = { titleId: HALO, hours }

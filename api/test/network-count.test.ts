@@ -111,12 +111,12 @@ test('a day of online users has its extremes, mean, samples and the share of hou
     .tuple(fc.integer({ min: 0, max: 14 }), fc.integer({ min: 1, max: 14 }))
     .map(([first, days]) => ({ fromMs: todayMs - (14 - first) * DAY_MS, days }))
   await fc.assert(
-    fc.asyncProperty(anyFacts, fc.oneof(DAYS, someDays), async (facts, asked) => {
+    fc.asyncProperty(anyFacts, fc.oneof(DAYS, someDays), async (facts, dayCount) => {
       await model.clear()
       await model.storeNetwork(facts)
-      const fromMs = typeof asked === 'number' ? todayMs - (asked - 1) * DAY_MS : asked.fromMs
-      const toMs = typeof asked === 'number' ? todayMs + DAY_MS : asked.fromMs + asked.days * DAY_MS
-      const given = typeof asked === 'number' ? { days: String(asked) } : { from: iso(fromMs), to: iso(toMs) }
+      const fromMs = typeof dayCount === 'number' ? todayMs - (dayCount - 1) * DAY_MS : dayCount.fromMs
+      const toMs = typeof dayCount === 'number' ? todayMs + DAY_MS : dayCount.fromMs + dayCount.days * DAY_MS
+      const given = typeof dayCount === 'number' ? { days: String(dayCount) } : { from: iso(fromMs), to: iso(toMs) }
       const { body } = await ask(dailyOnline, given, { tables, nowMs: NOW_MS })
       const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === 'online')
       const expected = rollupsOf(samples, DAY_MS).map((day) => {
@@ -171,7 +171,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
 test('days that are asked for by from and to begin and end with a UTC day', async (t) => {
   const refused = async (given: Record<string, string>, sentence: RegExp) => {
     const resolving = async () =>
-      dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs: NOW_MS, openListAgeMs: 0, catalog: notAsked })
+      dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs: NOW_MS, openListAgeMs: 0, catalog: notQueried })
     await t.rejects(resolving(), { status: 400, message: sentence }, JSON.stringify(given))
   }
   await refused({ from: '2026-01-01T00:00:01Z' }, /from must be the start of a UTC day.*got 2026-01-01T00:00:01\.000Z/)
@@ -181,7 +181,7 @@ test('days that are asked for by from and to begin and end with a UTC day', asyn
   await refused({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }, /from must be before to/)
   await refused({ from: '2026-01-01T00:00:00Z', days: '3' }, /days cannot be given together with from/)
   const resolve = (given: Record<string, string>, nowMs = NOW_MS) =>
-    dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs, openListAgeMs: 0, catalog: notAsked })
+    dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs, openListAgeMs: 0, catalog: notQueried })
   t.same(
     await resolve({ from: '2026-01-01T02:00:00+02:00' }),
     { fromMs: Date.UTC(2026, 0, 1), toMs: todayMs + DAY_MS, hourMs: todayMs + 13 * HOUR_MS },
@@ -198,7 +198,7 @@ test('what an answer reads is told by projection and stretch, with nothing in be
   const resolved = await onlineHistory.resolve(onlineHistory.input.parse({ days: '30' }), {
     nowMs: NOW_MS,
     openListAgeMs: 0,
-    catalog: notAsked
+    catalog: notQueried
   })
   const [fromMs, toMs] = [minuteNow - 30 * DAY_MS, minuteNow + MINUTE_MS]
   t.equal(resolved.widthSeconds, 3600)
@@ -210,7 +210,7 @@ test('what an answer reads is told by projection and stretch, with nothing in be
   const raw = await onlineHistory.resolve(onlineHistory.input.parse({}), {
     nowMs: NOW_MS,
     openListAgeMs: 0,
-    catalog: notAsked
+    catalog: notQueried
   })
   t.same(onlineHistory.reads(raw), [{ projection: 'network-count', fromMs: minuteNow - DAY_MS, toMs }])
 })
@@ -241,6 +241,6 @@ test('a series of more than a million points is refused by a resolution that fit
   t.same((await ask(onlineHistory, { ...empty, resolution: '60' }, needs)).body, [], 'nor is a wide window of nothing')
 })
 
-const notAsked = async (): Promise<never> => {
+const notQueried = async (): Promise<never> => {
   throw new Error('the catalog is not needed here')
 }

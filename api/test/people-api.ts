@@ -20,7 +20,7 @@ type Answer = {
   readonly body: Record<string, unknown>
   readonly headers: Record<string, unknown>
 }
-type Asked = {
+type RequestOptions = {
   readonly method?: 'GET' | 'PATCH' | 'PUT' | 'POST' | 'HEAD'
   readonly body?: unknown
   readonly key?: string
@@ -52,7 +52,10 @@ export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<
     const value = seen.get(String(userKey))
     return value === undefined ? [] : [{ field: 'username', value, valueKey: '', atMs: 0 }]
   }
-  const ask = async (path: string, { method = 'GET', body, key, headers = {} }: Asked = {}): Promise<Answer> => {
+  const ask = async (
+    path: string,
+    { method = 'GET', body, key, headers = {} }: RequestOptions = {}
+  ): Promise<Answer> => {
     const raw = typeof body === 'string' || body instanceof Buffer
     const answer = await api.app.inject({
       method,
@@ -86,8 +89,8 @@ export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<
       ask(`/api/profile/${encodeURIComponent(username)}`, { method: 'PATCH', key, body }),
     rate: (username: string, key: string, body: unknown) =>
       ask(`/api/profile/${encodeURIComponent(username)}/reputation`, { method: 'POST', key, body }),
-    reputation: (username: string, asked: Asked = {}, query = '') =>
-      ask(`/api/profile/${encodeURIComponent(username)}/reputation${query}`, asked),
+    reputation: (username: string, options: RequestOptions = {}, query = '') =>
+      ask(`/api/profile/${encodeURIComponent(username)}/reputation${query}`, options),
     outbox: () =>
       postgres.query<{ topic: string; people: string[]; event: Record<string, unknown> }>(
         'SELECT o.topic, o.people, o.event FROM outbox AS o ORDER BY o.id'

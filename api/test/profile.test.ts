@@ -159,9 +159,9 @@ test('profile, games, scores and play time are what plain loops make of the fact
       fc.constantFrom('ann', 'ANN', 'Ａnn'),
       fc.constantFrom(1, 2, 30, 365),
       fc.constantFrom(1, 3, 50),
-      async (user, world, asked, days, limit) => {
+      async (user, world, requestedAs, days, limit) => {
         await store(api, user, world)
-        const path = `/api/profile/${encodeURIComponent(asked)}`
+        const path = `/api/profile/${encodeURIComponent(requestedAs)}`
         const urls = [
           path,
           `${path}/games-played`,
@@ -171,7 +171,7 @@ test('profile, games, scores and play time are what plain loops make of the fact
         const answers = await Promise.all(urls.map((url) => api.get(url)))
         if (user.profile === undefined && user.presence === undefined) {
           for (const answer of answers) {
-            deepStrictEqual([answer.statusCode, answer.json()], [404, { error: `No user "${asked}" is known.` }])
+            deepStrictEqual([answer.statusCode, answer.json()], [404, { error: `No user "${requestedAs}" is known.` }])
           }
           return
         }

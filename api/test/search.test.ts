@@ -82,9 +82,9 @@ test('a search by names finds every spelling on every board, best rank first', a
   await fc.assert(
     fc.asyncProperty(worlds, fc.subarray(askable, { minLength: 1 }), titleFilter, async (world, names, titleId) => {
       await show(world)
-      const plain = (asked: readonly string[], title: string | undefined) =>
+      const plain = (words: readonly string[], title: string | undefined) =>
         allEntries(world)
-          .filter((entry) => asked.some((name) => nameKey(name) === nameKey(entry.playerName)))
+          .filter((entry) => words.some((name) => nameKey(name) === nameKey(entry.playerName)))
           .filter((entry) => title === undefined || entry.titleId === title)
           .sort((a, b) => a.rank - b.rank || compareKeys(a, b))
           .map(shownOf)
@@ -137,7 +137,7 @@ test('a search by time finds the entries that have it now, nearest first, and no
 
 test('a roster finds the boards on which all stand at their ranks, give or take some, the closest first', async (t) => {
   const { app, show } = await openSearch(t)
-  const asked = fc.array(
+  const words = fc.array(
     fc.record({
       playerName: fc.constantFrom(...NAMES.filter((name) => !name.includes('\t'))),
       rank: fc.integer({ min: 1, max: 9 })
@@ -148,7 +148,7 @@ test('a roster finds the boards on which all stand at their ranks, give or take 
   await fc.assert(
     fc.asyncProperty(
       worlds,
-      asked,
+      words,
       fc.constantFrom(undefined, 0, 1, 5, 60_000),
       titleFilter,
       async (world, players, tolerance, titleId) => {

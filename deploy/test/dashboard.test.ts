@@ -77,7 +77,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     async (t) => {
       await page.click('#ranges >> text=30 d')
       await text(page, '#chart-facts', /^Peak of every hour/)
-      const asked = page.waitForResponse((response) => response.url().includes('online-24h?from='))
+      const responded = page.waitForResponse((response) => response.url().includes('online-24h?from='))
       const over = await page.locator('#chart .u-over').boundingBox()
       if (over === null) throw new Error('the chart has no area to drag over')
       const y = over.y + over.height / 2
@@ -85,7 +85,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
       await page.mouse.down()
       await page.mouse.move(over.x + over.width * 0.6, y, { steps: 5 })
       await page.mouse.up()
-      const answer = await asked
+      const answer = await responded
       t.equal(answer.headers()['x-resolution-seconds'], '300')
       await text(page, '#chart-facts', /^Peak of every 5 minutes · 7\d points · no gap/)
       const zoomed = new URLSearchParams(new URL(page.url()).hash.slice(1))
@@ -284,9 +284,9 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   const page = await browser.newPage()
   page.setDefaultTimeout(WAIT_MS)
   await page.clock.install()
-  let asked = 0
+  let responded = 0
   page.on('request', () => {
-    asked += 1
+    responded += 1
   })
   await page.goto(apiUrl)
   await text(page, '#now-online', /^95$/)
@@ -303,9 +303,9 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   t.ok(statuses.includes(304), 'what was not changed is not sent again')
   await page.waitForLoadState('networkidle')
   await hide(true)
-  asked = 0
+  responded = 0
   await page.clock.fastForward(10 * MINUTE_MS)
-  t.equal(asked, 0)
+  t.equal(responded, 0)
   const back = page.waitForRequest((request) => request.url().includes('api/online-users'))
   await hide(false)
   t.ok(await back, 'it asks at once when it is looked at again')

@@ -85,27 +85,27 @@ async function provesRetry(
   t: Test,
   own: Environment,
   expected: readonly unknown[],
-  afterwards: (asked: Environment) => Promise<void> = async () => {}
+  afterwards: (reach: Environment) => Promise<void> = async () => {}
 ): Promise<void> {
   const service = await startGamenet(own)
   t.teardown(() => service.kill())
-  const asked = { OPERATOR_URL: service.operatorUrl }
-  t.match(await gamenetJson(asked, ['status', '--wait', '120']), {
+  const reach = { OPERATOR_URL: service.operatorUrl }
+  t.match(await gamenetJson(reach, ['status', '--wait', '120']), {
     settled: { settled: true },
     parked: { 'title-count': 4, 'leaderboard-entry': 1 }
   })
   t.strictNotSame(await answersOf(service), expected)
-  t.match(await gamenetJson(asked, ['dead-letters', 'list', '--topic', 'leaderboard-entry']), {
+  t.match(await gamenetJson(reach, ['dead-letters', 'list', '--topic', 'leaderboard-entry']), {
     total: 1,
     messages: [{ topic: 'leaderboard-entry', state: 'parked', reason: 'the event: longer than a run can take' }]
   })
   for (const topic of ['title-count', 'leaderboard-entry']) {
-    const retried = await gamenet(asked, ['dead-letters', 'retry', '--topic', topic, '--all'])
+    const retried = await gamenet(reach, ['dead-letters', 'retry', '--topic', topic, '--all'])
     const [code, line] =
       topic === 'title-count' ? [1, /^2 are valid now .*, 2 are still invalid\.$/m] : [0, /^1 are valid now/]
     t.match(retried, { code, stdout: line })
     if (code === 0) {
-      t.match(await gamenet(asked, ['dead-letters', 'retry', '--topic', topic, '--all']), {
+      t.match(await gamenet(reach, ['dead-letters', 'retry', '--topic', topic, '--all']), {
         code: 0,
         stdout: 'None of these is a dead letter.\n'
       })
@@ -114,7 +114,7 @@ async function provesRetry(
   }
   t.strictSame(await answersOf(service), expected)
   t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /parked_messages\{topic="title-count"\} 2/)
-  await afterwards(asked)
+  await afterwards(reach)
   t.equal(await service.stop(), 0)
 }
 
@@ -133,10 +133,10 @@ test('an operator looks at what an older program could not read, retries it, and
   expected = await answersOfPlain(t, plain, join(own, 'writes'))
   await cp(join(own, 'writes'), writes, { recursive: true })
   const environment = { ...QUIET, DATA_DIR: own }
-  await provesRetry(t, environment, expected, async (asked) => {
-    const { stdout: list } = await gamenet(asked, ['dead-letters', 'list'])
+  await provesRetry(t, environment, expected, async (reach) => {
+    const { stdout: list } = await gamenet(reach, ['dead-letters', 'list'])
     const place = (reason: string) => new RegExp(`^title-count +(\\S+) .*${reason}`, 'm').exec(list)?.[1] ?? ''
-    const shown = await gamenet(asked, ['dead-letters', 'show', 'title-count', place('not JSON')])
+    const shown = await gamenet(reach, ['dead-letters', 'show', 'title-count', place('not JSON')])
     t.match(shown, { code: 0, stdout: /^reason: the message is not JSON/m })
     t.match(shown.stdout, /^ +ce_type +gamenet\.title-count\.v1$/m)
     t.match(
@@ -152,15 +152,15 @@ test('an operator looks at what an older program could not read, retries it, and
       [['retry', '--all'], 2, /No choice was given/],
       [['list', '--limit', '0'], 2, /--limit takes .*"0"/]
     ] as const) {
-      const done = await gamenet(asked, ['dead-letters', ...args])
+      const done = await gamenet(reach, ['dead-letters', ...args])
       t.equal(done.code, code, args.join(' '))
       t.match(done.stderr, sentence)
     }
     for (const stdout of ['1 dropped.\n', '0 dropped.\n']) {
-      t.match(await gamenet(asked, ['dead-letters', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
+      t.match(await gamenet(reach, ['dead-letters', 'drop', 'title-count', place('not JSON')]), { code: 0, stdout })
     }
-    t.match(await gamenetJson(asked, ['dead-letters', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
-    t.match(await gamenet(asked, ['dead-letters', 'list']), { stdout: 'There are no dead letters.\n' })
+    t.match(await gamenetJson(reach, ['dead-letters', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
+    t.match(await gamenet(reach, ['dead-letters', 'list']), { stdout: 'There are no dead letters.\n' })
   })
   const dropped = await gamenetJson(environment, ['parked', 'list', '--dropped'])
   t.match(dropped, { total: 2 }, 'on a service that is stopped, too, and by the older name of the command')

@@ -6,8 +6,8 @@ import { USER_COUNT, usernameOf } from '../demo/network/players.js'
 const SEED = 7
 
 test('a chat account is found by its id and a token, with its picture; others are not', async (t) => {
-  const asked: string[] = []
-  const chat = await startDemoChat({ seed: SEED, onAsked: (id) => asked.push(id) })
+  const requestedIds: string[] = []
+  const chat = await startDemoChat({ seed: SEED, onRequest: (id) => requestedIds.push(id) })
   t.teardown(() => chat.close())
   const names = Array.from({ length: USER_COUNT }, (_, user) => usernameOf(SEED, user))
   const accounts = names.flatMap((name) => chat.accountOf(name) ?? [])
@@ -32,7 +32,7 @@ test('a chat account is found by its id and a token, with its picture; others ar
   t.equal((await get('10000000000000000')).status, 404)
   t.equal((await get(account?.id ?? '', 'Bot wrong')).status, 401)
   t.equal((await get(account?.id ?? '', chat.token)).status, 401)
-  t.equal(asked.at(-1), account?.id)
+  t.equal(requestedIds.at(-1), account?.id)
   t.equal((await fetch(chat.avatarUrl)).status, 404)
 })
 

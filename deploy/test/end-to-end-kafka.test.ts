@@ -29,7 +29,7 @@ if (missing !== undefined) console.error(`NOT TESTED: the service on a real Kafk
 const options = missing === undefined ? {} : { skip: missing }
 
 /** Between two questions whether something has come to its end. */
-const ASK_MS = 50
+const POLL_MS = 50
 
 test(
   'several processes on a real Kafka and ClickHouse over HTTP bring pages and files to answers, whatever is away',
@@ -101,7 +101,7 @@ test(
     await t.test('a rebuild outlives its projector, and no answer mixes old and new', async (t) => {
       const apiUrls = [api.apiUrl ?? '']
       const world = { owner, other: second, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls }
-      await provesRebuild(t, { ...world, pauseMs: ASK_MS })
+      await provesRebuild(t, { ...world, pauseMs: POLL_MS })
     })
     const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
     for (const process of [api, later, second]) t.equal(await process.stop(), 0)
@@ -148,7 +148,7 @@ async function provesSpool(
   for (;;) {
     const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
     if (spool.messages === 0) break
-    await wait(ASK_MS)
+    await wait(POLL_MS)
   }
   t.match(await gamenetJson(client, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
   t.same(

@@ -200,13 +200,13 @@ async function provesInstants(t: Test, { options, roundMs, world, boards, journa
     // Some at a scrape, and a millisecond before.
     return chance(seed, use.instant, n, 1) < 0.3 ? Math.floor(toMs / roundMs) * roundMs - (n % 2) : toMs
   }).filter((ms) => ms >= START_MS && !moving.some(([fromMs, toMs]) => fromMs <= ms && ms < toMs))
-  let asked = 0
+  let requests = 0
   await forEach(instants, 4, async (ms) => {
     for (let n = 0; n < BOARDS_AN_INSTANT; n += 1) {
       const board = seen[chanceBelow(seen.length, seed, use.board, ms % 2 ** 31, n)]
       const page = board && journal.get(board)?.findLast(({ atMs }) => atMs <= ms)
       if (board === undefined || page === undefined) continue
-      asked += 1
+      requests += 1
       const { body } = await world.ask(`${pathOfBoard(board)}?asOf=${instantOf(ms)}`)
       const wanted = entriesOf(board, page.rows)
       if (JSON.stringify(body.entries) !== JSON.stringify(wanted)) {
@@ -215,8 +215,8 @@ async function provesInstants(t: Test, { options, roundMs, world, boards, journa
     }
   })
   t.ok(
-    instants.length > options.instants * 0.8 && asked > options.instants,
-    `${asked} boards at ${instants.length} instants`
+    instants.length > options.instants * 0.8 && requests > options.instants,
+    `${requests} boards at ${instants.length} instants`
   )
   t.same(wrong.slice(0, 1), [], `${wrong.length} wrong`)
 }

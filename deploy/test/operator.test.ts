@@ -20,16 +20,16 @@ test('the operator port answers the command line and no web page', async (t) => 
   const { port } = new URL(service.operatorUrl)
   const send = (method: string, path: string, headers: Record<string, string>, body = '') =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const asked = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      const sent = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
         let text = ''
         answer.setEncoding('utf8').on('data', (chunk: string) => {
           text += chunk
         })
         answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
       })
-      asked.on('error', reject).end(body)
+      sent.on('error', reject).end(body)
     })
-  const asked = encodeURIComponent(
+  const sent = encodeURIComponent(
     JSON.stringify({ topic: 'network-count', file: 'x', columns: {}, set: {}, strict: false })
   )
   const octets = { 'content-type': 'application/octet-stream' }
@@ -38,11 +38,11 @@ test('the operator port answers the command line and no web page', async (t) => 
       'a path as text',
       415,
       /./,
-      await send('POST', `/import?request=${asked}`, { 'content-type': 'text/plain' }, `${directory}/secret.csv`)
+      await send('POST', `/import?request=${sent}`, { 'content-type': 'text/plain' }, `${directory}/secret.csv`)
     ],
     ['a page of another site', 403, /Origin/, await send('POST', '/scrape/all', { origin: 'https://evil.example' })],
     ['a page that took our address', 403, /evil\.example/, await send('GET', '/status', { host: 'evil.example:8081' })],
-    ['no body', 400, /octet-stream/, await send('POST', `/import?request=${asked}`, {})],
+    ['no body', 400, /octet-stream/, await send('POST', `/import?request=${sent}`, {})],
     ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
     ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
     ['an unknown source', 400, /There is no source "weather"/, await send('POST', '/scrape/weather', {})],

@@ -18,14 +18,14 @@ test('what cannot be done without the log is refused by a process that was not t
   const environment = { DATA_DIR: join(folder, 'data'), CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
   const api = await startGamenet(environment, 'api')
   t.teardown(() => api.kill())
-  const asked = { OPERATOR_URL: api.operatorUrl }
+  const reach = { OPERATOR_URL: api.operatorUrl }
   for (const command of [
     ['erase', 'ann'],
     ['import', 'network-count', join(folder, 'counts.ndjson')],
     ['status', '--wait', '5']
   ]) {
-    t.match(await gamenet(asked, command), { code: 2, stderr: /KAFKA_BROKERS.*ingest or projector/ }, command.join(' '))
+    t.match(await gamenet(reach, command), { code: 2, stderr: /KAFKA_BROKERS.*ingest or projector/ }, command.join(' '))
   }
-  t.match(await gamenet(asked, ['erase', '--list']), { code: 0, stdout: 'There are no erasures.\n' })
+  t.match(await gamenet(reach, ['erase', '--list']), { code: 0, stdout: 'There are no erasures.\n' })
   t.equal(await api.stop(), 0)
 })

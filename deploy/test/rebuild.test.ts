@@ -21,7 +21,7 @@ const FIRST_MS = Date.UTC(2020, 0, 1)
 const COUNTS = 3000
 const MINUTE_MS = 60_000
 /** Asking without a pause would take the processor from what is asked about. */
-const ASK_AGAIN_MS = 20
+const POLL_MS = 20
 const BOARD_ENTRIES = 100
 const BOARDS = [1, 2]
 const DAY = 'from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z'
@@ -70,7 +70,7 @@ function askAllTheTime(apiUrl: string, first: ReadonlyMap<string, string>) {
       const isAsBefore = answer.status === 304 || (answer.status === 200 && text === first.get(path))
       if (!isAsBefore) faults.push(`${path}: ${answer.status} ${text.slice(0, 200)}`)
       tags.set(path, answer.headers.get('etag') ?? '')
-      await wait(ASK_AGAIN_MS)
+      await wait(POLL_MS)
     }
   }
   const loops = PATHS.map(loop)
@@ -145,9 +145,9 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
   const commands = { t, environment }
 
   await t.test('while answers are asked for all the time', async (t) => {
-    const stopAsking = askAllTheTime(urlOf(service), first)
+    const stopRequests = askAllTheTime(urlOf(service), first)
     await swapsAndGoesBack({ ...commands, t })
-    const { faults, asked } = await stopAsking()
+    const { faults, asked } = await stopRequests()
     t.same(faults, [], `none of ${asked} answers failed or was another one`)
     t.same(await answersOf(urlOf(service)), first)
   })

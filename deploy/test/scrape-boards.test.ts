@@ -499,19 +499,19 @@ async function provesLists(t: Test, world: ScrapedWorld, [first, second]: Two) {
   await writes.query(
     "UPDATE board_turn SET lease_holder = 'x', lease_until = now() + interval '1 hour' WHERE leaderboard_id = 45"
   )
-  const [listAsked, boardAsked, answer] = [resolvers(), resolvers(), resolvers()]
+  const [listRequested, boardRequested, answer] = [resolvers(), resolvers(), resolvers()]
   t.teardown(answer.resolve)
   upstream.beforeAnswer = async (path) => {
-    if (path === list) listAsked.resolve()
-    else if (path === `${list}?leaderboard=45`) boardAsked.resolve()
+    if (path === list) listRequested.resolve()
+    else if (path === `${list}?leaderboard=45`) boardRequested.resolve()
     await answer.promise
   }
   // Both know the old list before either of them reads the new one.
   const runs = [first.ingest.runNow('boards')]
-  await listAsked.promise
+  await listRequested.promise
   await writes.query('UPDATE board_turn SET lease_holder = NULL, lease_until = NULL WHERE leaderboard_id = 45')
   runs.push(second.ingest.runNow('boards'))
-  await boardAsked.promise
+  await boardRequested.promise
   showNamed('new')
   answer.resolve()
   await Promise.all(runs)

@@ -161,15 +161,15 @@ test('the client and a running service understand each other', async (t) => {
       for (const { path, method, operation } of operations) {
         const { fetch, requests } = recording(async () => new Response('{}'))
         await everyMethod[operation.operationId as keyof GamenetClient](gamenetClient({ baseUrl, fetch }))
-        const asked = new URL(requests[0]?.url ?? '')
+        const requested = new URL(requests[0]?.url ?? '')
         const inQuery = operation.parameters.filter((parameter) => parameter.in === 'query')
         t.equal(requests[0]?.method.toLowerCase(), method)
         t.equal(
-          asked.pathname,
+          requested.pathname,
           path.replace(/\{(\w+)\}/g, (_, name) => inPath[name] ?? 'x'),
           operation.operationId
         )
-        t.same(new Set(asked.searchParams.keys()), new Set(inQuery.map(({ name }) => name)), operation.operationId)
+        t.same(new Set(requested.searchParams.keys()), new Set(inQuery.map(({ name }) => name)), operation.operationId)
       }
     }
   )
@@ -369,16 +369,19 @@ test('a service that does not answer in its own words is an error that quotes th
     const first = `/${(request.url ?? '').split('/')[1]}`
     answers[first]?.(request, response)
   })
-  const asked = (path: string, timeoutMs?: number) => gamenetClient({ baseUrl: url + path, timeoutMs }).getGames()
-  await t.rejects(asked('/busy'), { status: 503, message: 'Ask again shortly.', retryAfterSeconds: 7 })
-  await t.rejects(asked('/proxy'), {
+  const requested = (path: string, timeoutMs?: number) => gamenetClient({ baseUrl: url + path, timeoutMs }).getGames()
+  await t.rejects(requested('/busy'), { status: 503, message: 'Ask again shortly.', retryAfterSeconds: 7 })
+  await t.rejects(requested('/proxy'), {
     status: 502,
     message: `${url}/proxy/api/games answered HTTP status 502.`,
     retryAfterSeconds: undefined
   })
-  await t.rejects(asked('/page'), { status: 200, message: /\/page\/api\/games answered no JSON; check that baseUrl/ })
-  await t.rejects(asked('/cut'), { status: 0, message: /\/cut\/api\/games cannot be reached: .*; check baseUrl/ })
-  await t.rejects(asked('/silent', 100), {
+  await t.rejects(requested('/page'), {
+    status: 200,
+    message: /\/page\/api\/games answered no JSON; check that baseUrl/
+  })
+  await t.rejects(requested('/cut'), { status: 0, message: /\/cut\/api\/games cannot be reached: .*; check baseUrl/ })
+  await t.rejects(requested('/silent', 100), {
     status: 0,
     message: /\/silent\/api\/games did not answer within 100 ms; check/
   })

@@ -141,9 +141,9 @@ async function swap(
   }, SWAP_STATEMENT_MS_MAX)
 }
 
-type Asked = { readonly process: number; readonly atMs: number; readonly reads: readonly number[] }
+type Query = { readonly process: number; readonly atMs: number; readonly reads: readonly number[] }
 type World = {
-  readonly asked: readonly Asked[]
+  readonly asked: readonly Query[]
   readonly swapsAtMs: readonly number[]
   readonly latencies: readonly number[]
 }
@@ -169,7 +169,7 @@ function madeWorld({ latencies }: World) {
   return { time, tables, processes: [new Answering(tables), new Answering(tables)] }
 }
 
-async function askAll(time: MadeTime, processes: readonly Answering[], asked: readonly Asked[]): Promise<void> {
+async function askAll(time: MadeTime, processes: readonly Answering[], asked: readonly Query[]): Promise<void> {
   const all = asked.map(async ({ process, atMs, reads }) => {
     await time.wait(atMs)
     await processes[process]?.answer(reads)

@@ -162,7 +162,7 @@ export function createIngest(options: IngestOptions): Ingest {
       }
       watchers.add(watch)
       try {
-        return await Promise.all(names.map((name) => runners[name].runAsked()))
+        return await Promise.all(names.map((name) => runners[name].runAll()))
       } finally {
         watchers.delete(watch)
       }

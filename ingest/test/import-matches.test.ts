@@ -19,10 +19,10 @@ async function importText(
   given: Partial<ImportRequest> & { readonly now?: () => number } = {},
   log = memoryLog()
 ) {
-  const { now = () => NOW, ...asked } = given
+  const { now = () => NOW, ...options } = given
   const input = join(t.testdir(), 'input')
   await writeFile(input, content)
-  const request = { topic: 'match-list', fileName: 'lists', input, ...asked }
+  const request = { topic: 'match-list', fileName: 'lists', input, ...options }
   const result = await runImport(request, { log, known: log.known, now })
   return { result, log, lists: log.events('match-list') as MatchesListed[] }
 }

@@ -123,8 +123,8 @@ function pathAndQuery(template: string, parameters: Parameters): string {
     if (value === undefined || inPath.has(name)) continue
     query.set(name, value instanceof Date ? isoOf(name, value) : String(value))
   }
-  const asked = query.toString()
-  return asked === '' ? path : `${path}?${asked}`
+  const queryText = query.toString()
+  return queryText === '' ? path : `${path}?${queryText}`
 }
 
 /** One segment of a path. `.` and `..` are taken for steps by every URL parser, encoded too, and cannot be sent. */

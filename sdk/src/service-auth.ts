@@ -270,8 +270,8 @@ export class ServiceAuth {
       const sessionKey = this.#sessionKey()
       const kept = this.#kept.get(noun)
       if (kept?.sessionKey === sessionKey && performance.now() < kept.untilMs) return JSON.parse(await kept.text)
-      const asked = this.#ask(`/auth/${noun}`, { sessionKey })
-      const text = asked.then((answer) => JSON.stringify(listed(noun, answer)))
+      const pending = this.#ask(`/auth/${noun}`, { sessionKey })
+      const text = pending.then((answer) => JSON.stringify(listed(noun, answer)))
       const keeping = { sessionKey, untilMs: performance.now() + KEEP_MS, text }
       this.#kept.set(noun, keeping)
       try {

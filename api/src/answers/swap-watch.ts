@@ -44,7 +44,7 @@ type Known = {
   readonly count: number
   readonly state: 'announced' | 'begun' | 'ended'
   /** By this process's clock. */
-  readonly askedAt: number
+  readonly readAt: number
   /** When it was first found in this state. */
   readonly since: number
 }
@@ -118,7 +118,7 @@ export class SwapWatch implements SwapCount {
   }
 
   async #learnState(): Promise<Known> {
-    const askedAt = this.#clock.now()
+    const readAt = this.#clock.now()
     const [row] = await rowsOf(this.#tables, newestSwap, {})
     const state = row?.state ?? 'ended'
     const count = 2 * (row?.id ?? 0) - { announced: 2, begun: 1, ended: 0 }[state]
@@ -126,11 +126,11 @@ export class SwapWatch implements SwapCount {
     // Only what has ended is in what the projector told of before it said so.
     if (before?.count !== count && state !== 'begun') await this.#learn()
     const isSame = before?.count === count && before.state === state
-    this.#known = { count, state, askedAt, since: isSame ? before.since : askedAt }
+    this.#known = { count, state, readAt, since: isSame ? before.since : readAt }
     return this.#known
   }
 
-  #isFresh({ askedAt }: Known): boolean {
-    return this.#clock.now() - askedAt <= SWAP_QUIET_MS
+  #isFresh({ readAt }: Known): boolean {
+    return this.#clock.now() - readAt <= SWAP_QUIET_MS
   }
 }

@@ -29,7 +29,7 @@ export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
 /** Who session keys belong to. Keys are known by their hashes alone, and a no is never kept. */
 export class Sessions {
   readonly #needs: SessionsNeeds
-  readonly #kept = new LRUCache<string, { readonly session: Session; readonly askedAtMs: number }>({ max: KEPT_MAX })
+  readonly #kept = new LRUCache<string, { readonly session: Session; readonly checkedAtMs: number }>({ max: KEPT_MAX })
   readonly #flights = new Map<string, Promise<Session | undefined>>()
 
   constructor(needs: SessionsNeeds) {
@@ -48,7 +48,7 @@ export class Sessions {
     }
     const hash = createHash('sha256').update(sessionKey).digest('base64url')
     const kept = this.#kept.get(hash)
-    if (kept !== undefined && Math.abs(now() - kept.askedAtMs) < KEPT_MS) {
+    if (kept !== undefined && Math.abs(now() - kept.checkedAtMs) < KEPT_MS) {
       metrics.judged('kept')
       return kept.session
     }
@@ -62,7 +62,7 @@ export class Sessions {
 
   async #ask(sessionKey: string, hash: string): Promise<Session | undefined> {
     const { authService, onVerified, metrics, now } = this.#needs
-    const askedAtMs = now()
+    const checkedAtMs = now()
     try {
       const verified = await authService.verify(sessionKey)
       if (verified === undefined) {
@@ -73,7 +73,7 @@ export class Sessions {
       requireStableName(verified)
       const session = { ...verified, userKey: nameKey(verified.username) }
       await onVerified(session)
-      this.#kept.set(hash, { session, askedAtMs })
+      this.#kept.set(hash, { session, checkedAtMs })
       metrics.judged('valid')
       return session
     } catch (error) {

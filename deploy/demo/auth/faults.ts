@@ -32,8 +32,8 @@ const PATHS_MAX = 100
 export function addFaults(app: FastifyInstance, slowMs: number): (order: z.input<typeof DemoFaultOrder>) => void {
   const orders = new Map<string, DemoFaultOrder>()
   const closing = new AbortController()
-  const order = (asked: z.input<typeof DemoFaultOrder>) => {
-    const { path, fault, count } = DemoFaultOrder.parse(asked)
+  const order = (given: z.input<typeof DemoFaultOrder>) => {
+    const { path, fault, count } = DemoFaultOrder.parse(given)
     orders.delete(path)
     if (count === 0) return
     if (orders.size >= PATHS_MAX) throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; take one back.`)
@@ -53,9 +53,9 @@ export function addFaults(app: FastifyInstance, slowMs: number): (order: z.input
   })
   app.get('/_faults', async () => [...orders.values()])
   app.post('/_faults', async (request, reply) => {
-    const asked = DemoFaultOrder.safeParse(request.body)
-    if (!asked.success) return reply.code(400).send({ error: z.prettifyError(asked.error) })
-    order(asked.data)
+    const given = DemoFaultOrder.safeParse(request.body)
+    if (!given.success) return reply.code(400).send({ error: z.prettifyError(given.error) })
+    order(given.data)
     return reply.code(204).send()
   })
   return order

@@ -111,25 +111,25 @@ function addSessionCalls(
 ): void {
   const byEmail = new Map(people.map((person) => [person.email, person]))
   app.post('/api/auth/login', async (request, reply) => {
-    const asked = Login.safeParse(request.body)
-    if (!asked.success) return reply.code(400).send({ error: 'A login takes {"email", "password"}, both text.' })
-    const person = byEmail.get(asked.data.email.trim().toLowerCase())
-    if (person === undefined || !isSameSecret(asked.data.password, person.password)) {
+    const login = Login.safeParse(request.body)
+    if (!login.success) return reply.code(400).send({ error: 'A login takes {"email", "password"}, both text.' })
+    const person = byEmail.get(login.data.email.trim().toLowerCase())
+    if (person === undefined || !isSameSecret(login.data.password, person.password)) {
       return reply.code(401).send({ error: 'The email address or the password is wrong.' })
     }
     const { username, email } = person
     return { success: true, username, email, sessionKey: sessions.begin(person) }
   })
   app.post('/api/auth/verify', async (request, reply) => {
-    const asked = Key.safeParse(request.body)
-    if (!asked.success) return reply.code(400).send({ error: 'A session is verified by {"sessionKey"}, a text.' })
-    const person = sessions.personOf(asked.data.sessionKey)
+    const login = Key.safeParse(request.body)
+    if (!login.success) return reply.code(400).send({ error: 'A session is verified by {"sessionKey"}, a text.' })
+    const person = sessions.personOf(login.data.sessionKey)
     return person === undefined ? reply.code(401).send({ valid: false }) : { valid: true, ...shown(person) }
   })
   app.post('/api/auth/logout', async (request, reply) => {
-    const asked = Key.safeParse(request.body)
-    if (!asked.success) return reply.code(400).send({ error: 'A session is ended by {"sessionKey"}, a text.' })
-    sessions.end(asked.data.sessionKey)
+    const login = Key.safeParse(request.body)
+    if (!login.success) return reply.code(400).send({ error: 'A session is ended by {"sessionKey"}, a text.' })
+    sessions.end(login.data.sessionKey)
     return { success: true }
   })
   app.get('/api/auth/user', async (request, reply) => {

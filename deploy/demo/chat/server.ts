@@ -18,7 +18,7 @@ export type DemoChatOptions = {
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
   /** Told of every account that was asked for. */
-  readonly onAsked?: (id: string) => void
+  readonly onRequest?: (id: string) => void
 }
 
 /** An account of the chat platform as its API tells of it. */
@@ -58,7 +58,7 @@ const WITHOUT_EACH = 3
 
 /** Starts the demo chat platform: accounts for most users of a demo network, pictures, faults on request. */
 export async function startDemoChat(options: DemoChatOptions): Promise<DemoChat> {
-  const { seed, host = '127.0.0.1', port = 0, slowMs = SLOW_MS, onAsked } = options
+  const { seed, host = '127.0.0.1', port = 0, slowMs = SLOW_MS, onRequest } = options
   const token = options.token ?? randomBytes(TOKEN_BYTES).toString('base64url')
   const byUser = accountsOf(seed)
   const byId = new Map([...byUser.values()].map((account) => [account.id, account]))
@@ -70,7 +70,7 @@ export async function startDemoChat(options: DemoChatOptions): Promise<DemoChat>
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ message: 'There is nothing at this address.' }))
   const orderFault = addFaults(app, slowMs)
   app.get<{ Params: { id: string } }>('/api/users/:id', async ({ headers, params }, reply) => {
-    onAsked?.(params.id)
+    onRequest?.(params.id)
     if (!isSameSecret(headers.authorization ?? '', `Bot ${token}`))
       return reply.code(401).send({ message: 'Unauthorized' })
     return byId.get(params.id) ?? reply.code(404).send({ message: 'Unknown user' })

@@ -95,11 +95,11 @@ export async function startDemoNetwork(options: DemoNetworkOptions): Promise<Dem
       return reply.code(404).type(HTML).send(refusalPage('There is no such page, title or leaderboard.'))
     }
     const path = pathOf(request)
-    const fault = faultAsked(request) ?? faults.take(path)
+    const fault = requestedFault(request) ?? faults.take(path)
     const status = fault === '500' ? 500 : isUnchanged(request, shown) ? 304 : 200
     options.onShown?.({
       path,
-      ...boardAsked(request),
+      ...requestedBoard(request),
       instant: instantOf(ms),
       status,
       ...(fault === undefined ? {} : { fault })
@@ -143,9 +143,9 @@ function render(world: World, request: FastifyRequest, ms: number, origin: strin
   if (path === '/') return homePage(world, ms, origin)
   if (path === '/games') return gamesPage(world, origin)
   if (path === '/players') return playersPage(world, ms)
-  const [, asked] = /^\/games\/([^/]{1,64})$/.exec(path) ?? []
-  if (asked === undefined) return undefined
-  const id = asked.toLowerCase()
+  const [, segment] = /^\/games\/([^/]{1,64})$/.exec(path) ?? []
+  if (segment === undefined) return undefined
+  const id = segment.toLowerCase()
   const title = world.titles.find((title) => title.titleId === id || title.productCode.toLowerCase() === id)
   if (title === undefined) return undefined
   const { leaderboard } = request.query as { leaderboard?: string }
@@ -186,12 +186,12 @@ function isUnchanged(request: FastifyRequest, page: Page): boolean {
   return modifiedSince !== undefined && Date.parse(modifiedSince) >= page.modifiedMs
 }
 
-function boardAsked(request: FastifyRequest): { readonly leaderboardId?: number } {
+function requestedBoard(request: FastifyRequest): { readonly leaderboardId?: number } {
   const { leaderboard } = request.query as { leaderboard?: string }
   return leaderboard === undefined || leaderboard === '' ? {} : { leaderboardId: Number(leaderboard) }
 }
 
-function faultAsked(request: FastifyRequest): Fault | undefined {
+function requestedFault(request: FastifyRequest): Fault | undefined {
   const { fault } = request.query as { fault?: string }
   return FAULTS.find((known) => known === fault)
 }

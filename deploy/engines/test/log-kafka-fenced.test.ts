@@ -4,7 +4,7 @@ import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { messages } from './log-contract.js'
 
-const ASKING_MS = 12_000
+const REQUESTS_MS = 12_000
 const missing = await kafkaBrokerMissing()
 
 test('while leaders come and go, requests and appends wait, and are not refused', async (t) => {
@@ -32,7 +32,7 @@ test('while leaders come and go, requests and appends wait, and are not refused'
   let appended = 0
   const begun = performance.now()
   const again = async (act: () => Promise<void>): Promise<void> => {
-    while (performance.now() - begun < ASKING_MS) await act()
+    while (performance.now() - begun < REQUESTS_MS) await act()
   }
   const asks = async (): Promise<void> => {
     const extents = await log.extents('thing')

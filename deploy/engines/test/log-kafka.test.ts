@@ -460,9 +460,9 @@ if (missing !== undefined) {
     await before.ensureTopics(['thing'])
     const log = openLog(t, shared)
     proxy.stand(true)
-    const [appended, asked] = await Promise.allSettled([log.append('thing', messages(1)), log.extents('thing')])
+    const [appended, read] = await Promise.allSettled([log.append('thing', messages(1)), log.extents('thing')])
     proxy.stand(false)
-    for (const each of [appended, asked]) t.ok(each.status === 'rejected' && each.reason instanceof LogUnreachable)
+    for (const each of [appended, read]) t.ok(each.status === 'rejected' && each.reason instanceof LogUnreachable)
     await log.append('thing', messages(1))
     t.equal((await log.extents('thing')).length, 1)
   })
@@ -473,7 +473,7 @@ if (missing !== undefined) {
     // The first question for metadata finds the brokers, the second one lists their topics.
     proxy.cutAtMetadata(2)
     await log.ensureTopics(['thing'])
-    t.ok(proxy.metadataAsked() > 2, 'it was refused once, and asked again')
+    t.ok(proxy.metadataRequests() > 2, 'it was refused once, and asked again')
     t.equal((await log.extents('thing')).length, 1)
   })
 
@@ -492,7 +492,7 @@ if (missing !== undefined) {
 async function startProxy({ address, through }: { address: string; through: number }) {
   const FETCH = 1
   const METADATA = 3
-  let metadataAsked = 0
+  let metadataRequests = 0
   let cutAt = 0
   let isStanding = false
   const fetching = new Set<() => void>()
@@ -506,11 +506,11 @@ async function startProxy({ address, through }: { address: string; through: numb
     }
     client.on('data', (request) => {
       if (isFrozen) return
-      const asked = request.length >= 6 ? request.readInt16BE(4) : undefined
-      if (asked === FETCH) fetching.add(freeze)
-      if (asked === METADATA) {
-        metadataAsked += 1
-        if (metadataAsked === cutAt) {
+      const read = request.length >= 6 ? request.readInt16BE(4) : undefined
+      if (read === FETCH) fetching.add(freeze)
+      if (read === METADATA) {
+        metadataRequests += 1
+        if (metadataRequests === cutAt) {
           client.destroy()
           return
         }
@@ -549,7 +549,7 @@ async function startProxy({ address, through }: { address: string; through: numb
     cutAtMetadata(nth: number) {
       cutAt = nth
     },
-    metadataAsked: () => metadataAsked,
+    metadataRequests: () => metadataRequests,
     close() {
       for (const socket of sockets) socket.destroy()
       server.close()

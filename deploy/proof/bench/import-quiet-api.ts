@@ -105,16 +105,16 @@ async function askWhile(service: QuietService, work: Promise<void>): Promise<Ans
     .finally(() => {
       isDone = true
     })
-  const asked: Promise<void>[] = []
+  const requests: Promise<void>[] = []
   const begun = performance.now()
   for (let n = 0; !isDone; n += 1) {
     const dueAt = begun + n * EVERY_MS
     const early = dueAt - performance.now()
     if (early > 0) await pause(early)
     const question = QUESTIONS[n % QUESTIONS.length] ?? 'live counts'
-    asked.push(ask(service.apiUrl + pathOf(question, random), dispatcher, question, dueAt, answers))
+    requests.push(ask(service.apiUrl + pathOf(question, random), dispatcher, question, dueAt, answers))
   }
-  await Promise.all(asked)
+  await Promise.all(requests)
   await working
   await dispatcher.close()
   if (failure !== undefined) throw failure

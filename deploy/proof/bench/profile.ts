@@ -13,9 +13,9 @@ const WARM = 10
 const SIGHTINGS = 600
 
 /** A kind of question about a user, each one new, with the milliseconds that it may take. */
-type Asked = { readonly what: string; readonly atMost?: number; path(profile: string, other: string): string }
+type Request = { readonly what: string; readonly atMost?: number; path(profile: string, other: string): string }
 
-const asked: readonly Asked[] = [
+const requests: readonly Request[] = [
   { what: 'profile', atMost: 25, path: (profile) => profile },
   { what: 'games', path: (profile) => `${profile}/games-played` },
   { what: 'scores', path: (profile) => `${profile}/leaderboard-scores` },
@@ -45,7 +45,7 @@ async function measureUncached(conditions: Conditions): Promise<Result[]> {
   const api = await serveTables(tables, writes)
   try {
     const results: Result[] = []
-    for (const each of asked) results.push(await measured(api, each, rows, scaled(QUESTIONS, conditions.scale, 10)))
+    for (const each of requests) results.push(await measured(api, each, rows, scaled(QUESTIONS, conditions.scale, 10)))
     return results
   } finally {
     await api.close()
@@ -56,7 +56,7 @@ async function measureUncached(conditions: Conditions): Promise<Result[]> {
 
 async function measured(
   api: ServedApi,
-  { what, atMost, path }: Asked,
+  { what, atMost, path }: Request,
   { users, username }: Pick<ProfileRows, 'users' | 'username'>,
   questions: number
 ): Promise<Result> {

@@ -65,7 +65,7 @@ export const rebuildApi: Measurement = {
       await wait(1000)
       await swapping.stop()
       const failures = [...idle.failures, ...rebuilding.failures, ...swapping.failures]
-      const asked = idle.times.length + rebuilding.times.length + swapping.times.length
+      const requests = idle.times.length + rebuilding.times.length + swapping.times.length
       return [
         {
           what: 'an answer during a rebuild, p99',
@@ -83,7 +83,7 @@ export const rebuildApi: Measurement = {
           detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms`
         },
         {
-          what: `requests that failed, of ${figure(asked)}`,
+          what: `requests that failed, of ${figure(requests)}`,
           measured: failures.length,
           unit: '',
           reach: { bound: 'at most', value: 0, of: 'measured' },
@@ -112,7 +112,7 @@ function startLoad({ apiUrl }: QuietService): Load {
   const failures: string[] = []
   const underWay = new Set<Promise<void>>()
   const begun = performance.now()
-  let asked = 0
+  let requests = 0
   const askOne = async (path: string): Promise<void> => {
     const sentAt = performance.now()
     try {
@@ -126,8 +126,8 @@ function startLoad({ apiUrl }: QuietService): Load {
   }
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - begun) * REQUESTS_PER_SECOND) / 1000)
-    for (; asked < due; asked += 1) {
-      const one = askOne(pathOf(asked)).finally(() => underWay.delete(one))
+    for (; requests < due; requests += 1) {
+      const one = askOne(pathOf(requests)).finally(() => underWay.delete(one))
       underWay.add(one)
     }
   }, TICK_MS)

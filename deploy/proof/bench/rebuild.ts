@@ -117,7 +117,7 @@ export const rebuildBoards: Measurement = {
     })
 }
 
-async function measured(conditions: Conditions, asked: Asked): Promise<Result[]> {
+async function measured(conditions: Conditions, asked: Measured): Promise<Result[]> {
   const { directory } = conditions
   const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(directory, 'log-')), epoch: 0 }
   const log = await openLog(choice, 'bench')
@@ -140,7 +140,11 @@ async function measured(conditions: Conditions, asked: Asked): Promise<Result[]>
   }
 }
 
-async function makeEvents({ note }: Conditions, { rebuild, control }: ClickHouse, { topic, eventsSql, events }: Asked) {
+async function makeEvents(
+  { note }: Conditions,
+  { rebuild, control }: ClickHouse,
+  { topic, eventsSql, events }: Measured
+) {
   note(`making ${figure(events)} events of ${topic}`)
   const boards = Math.max(1, Math.round(events / ENTRIES / 10))
   const part = 2_000_000
@@ -153,7 +157,7 @@ async function makeEvents({ note }: Conditions, { rebuild, control }: ClickHouse
   await control.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], Buffer.from(`${lines.join('\n')}\n`))
 }
 
-type Asked = {
+type Measured = {
   readonly what: string
   readonly topic: string
   /** Makes its events in `{from}` and the `{count}` behind it; `{boards}` so that each entry changes ten times. */
@@ -168,7 +172,7 @@ type Asked = {
 
 async function compared(
   needs: { readonly conditions: Conditions; readonly tables: ClickHouse; readonly projector: Projector },
-  { what, projection, bare, events, share, least }: Asked
+  { what, projection, bare, events, share, least }: Measured
 ): Promise<Result[]> {
   const { conditions, tables, projector } = needs
   // Into the tables that serve: what a rebuild's time is told by reads them.

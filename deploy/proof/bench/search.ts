@@ -7,9 +7,9 @@ const QUESTIONS = 60
 const WARM = 5
 
 /** A kind of question, each one new, with the milliseconds that it may take. */
-type Asked = { readonly what: string; readonly atMost?: number; path(random: () => number, rows: SearchRows): string }
+type Request = { readonly what: string; readonly atMost?: number; path(random: () => number, rows: SearchRows): string }
 
-const asked: readonly Asked[] = [
+const requests: readonly Request[] = [
   {
     what: 'entries with a time, ± 100 ms',
     atMost: 25,
@@ -56,7 +56,8 @@ export const search: Measurement = {
     const api = await serveTables(tables)
     try {
       const results: Result[] = []
-      for (const each of asked) results.push(await measured(api, each, rows, scaled(QUESTIONS, conditions.scale, 10)))
+      for (const each of requests)
+        results.push(await measured(api, each, rows, scaled(QUESTIONS, conditions.scale, 10)))
       return results
     } finally {
       await api.close()
@@ -67,7 +68,7 @@ export const search: Measurement = {
 
 async function measured(
   api: ServedApi,
-  { what, atMost, path }: Asked,
+  { what, atMost, path }: Request,
   rows: SearchRows,
   questions: number
 ): Promise<Result> {

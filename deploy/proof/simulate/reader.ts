@@ -13,7 +13,7 @@ import { BEGIN_MS } from './virtual-time.js'
 /** A question: what its answer reads, and how it is found. */
 export type Question = { readonly name: string; readonly dependency: Dependency; find(store: Store): readonly Row[] }
 
-const ASK_EVERY_MS = 1500
+const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
 
 /** A client's place in the feed of changes; the client stores it, so any process can answer. */
@@ -54,8 +54,8 @@ export function runReader(
   }
   const readPage = async (): Promise<number> => {
     const context = { tables, signal: new AbortController().signal } as unknown as AnswerContext
-    const asked = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
-    const page = await consistent.read(() => readFeed(asked, context))
+    const query = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
+    const page = await consistent.read(() => readFeed(query, context))
     follower.seen.push(...page.rows)
     follower.places = page.next
     return page.rows.length
@@ -73,7 +73,7 @@ export function runReader(
   }
   void versions.start(conditions.watchEveryMs)
   const loops = [
-    every(ASK_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
+    every(READ_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
     every(FEED_EVERY_MS, turnPage),
     ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => askAgain(place, reading))] : [])
   ]

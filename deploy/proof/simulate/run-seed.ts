@@ -268,10 +268,10 @@ class Town {
       await reader.reading.follow()
       return true
     }
-    const asked = new Promise<boolean>((resolve, reject) => {
+    const answered = new Promise<boolean>((resolve, reject) => {
       world.time.after(reader.process.life, 0, () => ask().then(resolve, reject))
     }).catch((error: unknown) => stale.push(String(error)))
-    if ((await this.#until(asked)) === undefined) stale.push('answers do not come')
+    if ((await this.#until(answered)) === undefined) stale.push('answers do not come')
     return stale
   }
 

@@ -53,10 +53,10 @@ function deadLettersAfter(seen: Seen, { topic, epoch, partition, offset, limit }
 
 function contents(seen: Seen, { topic, epochs, partitions, offsets }: Row): Row[] {
   const [first, second, third] = [epochs, partitions, offsets] as number[][]
-  const asked = new Set((first ?? []).map((epoch, n) => [topic, epoch, second?.[n], third?.[n]].join('|')))
+  const wanted = new Set((first ?? []).map((epoch, n) => [topic, epoch, second?.[n], third?.[n]].join('|')))
   return seen
     .final('parked_message')
-    .filter((row) => asked.has(keyOf(row)))
+    .filter((row) => wanted.has(keyOf(row)))
     .sort((a, b) => compare(placeOf(a), placeOf(b)))
     .map(({ epoch, partition, offset, message_key, headers, value }) => {
       return { epoch, partition, offset, message_key, headers, value }

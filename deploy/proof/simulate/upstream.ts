@@ -89,9 +89,9 @@ export class Upstream {
   #page(path: string): { ok: true; page: GamePage } | undefined {
     const url = new URL(path, 'http://upstream')
     const boards = this.boards.get(url.pathname.slice('/games/'.length)) ?? []
-    const asked = url.searchParams.get('leaderboard')
-    const shown = asked === null ? boards[0] : boards.find(({ leaderboardId }) => `${leaderboardId}` === asked)
-    if (asked !== null && shown === undefined) return undefined
+    const parameter = url.searchParams.get('leaderboard')
+    const shown = parameter === null ? boards[0] : boards.find(({ leaderboardId }) => `${leaderboardId}` === parameter)
+    if (parameter !== null && shown === undefined) return undefined
     const list = boards.map(({ leaderboardId, name }) => ({ leaderboardId, name }))
     const board =
       shown === undefined

@@ -149,9 +149,9 @@ export class SimulatedPostgres {
   ): Promise<Found[]> {
     const [first] = values
     const ids = new Set<string>(Array.isArray(first) ? first : [])
-    const asked = this.#statements.find(([beginning]) => sql.startsWith(beginning))
-    if (asked === undefined) throw new Error(`The simulated PostgreSQL does not know this statement: ${sql}`)
-    return this.#call({ what: asked[0], done: () => asked[1](ids, transaction) as Found[] })
+    const statement = this.#statements.find(([beginning]) => sql.startsWith(beginning))
+    if (statement === undefined) throw new Error(`The simulated PostgreSQL does not know this statement: ${sql}`)
+    return this.#call({ what: statement[0], done: () => statement[1](ids, transaction) as Found[] })
   }
 
   readonly #statements: readonly (readonly [string, (ids: Set<string>, transaction?: Transaction) => object[]])[] = [

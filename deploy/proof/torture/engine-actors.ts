@@ -134,11 +134,11 @@ async function endWhatIsStuck(
 ): Promise<void> {
   while (await wait(LOOK_MS, true, { signal, ref: false }).catch(() => false)) {
     if (!front.isAlive()) continue
-    const asked = fetch(`${url}/?${new URLSearchParams({ query: STUCK_SQL })}`, {
+    const response = fetch(`${url}/?${new URLSearchParams({ query: STUCK_SQL })}`, {
       method: 'POST',
       signal: AbortSignal.timeout(LOOK_MS_MAX)
     })
-    const statement = await asked.then((answer) => (answer.ok ? answer.text() : '')).catch(() => '')
+    const statement = await response.then((answer) => (answer.ok ? answer.text() : '')).catch(() => '')
     if (statement === '' || signal.aborted || !front.isAlive()) continue
     note(`ClickHouse has not ended this for ${STUCK_SECONDS} s, and is killed: ${statement}`)
     await front.strike({ downMs: 0 }).catch((error: unknown) => note(String(error)))

@@ -7,7 +7,7 @@ import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
  * when to come again, and a board is what one page showed, never parts of two.
  */
 
-const ASKED_MS_MAX = 60_000
+const REQUESTS_MS_MAX = 60_000
 /** Complete answers, and none for a game that no page has shown. */
 const RIGHT: ReadonlySet<number> = new Set([200, 404])
 const AWAY = 503
@@ -29,7 +29,7 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
   /** Boards with entries in an answer of a process: its later answers must have entries too. */
   const shownBy = new Set<string>()
   const ask = async (url: string): Promise<unknown> => {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ASKED_MS_MAX) })
+    const answer = await fetch(url, { signal: AbortSignal.timeout(REQUESTS_MS_MAX) })
     const text = await answer.text()
     if (answer.status === AWAY && answer.headers.has('retry-after')) {
       counts.refusals += 1

@@ -17,7 +17,7 @@ export type Actor = {
 export type Blow = {
   readonly downMs: number
   /** So long before the kill it gets a stop request. */
-  readonly askedMs?: number | undefined
+  readonly afterMs?: number | undefined
 }
 
 const AGAIN_MS = 500
@@ -77,12 +77,12 @@ export class Role implements Actor {
     return `${this.name}${this.isAlive() ? '' : ' (ended)'}: ${this.#life?.stderr().slice(-LAST_CHARACTERS)}`
   }
 
-  async strike({ downMs, askedMs }: Blow): Promise<void> {
+  async strike({ downMs, afterMs }: Blow): Promise<void> {
     this.#downMs = downMs
     const life = this.#life
-    if (askedMs !== undefined) {
+    if (afterMs !== undefined) {
       this.#end('SIGTERM')
-      await wait(askedMs)
+      await wait(afterMs)
     }
     // It may have stopped, and another come up, meanwhile.
     if (this.#life === life) this.#end('SIGKILL')

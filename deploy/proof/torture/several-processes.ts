@@ -24,9 +24,9 @@ const REST_MS_MAX = 2500
 const FROZEN_MS_MAX = 6000
 const FREEZE_SHARE = 0.2
 /** From the share of stopped processes up to here: a stop request first. */
-const ASKED_UNTIL = 0.3
+const TERMINATED_SHARE = 0.3
 /** Shorter than any of them takes to stop. */
-const ASKED_MS_MAX = 250
+const TERMINATE_AFTER_MS_MAX = 250
 
 /** Roles in separate processes on real engines; all of them are killed. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
@@ -152,7 +152,9 @@ function blowOf(seed: number, number: number): Blow | { readonly frozenMs: numbe
   const long = chance(seed, number, 203) ** 2
   if (kind < FREEZE_SHARE) return { frozenMs: Math.round(long * FROZEN_MS_MAX) }
   const downMs = Math.round(long * DOWN_MS_MAX)
-  return kind < ASKED_UNTIL ? { downMs, askedMs: Math.round(chance(seed, number, 205) * ASKED_MS_MAX) } : { downMs }
+  return kind < TERMINATED_SHARE
+    ? { downMs, afterMs: Math.round(chance(seed, number, 205) * TERMINATE_AFTER_MS_MAX) }
+    : { downMs }
 }
 
 async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {

@@ -142,10 +142,10 @@ function copyPresentFile(from: string, to: string, path: string): { bytes: numbe
   }
 }
 
-const asked = workerData as CopyRequest
+const request = workerData as CopyRequest
 try {
-  if (asked.kind === 'trees') copyTrees(asked)
-  else copyListed(asked)
+  if (request.kind === 'trees') copyTrees(request)
+  else copyListed(request)
   tell({ kind: 'bytes', bytes: unreported })
   tell({ kind: 'done', ...total })
 } catch (error) {

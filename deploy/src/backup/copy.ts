@@ -5,12 +5,12 @@ export type Copied = { readonly files: number; readonly bytes: number; readonly 
 
 /** Copies in a thread of its own; rejects with the signal's reason when that aborts, and with what the disk says. */
 export function copyFiles(
-  asked: CopyRequest,
+  request: CopyRequest,
   { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: (bytes: number) => void }
 ): Promise<Copied> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted()
-    const worker = new Worker(new URL('./copy-thread.js', import.meta.url), { workerData: asked })
+    const worker = new Worker(new URL('./copy-thread.js', import.meta.url), { workerData: request })
     const abort = (): void => {
       void worker.terminate()
     }

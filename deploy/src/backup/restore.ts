@@ -31,7 +31,7 @@ export type RestoreReport = {
 }
 
 type Restoring = {
-  readonly asked: RestoreRequest
+  readonly request: RestoreRequest
   readonly backup: string
   readonly path: string
   readonly manifest: Manifest
@@ -52,33 +52,33 @@ const MAY_BE_THERE = new RegExp(
  * until the last of them is there, no service starts on the directory. One that fails leaves what it found: no directory, an
  * empty one, or one that an earlier restore had left half.
  */
-export async function restore(asked: RestoreRequest): Promise<RestoreReport> {
-  const backup = resolve(asked.backup)
-  const path = resolve(asked.dataDirectory)
+export async function restore(request: RestoreRequest): Promise<RestoreReport> {
+  const backup = resolve(request.backup)
+  const path = resolve(request.dataDirectory)
   refuseInside(path, backup)
   const manifest = await readManifest(backup)
   await refuseNewer(backup, manifest)
-  const ledger = asked.ledger === undefined ? undefined : await readLedgerFile(asked.ledger)
+  const ledger = request.ledger === undefined ? undefined : await readLedgerFile(request.ledger)
   await refuseFilled(path)
   const cutOff = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
   const made = await mkdirWritable(path)
   try {
     await refuseLowDisk(path, manifest.bytes)
-    return await restoreInto({ asked, backup, path, manifest, ledger, cutOff })
+    return await restoreInto({ request, backup, path, manifest, ledger, cutOff })
   } catch (error) {
     if (made !== undefined) await removeEmpty(path, made)
     throw error
   }
 }
 
-async function restoreInto({ asked, backup, path, manifest, ledger, cutOff }: Restoring): Promise<RestoreReport> {
+async function restoreInto({ request, backup, path, manifest, ledger, cutOff }: Restoring): Promise<RestoreReport> {
   const begun = performance.now()
   const directory = await claimDataDirectory(path, VERSIONS, 'restore')
   try {
     await writeFile(directory.part(RESTORING_FILE), `${backup}\n`, { flush: true })
     await flushPath(path)
     await empty(path)
-    await copyIn(asked, { backup, path, manifest })
+    await copyIn(request, { backup, path, manifest })
     const toForget = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)
     await rm(directory.part(RESTORING_FILE))

@@ -228,10 +228,10 @@ function sentences(
 /** Where the log's topics begin and end; those that it does not tell in time are missing. */
 async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
   const extents = new Map<string, readonly PartitionExtent[]>()
-  const asked = topics.map(async ({ name }) => {
+  const reads = topics.map(async ({ name }) => {
     extents.set(name, await log.extents(name))
   })
-  await withTimeout(Promise.allSettled(asked), EXTENTS_MS, () => undefined)
+  await withTimeout(Promise.allSettled(reads), EXTENTS_MS, () => undefined)
   return new Map(extents)
 }
 

@@ -285,7 +285,7 @@ function runningMinimum(events: readonly EntryEvent[]): z.infer<typeof Reigns>['
 
 async function provesBoards(t: Test, service: TestService, boards: readonly Board[]): Promise<void> {
   const wrong: unknown[] = []
-  let asked = 0
+  let requests = 0
   const compare = async ({ titleId, leaderboardId, events }: Board, asOfMs?: number) => {
     const asOf = asOfMs === undefined ? '' : `?asOf=${shownInstant(asOfMs)}`
     const path = `/api/game/${titleId}/leaderboards/${leaderboardId}${asOf}`
@@ -296,7 +296,7 @@ async function provesBoards(t: Test, service: TestService, boards: readonly Boar
       rating: event.rating,
       timeMs: event.timeMs ?? 0
     }))
-    asked += 1
+    requests += 1
     if (JSON.stringify(found.entries) !== JSON.stringify(wanted)) wrong.push({ path, found: found.entries, wanted })
     if (found.total !== wanted.length) wrong.push({ path, total: found.total, wanted: wanted.length })
   }
@@ -308,7 +308,7 @@ async function provesBoards(t: Test, service: TestService, boards: readonly Boar
   })
   // Before its first sight a board is not known: that of its name, in 2003.
   await forEach(instants, 8, ([board, ms]) => compare(board, ms))
-  t.same(wrong.slice(0, 2), [], `${asked} boards were asked for, ${wrong.length} answers were wrong`)
+  t.same(wrong.slice(0, 2), [], `${requests} boards were asked for, ${wrong.length} answers were wrong`)
 }
 
 async function provesChanges(t: Test, service: TestService, boards: readonly Board[]): Promise<void> {

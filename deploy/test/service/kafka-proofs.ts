@@ -134,24 +134,24 @@ export async function provesGap(
 
   const service = await startGamenet(environment, world.command)
   t.teardown(() => service.kill())
-  const asked = { OPERATOR_URL: service.operatorUrl }
+  const reach = { OPERATOR_URL: service.operatorUrl }
   const operations = operatorClient(service.operatorUrl)
   while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
-  const listed = await gamenet(asked, ['gap', 'list'])
+  const listed = await gamenet(reach, ['gap', 'list'])
   t.match(listed, { code: 0, stdout: /^Stalled: / })
   t.match(listed.stdout, `${offset - 2}`, 'it says from where on')
-  t.match(await gamenet(asked, ['gap', 'accept', 'network-cuont']), {
+  t.match(await gamenet(reach, ['gap', 'accept', 'network-cuont']), {
     code: 2,
     stderr: /no topic "network-cuont"; there are/
   })
-  const nothing = await gamenet(asked, ['gap', 'accept', 'scrape'])
+  const nothing = await gamenet(reach, ['gap', 'accept', 'scrape'])
   t.match(nothing, { code: 0, stdout: 'Nothing of scrape is missing; nothing was done.\n' })
-  t.match(await gamenet(asked, ['gap', 'accept', topic]), {
+  t.match(await gamenet(reach, ['gap', 'accept', topic]), {
     code: 0,
     stdout: `Loading of ${topic}, epoch 1, partition ${partition} continues at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
   })
-  t.match(await gamenetJson(asked, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
-  t.match(await gamenetJson(asked, ['gap', 'list']), {
+  t.match(await gamenetJson(reach, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(reach, ['gap', 'list']), {
     open: [],
     accepted: [{ topic, partition, first: offset - 2, next: offset }]
   })
@@ -225,12 +225,12 @@ export async function provesRebuild(
   await operatorClient(owner.operatorUrl).run(rebuild.start, { projection: 'title-count' })
   await owner.kill()
   const operations = operatorClient(other.operatorUrl)
-  const asked = { OPERATOR_URL: other.operatorUrl }
+  const reach = { OPERATOR_URL: other.operatorUrl }
   for (let state = ''; state !== 'filled'; await wait(LOOK_MS)) {
     state = (await operations.run(rebuild.list, {}))[0]?.state ?? ''
     if (state !== 'filling' && state !== 'filled') throw new Error(`the rebuild is ${state}`)
   }
-  t.equal((await gamenet(asked, ['rebuild', 'verify', 'title-count'])).code, 1, 'the tables that serve were spoilt')
+  t.equal((await gamenet(reach, ['rebuild', 'verify', 'title-count'])).code, 1, 'the tables that serve were spoilt')
 
   const seen = apiUrls.map((): string[] => [])
   let isOn = true
@@ -251,9 +251,9 @@ export async function provesRebuild(
   const asking = apiUrls.map((_, n) => ask(n))
   try {
     while (seen.some((each) => each.length < 1)) await wait(LOOK_MS)
-    await gamenetJson(asked, ['rebuild', 'swap', 'title-count', '--accept-differences'])
+    await gamenetJson(reach, ['rebuild', 'swap', 'title-count', '--accept-differences'])
     while (seen.some((each) => each.length < 2)) await wait(LOOK_MS)
-    await gamenetJson(asked, ['rebuild', 'rollback', 'title-count'])
+    await gamenetJson(reach, ['rebuild', 'rollback', 'title-count'])
     while (seen.some((each) => each.length < 3)) await wait(LOOK_MS)
   } finally {
     isOn = false
@@ -262,12 +262,12 @@ export async function provesRebuild(
   for (const each of seen) t.same(each, [old, right, old], `of ${questions} answers none was a mixture`)
 
   // Its partitions are shared out among several threads.
-  await gamenetJson(asked, ['rebuild', 'start', 'title', '--from-log', '--follow'])
-  t.match(await gamenetJson(asked, ['rebuild', 'verify', 'title']), {
+  await gamenetJson(reach, ['rebuild', 'start', 'title', '--from-log', '--follow'])
+  t.match(await gamenetJson(reach, ['rebuild', 'verify', 'title']), {
     isEqual: true,
     tables: [{ table: 'event_title' }]
   })
-  await gamenetJson(asked, ['rebuild', 'cancel', 'title'])
+  await gamenetJson(reach, ['rebuild', 'cancel', 'title'])
 }
 
 /** Puts a count into the table and its rollup that no event says: the same, since another projector may make the rollup once more. */

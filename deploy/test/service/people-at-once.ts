@@ -26,10 +26,10 @@ export async function provesPeopleAtOnce(t: Test, clients: number, goesOn: (step
   const bios = new Map<string, string>()
   const given = new Map(users.map(({ person }) => [person.username, new Map<string, Given>()]))
   const wrong: unknown[] = []
-  const asked = { PATCH: 0, POST: 0, GET: 0 }
+  const requests = { PATCH: 0, POST: 0, GET: 0 }
   const ask: Caller['ask'] = async (method, path, who, body) => {
     const answer = await caller.ask(method, path, who, body)
-    asked[method] += 1
+    requests[method] += 1
     if (answer.status !== 200) wrong.push({ method, path, ...answer })
     return answer
   }
@@ -69,7 +69,7 @@ export async function provesPeopleAtOnce(t: Test, clients: number, goesOn: (step
     })
   )
   t.same(wrong.slice(0, 5), [])
-  t.comment(`${JSON.stringify(asked)} in ${Math.round(performance.now() - begun)} ms`)
+  t.comment(`${JSON.stringify(requests)} in ${Math.round(performance.now() - begun)} ms`)
   await forEach(users, 16, async ({ person }) => {
     const { body } = await ask('GET', `/api/profile/${person.username}/reputation`)
     const { average, ratingCount } = Reputation.parse(body)

@@ -211,14 +211,14 @@ async function newsOf(
  * Why a page is not known to show the board that was asked for; undefined when it does. One whose list, all readable,
  * selects nothing shows what its address says, which is another one when it was redirected.
  */
-function otherBoardIn(shown: ShownBoard, asked: number, address: string | undefined): string | undefined {
-  if (shown.leaderboardId === asked) return undefined
+function otherBoardIn(shown: ShownBoard, requestedId: number, address: string | undefined): string | undefined {
+  if (shown.leaderboardId === requestedId) return undefined
   if (shown.leaderboardId === undefined && address !== undefined) {
-    if (new URL(address).searchParams.get('leaderboard') === `${asked}`) return undefined
-    return `asked for board ${asked}, and was led to a page that does not say which one it shows`
+    if (new URL(address).searchParams.get('leaderboard') === `${requestedId}`) return undefined
+    return `asked for board ${requestedId}, and was led to a page that does not say which one it shows`
   }
   const named = typeof shown.leaderboardId === 'number' ? `board ${shown.leaderboardId}` : 'none'
-  return `asked for board ${asked}, the page shows ${named}`
+  return `asked for board ${requestedId}, the page shows ${named}`
 }
 
 /** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */

@@ -154,8 +154,8 @@ function pageUrl(base: URL, path: string): URL {
 function retryAfterOr(exponential: ExponentialBackoff<unknown>) {
   return new DelegateBackoff((context: { result: unknown }, step: ReturnType<typeof exponential.next> | undefined) => {
     const next = step === undefined ? exponential.next() : step.next(undefined)
-    const asked = (context.result as { value?: Attempt }).value?.retry?.afterMs
-    return { delay: asked ?? next.duration, state: next }
+    const requested = (context.result as { value?: Attempt }).value?.retry?.afterMs
+    return { delay: requested ?? next.duration, state: next }
   })
 }
 
@@ -176,10 +176,10 @@ async function untilAborted(signal: AbortSignal, attempts: Promise<Attempt>): Pr
 /** One attempt, redirects included, in at most `timeoutMs` from the moment that its first request may leave. */
 async function attemptPage(
   exchange: Exchange,
-  asked: { url: URL; validators: Validators; urgency: Urgency; timeoutMs: number },
+  requested: { url: URL; validators: Validators; urgency: Urgency; timeoutMs: number },
   stopped: AbortSignal
 ): Promise<Attempt> {
-  const { url, validators, urgency, timeoutMs } = asked
+  const { url, validators, urgency, timeoutMs } = requested
   let timeout: AbortSignal | undefined
   const attempt = async () => {
     timeout = AbortSignal.timeout(timeoutMs)

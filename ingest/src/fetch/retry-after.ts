@@ -8,7 +8,7 @@ const RETRY_AFTER_MAX_MS = 3_600_000
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
   const text = header.trim()
-  const asked = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs
-  if (Number.isNaN(asked)) return undefined
-  return Math.min(Math.max(asked, 0), RETRY_AFTER_MAX_MS)
+  const delayMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs
+  if (Number.isNaN(delayMs)) return undefined
+  return Math.min(Math.max(delayMs, 0), RETRY_AFTER_MAX_MS)
 }

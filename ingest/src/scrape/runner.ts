@@ -6,7 +6,7 @@ export type Runner = {
   /** Runs by its schedule, or joins the run in progress. */
   runDue(): Promise<void>
   /** Runs because somebody asked, or joins the run that somebody asked for; its result. */
-  runAsked(): Promise<ScrapeRan>
+  runAll(): Promise<ScrapeRan>
   running(): boolean
   last(): ScrapeRan | undefined
   /** Resolves when no run is under way. Never rejects. */
@@ -28,7 +28,7 @@ export function wholeRunner(run: () => Promise<ScrapeRan>): Runner {
     runDue: async () => {
       await join()
     },
-    runAsked: join,
+    runAll: join,
     running: () => current !== undefined,
     last: () => last,
     idle: () => current ?? Promise.resolve()
@@ -50,7 +50,7 @@ export function partRunner(needs: {
 }): Runner {
   let last: ScrapeRan | undefined
   let due: Promise<void> | undefined
-  let asked: Promise<ScrapeRan> | undefined
+  let complete: Promise<ScrapeRan> | undefined
   const runParts = async (run: RunPart, isLast: (ran: ScrapeRan) => boolean) => {
     const runs: ScrapeRan[] = []
     for (let ran = await run(); ran !== undefined; ran = await run()) {
@@ -62,27 +62,27 @@ export function partRunner(needs: {
   }
   return {
     async runDue() {
-      if (asked !== undefined) return
+      if (complete !== undefined) return
       // After a failure the schedule's next round is soon enough; the caller does not wait for all due items.
-      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || asked !== undefined)
+      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || complete !== undefined)
         .then(() => undefined)
         .finally(() => {
           due = undefined
         })
       await due
     },
-    async runAsked() {
-      asked ??= Promise.resolve(due)
+    async runAll() {
+      complete ??= Promise.resolve(due)
         .then(() => runParts(needs.everything(), () => false))
         .then(summaryOf)
         .finally(() => {
-          asked = undefined
+          complete = undefined
         })
-      return await asked
+      return await complete
     },
-    running: () => due !== undefined || asked !== undefined,
+    running: () => due !== undefined || complete !== undefined,
     last: () => last,
-    idle: () => Promise.allSettled([due, asked])
+    idle: () => Promise.allSettled([due, complete])
   }
 }
 

@@ -22,7 +22,7 @@ test('a request for everything waits for one part of the due items', async (t) =
     isStopping = true
   })
   const due = runner.runDue()
-  t.match(await runner.runAsked(), { published: 15, outcome: 'succeeded' })
+  t.match(await runner.runAll(), { published: 15, outcome: 'succeeded' })
   await due
   t.equal(runner.running(), false)
 })
@@ -31,5 +31,5 @@ test('what went wrong in several parts alike is told once', async (t) => {
   const parts = [ran(7, 'board 3: no table'), ran(8, 'board 3: no table'), ran(9, 'board 4: no table')]
   const everything = () => async () => parts.shift()
   const runner = partRunner({ runDue: async () => undefined, everything, isStopping: () => false })
-  t.match(await runner.runAsked(), { outcome: 'partial', reason: 'board 3: no table; board 4: no table' })
+  t.match(await runner.runAll(), { outcome: 'partial', reason: 'board 3: no table; board 4: no table' })
 })

@@ -15,7 +15,7 @@ import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)
 
-const WHEN_ASKED = { network: 0, games: 0, matches: 0, boards: 0, players: 0 }
+const NO_INTERVALS = { network: 0, games: 0, matches: 0, boards: 0, players: 0 }
 
 /** A log that is an array, and can refuse topics. */
 function arrayLog() {
@@ -70,7 +70,7 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
     writes: async () => ({ query: async () => [] }),
     people: { seals: async () => new Map(), passedOver() {} },
     upstreamUrl: server.url,
-    periods: WHEN_ASKED,
+    periods: NO_INTERVALS,
     requestsPerSecond: 1000,
     userAgent: 'gamenet-stats/test',
     registry,
@@ -236,7 +236,7 @@ test('sources run by themselves from the start, and those without a period only 
       asked()
       sendHtml(response, homePage([{ id: '4d530064' }]))
     },
-    { periods: { ...WHEN_ASKED, network: 1 } }
+    { periods: { ...NO_INTERVALS, network: 1 } }
   )
   ingest.start()
   await twice
@@ -244,7 +244,9 @@ test('sources run by themselves from the start, and those without a period only 
 })
 
 test('stopping aborts what is in flight and publishes nothing about it', async (t) => {
-  const { ingest, server, appended } = await given(t, () => {}, { periods: { ...WHEN_ASKED, network: 60, games: 60 } })
+  const { ingest, server, appended } = await given(t, () => {}, {
+    periods: { ...NO_INTERVALS, network: 60, games: 60 }
+  })
   ingest.start()
   while (server.requests.length === 0) await new Promise(setImmediate)
   await ingest.stop()
@@ -257,7 +259,7 @@ test('the age of a source counts from its last run with samples', async (t) => {
   const { ingest, clock, registry } = await given(
     t,
     (_, response) => sendHtml(response, homePage([{ id: '4d530064' }])),
-    { periods: { ...WHEN_ASKED, network: 60 } }
+    { periods: { ...NO_INTERVALS, network: 60 } }
   )
   clock.ms += 5_000
   t.match(await registry.metrics(), /gamenet_scrape_age_seconds\{source="network"\} 5\n/)
@@ -271,7 +273,7 @@ test('the age of a source counts from its last run with samples', async (t) => {
 test('a period that cannot work is refused at once', async (t) => {
   for (const network of [-1, 0.5, Number.NaN, 1e9]) {
     await t.rejects(
-      given(t, () => {}, { periods: { ...WHEN_ASKED, network } }),
+      given(t, () => {}, { periods: { ...NO_INTERVALS, network } }),
       /The period of network must be/
     )
   }

@@ -46,8 +46,8 @@ export function isUnreachable(error: unknown): boolean {
 }
 
 /** The answer, or a rejection when there is none in time: kafkajs can lose a request, and wait for ever. */
-export async function answeredWithin<Answer>(ms: number, what: string, asked: Promise<Answer>): Promise<Answer> {
-  return await withTimeout(asked, ms, () => {
+export async function answeredWithin<Answer>(ms: number, what: string, answer: Promise<Answer>): Promise<Answer> {
+  return await withTimeout(answer, ms, () => {
     throw new LogUnreachable(`${what} did not answer within ${ms} ms`)
   })
 }
@@ -58,9 +58,9 @@ export async function answeredWithin<Answer>(ms: number, what: string, asked: Pr
  */
 export async function disconnect(
   client: { disconnect(): Promise<void> },
-  asked: Iterable<Promise<unknown>>
+  answer: Iterable<Promise<unknown>>
 ): Promise<void> {
-  const all = [...asked]
+  const all = [...answer]
   const first = client.disconnect()
   void Promise.allSettled([first, ...all])
     .then(() => client.disconnect())

@@ -24,7 +24,7 @@ import { assertTopicName } from './partition.js'
 /** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
 /** A topic that was made is looked for so often. */
-const APPEAR_ASKED_MAX = 20
+const APPEAR_ATTEMPTS_MAX = 20
 /** So long after a question that failed it is asked again. */
 const ASK_AGAIN_MS = 250
 /** So long a question is asked again that fails at once. One that kafkajs itself repeats has taken longer when it fails. */
@@ -143,21 +143,21 @@ type TopicAdmin = {
 }
 
 function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
-  let connected: { readonly admin: Promise<Admin>; readonly asking: Set<Promise<unknown>> } | undefined
+  let connected: { readonly admin: Promise<Admin>; readonly pending: Set<Promise<unknown>> } | undefined
   let isClosed = false
   const known = new Set<string>()
   const useOnce = async <T>(ask: (admin: Admin) => Promise<T>): Promise<T> => {
     if (isClosed) throw new LogUnreachable('the log was closed before Kafka answered')
-    connected ??= { admin: connectedAdmin(kafka, brokers), asking: new Set() }
+    connected ??= { admin: connectedAdmin(kafka, brokers), pending: new Set() }
     const used = connected
     try {
-      const asked = whileAsked(used.asking, used.admin.then(ask))
+      const asked = trackPending(used.pending, used.admin.then(ask))
       return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, asked)
     } catch (error) {
       if (!isUnreachable(error)) throw error
       // Whatever became of it, the next question gets a connection of its own.
       if (connected === used) connected = undefined
-      void used.admin.then((admin) => disconnect(admin, used.asking)).catch(() => undefined)
+      void used.admin.then((admin) => disconnect(admin, used.pending)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
       throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
         cause: error
@@ -176,7 +176,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     return known.has(topic)
   }
   const appear = async (wanted: readonly string[]): Promise<boolean> => {
-    for (let asked = 0; asked < APPEAR_ASKED_MAX; asked += 1) {
+    for (let asked = 0; asked < APPEAR_ATTEMPTS_MAX; asked += 1) {
       await delay(ASK_AGAIN_MS)
       const present = await topicNames()
       if (wanted.every((topic) => present.has(topic))) return true
@@ -227,8 +227,8 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     },
     async close() {
       isClosed = true
-      const { asking = [] } = connected ?? {}
-      const ended = connected?.admin.then((admin) => disconnect(admin, asking))
+      const { pending = [] } = connected ?? {}
+      const ended = connected?.admin.then((admin) => disconnect(admin, pending))
       if (ended !== undefined) await answeredWithin(CLOSE_MS, 'Kafka', ended).catch(() => undefined)
     }
   }
@@ -280,9 +280,9 @@ async function listTopics(admin: Admin, brokers: readonly string[]): Promise<str
 }
 
 /** Keeps a question in a set until it is settled. */
-function whileAsked<Answer>(asking: Set<Promise<unknown>>, asked: Promise<Answer>): Promise<Answer> {
-  asking.add(asked)
-  return asked.finally(() => asking.delete(asked))
+function trackPending<Answer>(pending: Set<Promise<unknown>>, asked: Promise<Answer>): Promise<Answer> {
+  pending.add(asked)
+  return asked.finally(() => pending.delete(asked))
 }
 
 function createReason(error: unknown): string {

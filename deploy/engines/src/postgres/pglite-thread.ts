@@ -11,7 +11,7 @@ import { keepUp, type UpkeepOptions } from './pglite-upkeep.js'
  */
 
 /** What is asked of the thread. `transaction` numbers one that was begun. */
-export type Asked =
+export type ThreadRequest =
   | {
       readonly kind: 'query'
       readonly id: number
@@ -26,7 +26,7 @@ export type Asked =
   | { readonly kind: 'close'; readonly id: number }
 
 /** What the thread answers, by the number of what was asked, and what it tells by itself. */
-export type Answered =
+export type ThreadMessage =
   | { readonly kind: 'open' }
   | { readonly kind: 'shut'; readonly reason: string }
   | { readonly kind: 'done'; readonly id: number; readonly rows: readonly unknown[] }
@@ -41,7 +41,7 @@ type Open = { readonly target: Transaction; end(isKept: boolean): void; readonly
 
 const port = parentPort
 if (port === null) throw new Error('this runs as a thread alone')
-const post = (message: Answered): void => port.postMessage(message)
+const post = (message: ThreadMessage): void => port.postMessage(message)
 
 const serve = (database: PGlite, options: UpkeepOptions): void => {
   const upkeep = keepUp(database, options)
@@ -53,30 +53,30 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
     if (open === undefined) throw new Error('the transaction has ended')
     return open.target
   }
-  const answer = async (asked: Asked): Promise<readonly unknown[]> => {
-    switch (asked.kind) {
+  const answer = async (request: ThreadRequest): Promise<readonly unknown[]> => {
+    switch (request.kind) {
       case 'query':
-        return (await targetOf(asked.transaction).query(asked.sql, [...asked.values])).rows
+        return (await targetOf(request.transaction).query(request.sql, [...request.values])).rows
       case 'script':
-        await targetOf(asked.transaction).exec(asked.sql)
+        await targetOf(request.transaction).exec(request.sql)
         return []
       case 'begin':
-        transactions.set(asked.transaction, await begin(database))
+        transactions.set(request.transaction, await begin(database))
         return []
       case 'end': {
-        const open = transactions.get(asked.transaction)
-        transactions.delete(asked.transaction)
-        open?.end(asked.isKept)
+        const open = transactions.get(request.transaction)
+        transactions.delete(request.transaction)
+        open?.end(request.isKept)
         await open?.ended
         return []
       }
       case 'listen': {
-        const { listener, channel } = asked
+        const { listener, channel } = request
         unlisten.set(listener, await database.listen(channel, (payload) => post({ kind: 'heard', listener, payload })))
         return []
       }
       case 'unlisten':
-        await unlisten.get(asked.listener)?.()
+        await unlisten.get(request.listener)?.()
         return []
       case 'close':
         await upkeep.stop()
@@ -84,14 +84,14 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
         return []
     }
   }
-  port.on('message', (asked: Asked) => {
-    answer(asked).then(
+  port.on('message', (request: ThreadRequest) => {
+    answer(request).then(
       (rows) => {
-        post({ kind: 'done', id: asked.id, rows })
+        post({ kind: 'done', id: request.id, rows })
         // Ends the thread, once this is delivered.
-        if (asked.kind === 'close') port.close()
+        if (request.kind === 'close') port.close()
       },
-      (error: unknown) => post({ kind: 'failed', id: asked.id, fault: faultOf(error) })
+      (error: unknown) => post({ kind: 'failed', id: request.id, fault: faultOf(error) })
     )
   })
 }

@@ -2,7 +2,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { errorMessage, Refusal } from '@gamenet/schemas'
 import { plainName } from './listen.js'
-import type { Answered, Asked } from './pglite-thread.js'
+import type { ThreadMessage, ThreadRequest } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
@@ -73,7 +73,7 @@ type Without<Union, Key extends string> = Union extends unknown ? Omit<Union, Ke
 
 type Thread = {
   /** The rows of what was asked; rejects with PostgreSQL's error, or when the thread has ended. */
-  ask(asked: Without<Asked, 'id'>): Promise<readonly unknown[]>
+  ask(lastId: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
   /** Who hears what is told, by the number of the listener. */
   readonly heard: Map<number, (payload: string) => void>
   close(): Promise<void>
@@ -108,7 +108,7 @@ const startThread = (workerData: object): Promise<Thread> =>
     const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData })
     const waiting = new Map<number, { resolve(rows: readonly unknown[]): void; reject(error: Error): void }>()
     const heard: Thread['heard'] = new Map()
-    let asked = 0
+    let lastId = 0
     let end: Error | undefined
     const settle = (id: number) => {
       const one = waiting.get(id)
@@ -126,14 +126,14 @@ const startThread = (workerData: object): Promise<Thread> =>
     worker.on('error', fail)
     worker.on('exit', () => fail(new Error('The embedded PostgreSQL has ended.')))
     const ask: Thread['ask'] = (message) =>
-      new Promise((resolveAsked, rejectAsked) => {
+      new Promise((resolveRows, rejectRows) => {
         if (end !== undefined) {
-          rejectAsked(end)
+          rejectRows(end)
           return
         }
-        asked += 1
-        worker.postMessage({ ...message, id: asked })
-        waiting.set(asked, { resolve: resolveAsked, reject: rejectAsked })
+        lastId += 1
+        worker.postMessage({ ...message, id: lastId })
+        waiting.set(lastId, { resolve: resolveRows, reject: rejectRows })
         if (waiting.size === 1) worker.ref()
       })
     const close = async (): Promise<void> => {
@@ -142,7 +142,7 @@ const startThread = (workerData: object): Promise<Thread> =>
       worker.ref()
       await ended
     }
-    worker.on('message', (answer: Answered) => {
+    worker.on('message', (answer: ThreadMessage) => {
       if (answer.kind === 'done') settle(answer.id)?.resolve(answer.rows)
       else if (answer.kind === 'failed') settle(answer.id)?.reject(faultOf(answer.fault))
       else if (answer.kind === 'heard') heard.get(answer.listener)?.(answer.payload)

@@ -327,9 +327,9 @@ onEachPostgres('a verified session makes its user known, and new values are publ
   api.auth.sessions.set(ann, { username: 'ANN', gamertag: null })
   api.clock.nowMs += 60_000
   t.match((await api.edit('Ann', ann, {})).body, { console_verified: false })
-  const told = (await api.outbox()).filter(({ topic, people }) => topic === 'profile' && people[0] === 'ann')
+  const published = (await api.outbox()).filter(({ topic, people }) => topic === 'profile' && people[0] === 'ann')
   t.match(
-    told.map(({ event }) => [event.username, event.console_verified]),
+    published.map(({ event }) => [event.username, event.console_verified]),
     [
       ['Ann', false],
       ['Ann', true],

@@ -364,8 +364,8 @@ function plainDays({ presence, profile, days }: User, count: number) {
   }
 }
 
-function stripTimes({ scores, ...told }: UserScores) {
-  return { ...told, scores: scores.map(({ timeFormatted: _, ...score }) => score) }
+function stripTimes({ scores, ...rest }: UserScores) {
+  return { ...rest, scores: scores.map(({ timeFormatted: _, ...score }) => score) }
 }
 
 function total(values: readonly number[]): number {

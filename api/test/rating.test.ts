@@ -219,7 +219,7 @@ onEachPostgres('averages are those of a plain model, whatever the order of ratin
           if (averageOf(sum, given.length) !== wanted.average) throw new Error('the schema computes otherwise')
         }
       }
-      await outboxTellsAll(api, model)
+      await outboxHasAll(api, model)
     }),
     runs(6)
   )
@@ -227,7 +227,7 @@ onEachPostgres('averages are those of a plain model, whatever the order of ratin
 })
 
 /** The newest event of each pair is what the model has, and revisions of a pair rise with the order of ids. */
-async function outboxTellsAll(api: Awaited<ReturnType<typeof openPeopleApi>>, model: ReadonlyMap<string, number>) {
+async function outboxHasAll(api: Awaited<ReturnType<typeof openPeopleApi>>, model: ReadonlyMap<string, number>) {
   const newest = new Map<string, { stars: number; revision: number }>()
   for (const { topic, event } of await api.outbox()) {
     if (topic !== 'rating') continue
@@ -241,10 +241,10 @@ async function outboxTellsAll(api: Awaited<ReturnType<typeof openPeopleApi>>, mo
     if (before !== undefined && before.revision >= Number(revision)) throw new Error('a revision fell')
     newest.set(`${raterUsername} ${username}`, { stars, revision })
   }
-  const told = Object.fromEntries([...newest].map(([pair, { stars }]) => [pair, stars]))
+  const published = Object.fromEntries([...newest].map(([pair, { stars }]) => [pair, stars]))
   const kept = Object.fromEntries(model)
   const sorted = (pairs: Record<string, number>) => JSON.stringify(Object.entries(pairs).sort())
-  if (sorted(told) !== sorted(kept)) throw new Error(`told ${sorted(told)}, kept ${sorted(kept)}`)
+  if (sorted(published) !== sorted(kept)) throw new Error(`told ${sorted(published)}, kept ${sorted(kept)}`)
 }
 
 onEachPostgres('of many ratings of one pair at once the last to be kept is what is shown', async (t, postgres) => {

@@ -124,10 +124,10 @@ test('a search by time finds the entries that have it now, nearest first, and no
           .slice(0, limit ?? 100)
           .map((entry) => ({ ...shownOf(entry), difference_ms: Math.abs(entry.timeMs - ms) }))
         const answer = await get(`/api/datasearch/time?${queryOf({ time, tolerance, titleId, limit })}`)
-        const { results, ...told } = TimeMatches.parse(answer.json())
+        const { results, ...matches } = TimeMatches.parse(answer.json())
         deepStrictEqual(withoutIds(results), plain)
         const searchTime = `${Math.floor(ms / 60_000)}:${String(Math.floor(ms / 1000) % 60).padStart(2, '0')}.${String(ms % 1000).padStart(3, '0')}`
-        deepStrictEqual(told, { searchTime, searchTimeMs: ms, tolerance: tolerance ?? 0, count: plain.length })
+        deepStrictEqual(matches, { searchTime, searchTimeMs: ms, tolerance: tolerance ?? 0, count: plain.length })
       }
     ),
     runs(8)

@@ -156,21 +156,21 @@ function plainTimeline({ changes, unlocks }: World): string[] {
   )
   const known = unlocks.filter(({ id }) => id < 60_000)
   const all = [
-    ...known.map(({ id, ms }) => ({ atMs: ms, order: [0, '', id, 0, 0], told: `unlock ${id}` })),
+    ...known.map(({ id, ms }) => ({ atMs: ms, order: [0, '', id, 0, 0], text: `unlock ${id}` })),
     ...records.map((each) => ({
       atMs: each.atMs,
       order: [1, each.titleId, each.board, each.n, 0],
-      told: `record ${each.titleId} ${each.board} ${each.player}`
+      text: `record ${each.titleId} ${each.board} ${each.player}`
     })),
     ...ranks.map((each) => ({
       atMs: each.atMs,
       order: [2, each.titleId, each.board, each.partition, each.offset],
-      told: `rank ${each.titleId} ${each.board} ${each.player} ${each.previousRank} ${each.newRank}`
+      text: `rank ${each.titleId} ${each.board} ${each.player} ${each.previousRank} ${each.newRank}`
     }))
   ]
   return all
     .sort((a, b) => b.atMs - a.atMs || compareOrder(a.order, b.order))
-    .map(({ atMs, told }) => `${new Date(atMs).toISOString()} ${told}`)
+    .map(({ atMs, text }) => `${new Date(atMs).toISOString()} ${text}`)
 }
 
 function compareOrder(a: readonly (string | number)[], b: readonly (string | number)[]): number {
@@ -183,7 +183,7 @@ function compareOrder(a: readonly (string | number)[], b: readonly (string | num
   return 0
 }
 
-function toldOf(event: Timeline[number]): string {
+function textOf(event: Timeline[number]): string {
   if (event.kind === 'unlock') return `${event.at} unlock ${event.achievementId}`
   const on = `${event.at} ${event.kind} ${event.titleId} ${event.leaderboardId} ${event.playerName}`
   return event.kind === 'record' ? on : `${on} ${event.previousRank} ${event.newRank}`
@@ -206,16 +206,16 @@ test('the pages of a timeline, whatever their length, give unlocks, records and 
   await fc.assert(
     fc.asyncProperty(worlds, fc.constantFrom(1, 2, 3, 100), async (world, limit) => {
       await store(api, world)
-      const told: string[] = []
+      const text: string[] = []
       let url: string | undefined = `/api/profile/ANN/timeline?limit=${limit}`
       while (url !== undefined) {
         const answer = await api.get(url)
         const page = Timeline.parse(answer.json())
-        told.push(...page.map(toldOf))
+        text.push(...page.map(textOf))
         url = nextOf(answer.headers)
         deepStrictEqual(page.length === limit || url === undefined, true)
       }
-      deepStrictEqual(told, plainTimeline(world))
+      deepStrictEqual(text, plainTimeline(world))
     }),
     runs(8)
   )

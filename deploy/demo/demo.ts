@@ -95,17 +95,17 @@ function historyFilling({
   return {
     progress: () => progress,
     fill: (needs) => {
-      const told = (what: string) => (error: unknown) => {
+      const logged = (what: string) => (error: unknown) => {
         if (!signal.aborted) logger.error({ err: error }, what)
       }
       const { apiUrl, fileNamed } = needs
       const doneFile = fileNamed('demo-people-acted')
       const filling = Promise.all([
-        history(needs).catch(told('the demo history could not be filled in')),
+        history(needs).catch(logged('the demo history could not be filled in')),
         auth === undefined
           ? undefined
           : actAsPeople({ seed: SEED, apiUrl, auth, chat, doneFile, signal }).catch(
-              told('the users of the demo could not act')
+              logged('the users of the demo could not act')
             )
       ])
       return async () => {

@@ -22,12 +22,12 @@ import {
   type Happening,
   NOW_MS,
   openWorld,
+  publishEvents,
   QUIET,
   START_MS,
   sorted,
   step,
   storedTables,
-  tell,
   USERS,
   unlocked,
   unlocksBesideModel
@@ -78,7 +78,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
   await t.test('users with late events only are queried once', async (t) => {
     const { control } = world.tables
     t.match(await evaluateOnce(world.needs('one')), { outcome: 'done', users: 0 }, 'the day')
-    await tell(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
+    await publishEvents(world, 1, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
     await world.projector.caughtUp()
     const positions = (await control.rows('SELECT e.epoch, e.partition, e.offset FROM event_presence AS e FINAL')).map(
       ({ epoch, partition, offset }) => ({ epoch: Number(epoch), partition: Number(partition), offset: Number(offset) })
@@ -105,7 +105,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
     'nobody is asked about half of an imported history, nor about tables that lack what the log holds',
     async (t) => {
       const evaluateAt = (nowMs: number) => evaluateOnce(world.needs('one', undefined, nowMs))
-      const told = async (observedMs: number, finished: boolean) => {
+      const publishRun = async (observedMs: number, finished: boolean) => {
         const run: ImportAdvanced = {
           importId: '0'.repeat(32),
           observedAt: instantOf(observedMs),
@@ -116,16 +116,16 @@ test('queries of the evaluation: about what, when, and by which process', async 
           rejected: 0,
           finished
         }
-        await world.tell(importRunTopic, [run])
+        await world.publishEvents(importRunTopic, [run])
       }
       const stay = (day: number, days: number) => ({ kind: 'stay' as const, user: 0, day, days, hours: 1, game: 0 })
-      await tell(world, 2, [stay(900, 1)], () => 1)
-      await told(NOW_MS - 200_000, false)
-      await tell(world, 2, [stay(0, 300)], () => 1)
+      await publishEvents(world, 2, [stay(900, 1)], () => 1)
+      await publishRun(NOW_MS - 200_000, false)
+      await publishEvents(world, 2, [stay(0, 300)], () => 1)
       await world.projector.caughtUp()
       t.same(await evaluateAt(NOW_MS - 195_000), { outcome: 'importing' })
-      await tell(world, 2, [stay(300, 300)], () => 1)
-      await told(NOW_MS - 100_000, true)
+      await publishEvents(world, 2, [stay(300, 300)], () => 1)
+      await publishRun(NOW_MS - 100_000, true)
       await world.projector.caughtUp()
       t.same(await evaluateAt(NOW_MS - 95_000), { outcome: 'importing' }, 'the next file may follow')
       const needs = world.needs('one')
@@ -145,12 +145,12 @@ test('queries of the evaluation: about what, when, and by which process', async 
     const seen = (user: number) => {
       return { kind: 'sighting' as const, user, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 }
     }
-    await tell(world, 3, [seen(0), seen(1)], () => 1)
+    await publishEvents(world, 3, [seen(0), seen(1)], () => 1)
     const entry = (user: number, timeMs: number): LeaderboardEntryChanged => {
       const at = { titleId: '4d530064', leaderboardId: 1, playerName: `Tag ${user} of 3` }
       return { ...at, changeType: 'new', timeMs, changedAt: instantOf(START_MS) }
     }
-    await world.tell(leaderboardEntryTopic, [entry(0, 60_002), entry(1, 60_001)])
+    await world.publishEvents(leaderboardEntryTopic, [entry(0, 60_002), entry(1, 60_001)])
     await world.projector.caughtUp()
     await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
     const found = await unlocked(world)
@@ -159,7 +159,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
   })
   await t.test('users with too many rows for one query are queried in parts', async (t) => {
     const stays = USERS.map((_, user) => ({ kind: 'stay' as const, user, day: 0, days: 1, hours: 1, game: 0 }))
-    await tell(world, 4, stays, () => 1)
+    await publishEvents(world, 4, stays, () => 1)
     await world.projector.caughtUp()
     const { tables, ...needs } = world.needs('one')
     const rows: typeof tables.rows = async (sql, parameters, read) => {
@@ -176,7 +176,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
       { kind: 'sighting', user: 0, day: 990, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 },
       { kind: 'entry', board: 0, tag: 0, occurrence: 1, timeMs: 60_000, isGone: false, day: 991 }
     ]
-    await tell(world, 5, happenings, () => 1)
+    await publishEvents(world, 5, happenings, () => 1)
     await world.projector.caughtUp()
     const kept = achievements.find(({ key }) => key === 'one-for-the-books')?.id
     for (const [day, isReached] of [
@@ -208,7 +208,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
     })
     t.teardown(() => ingest.stop())
     ingest.start()
-    await tell(world, 6, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
+    await publishEvents(world, 6, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
     const expected = ['first-light', 'warmed-up', 'halo-hour'].map((key) =>
       achievements.find((each) => each.key === key)
     )

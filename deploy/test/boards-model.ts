@@ -138,7 +138,7 @@ export async function provesModel(t: Test, options: { readonly seed: number; rea
         timeMs: run * 2000
       }
       world.clock.ms = own.startMs
-      const told = new Map<string, string[]>()
+      const seenByPlayer = new Map<string, string[]>()
       for (const step of steps) {
         const published = await publishedOf(world, own)
         isFailing = true
@@ -150,7 +150,7 @@ export async function provesModel(t: Test, options: { readonly seed: number; rea
         await world.settled()
         const log = await logOf(world, own)
         if (step.kind === 'scrape' && isWhole) provesPage(log, own, step)
-        counted.changes += await provesFeed(settled, log, own, told)
+        counted.changes += await provesFeed(settled, log, own, seenByPlayer)
       }
       const log = await logOf(world, own)
       await meanwhile.drain(50)
@@ -336,13 +336,13 @@ function recordedOf(events: readonly EntryEvent[]): Map<number, number> {
 }
 
 /** What the feed gives since it was last at its end, with nothing under way: all that was recorded since, in its order. */
-async function provesFeed(feed: Feed, log: Log, own: Own, told: Map<string, string[]>): Promise<number> {
+async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<string, string[]>): Promise<number> {
   const found = await feed.drain(4)
   const wanted = own.ids.flatMap((id) => {
     const events = log.get(id) ?? []
     const recorded = recordedOf(events)
-    const from = Number(told.get(`${id}`)?.[0] ?? -1)
-    told.set(`${id}`, [String(Math.max(from, ...events.map(({ position }) => position)))])
+    const from = Number(seenByPlayer.get(`${id}`)?.[0] ?? -1)
+    seenByPlayer.set(`${id}`, [String(Math.max(from, ...events.map(({ position }) => position)))])
     return changesOf(historyOf(events)).flatMap((change) => {
       const at = recorded.get(change.event.position) ?? -1
       return at > from ? [{ at, offset: change.event.position, row: changeRow(own, id, change) }] : []

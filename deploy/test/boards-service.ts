@@ -39,10 +39,10 @@ export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Prom
     environment,
     directory,
     settled: async () => {
-      const told = z
+      const report = z
         .object({ settled: z.object({ settled: z.boolean(), behind: z.array(z.string()) }) })
         .parse(await gamenetJson(environment, ['status', '--wait', SETTLE_SECONDS]))
-      if (!told.settled.settled) throw new Error(`not settled: ${told.settled.behind.join('; ')}`)
+      if (!report.settled.settled) throw new Error(`not settled: ${report.settled.behind.join('; ')}`)
     },
     get: async (path) => {
       const { status, body, text } = await ask(`${running.apiUrl}${path}`)

@@ -263,9 +263,9 @@ test('neither passwords nor session keys stand in its log or in what it tells of
   await ask(auth, 'verify', { body: { sessionKey } })
   await ask(auth, 'logout', { body: { sessionKey } })
   t.ok(lines.length > 0, 'there is a log')
-  const told = lines.join('') + JSON.stringify(answered)
-  t.notOk(told.includes(sessionKey))
-  t.notOk(told.includes(person.password))
+  const logged = lines.join('') + JSON.stringify(answered)
+  t.notOk(logged.includes(sessionKey))
+  t.notOk(logged.includes(person.password))
   t.same(answered.slice(0, 3), [
     { path: '/api/auth/login', status: 200 },
     { path: '/api/auth/friends', status: 200 },

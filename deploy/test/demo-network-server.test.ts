@@ -177,11 +177,11 @@ test('a board that was asked for is told, and is not sent again to who has it', 
   const again = await dumped(`${network.url}${path}?leaderboard=${board?.leaderboardId}`, { 'if-none-match': etag })
   const other = await dumped(`${network.url}${path}`, { 'if-none-match': etag })
   t.same([again.statusCode, other.statusCode], [304, 200])
-  const told = { path, instant: '2026-11-21T12:00:00Z' }
+  const expected = { path, instant: '2026-11-21T12:00:00Z' }
   t.same(shown, [
-    { ...told, leaderboardId: board?.leaderboardId, status: 200 },
-    { ...told, leaderboardId: board?.leaderboardId, status: 304 },
-    { ...told, status: 200 }
+    { ...expected, leaderboardId: board?.leaderboardId, status: 200 },
+    { ...expected, leaderboardId: board?.leaderboardId, status: 304 },
+    { ...expected, status: 200 }
   ])
 })
 

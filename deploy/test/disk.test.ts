@@ -21,7 +21,7 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   const clickhouse = await openChdb({ path })
   t.teardown(() => clickhouse.close())
   let freeBytes = 200 * MB
-  const told: string[] = []
+  const logged: string[] = []
   const disk = await openDisk({
     directory: path,
     directories: { log: undefined, tables: path, writes: undefined },
@@ -31,7 +31,7 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
       freeMinBytes: 100 * MB,
       stopMerges: () => clickhouse.control.execute('SYSTEM STOP MERGES'),
       startMerges: () => clickhouse.control.execute('SYSTEM START MERGES'),
-      warn: (sentence) => told.push(sentence),
+      warn: (sentence) => logged.push(sentence),
       readSpace: async (paths) => [{ path, paths, freeBytes, sizeBytes: 1000 * MB }],
       lookMs: 5
     }
@@ -70,8 +70,8 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   await waiting
   await disk.requireRoom(0, 'x')
   await until(async () => (await parts()) < 40)
-  t.match(told, [/^Low disk: the disk of .* 99 MB free, less than the 100 MB/, /^Room again: .* 126 MB free/])
-  t.equal(told.length, 2, 'once each')
+  t.match(logged, [/^Low disk: the disk of .* 99 MB free, less than the 100 MB/, /^Room again: .* 126 MB free/])
+  t.equal(logged.length, 2, 'once each')
 })
 
 async function refusesMerging(clickhouse: Awaited<ReturnType<typeof openChdb>>): Promise<boolean> {

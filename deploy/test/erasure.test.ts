@@ -220,7 +220,7 @@ function slowInsert(table: string) {
     begin = resolve
   })
   let goOn = () => {}
-  const told = new Promise<void>((resolve) => {
+  const notified = new Promise<void>((resolve) => {
     goOn = resolve
   })
   const on = (lane: ClickHouse['rebuild']): ClickHouse['rebuild'] => ({
@@ -232,7 +232,7 @@ function slowInsert(table: string) {
       await lane.execute(`CREATE TABLE read_rows ENGINE = Memory AS SELECT ${columns} FROM ${table} LIMIT 0`)
       await lane.execute(`INSERT INTO read_rows (${columns})${sql.slice(head.length)}`, parameters)
       begin()
-      await told
+      await notified
       await lane.execute(`${head} SELECT ${columns} FROM read_rows`)
       await lane.execute('DROP TABLE read_rows')
     }

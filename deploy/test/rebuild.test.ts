@@ -36,13 +36,13 @@ const PATHS = [
 const onlineAt = (title: number, minute: number) => ((minute + 1) * 7919 * (title + 1)) % 97
 
 /** What a command prints with --json; it must end with `code`. */
-async function told<Told>(
+async function rebuildJson<Output>(
   t: Test,
   environment: Environment,
-  schema: z.ZodType<Told>,
+  schema: z.ZodType<Output>,
   args: readonly string[],
   code = 0
-): Promise<Told> {
+): Promise<Output> {
   const done = await gamenet(environment, ['rebuild', ...args, '--json'])
   t.equal(done.code, code, `rebuild ${args.join(' ')} ends with ${code}: ${done.stderr}`)
   return schema.parse(JSON.parse(done.stdout))
@@ -169,9 +169,9 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
   })
   await t.test('without a service it is filled to its end by the command', async (t) => {
     t.equal(await service.stop(), 0)
-    const filled = await told(t, environment, RebuildStatus, ['start', 'network-count'])
+    const filled = await rebuildJson(t, environment, RebuildStatus, ['start', 'network-count'])
     t.equal(filled.state, 'filled')
-    t.match(await told(t, environment, VerifyReport, ['verify', 'network-count']), { isEqual: true })
+    t.match(await rebuildJson(t, environment, VerifyReport, ['verify', 'network-count']), { isEqual: true })
   })
 })
 
@@ -184,26 +184,26 @@ type Commands = { readonly t: Test; readonly environment: Environment }
 
 async function swapsAndGoesBack({ t, environment }: Commands): Promise<void> {
   for (const projection of ['title-count', 'leaderboard-history']) {
-    const plan = await told(t, environment, RebuildPlan, ['plan', projection])
+    const plan = await rebuildJson(t, environment, RebuildPlan, ['plan', projection])
     t.same(plan.obstacles, [])
     t.ok(plan.unit.length > 1, 'what reads its tables is rebuilt with it')
-    const filled = await told(t, environment, RebuildStatus, ['start', projection, '--follow'])
+    const filled = await rebuildJson(t, environment, RebuildStatus, ['start', projection, '--follow'])
     t.match(filled, { projection, state: 'filled', progress: { done: plan.events, total: plan.events } })
     await refused(t, environment, ['swap', projection], 1, /was not verified/)
-    const report = await told(t, environment, VerifyReport, ['verify', projection])
+    const report = await rebuildJson(t, environment, VerifyReport, ['verify', projection])
     t.match(report, { isEqual: true, differences: [] })
     t.ok(report.tables.some(({ liveRows }) => liveRows > 0))
-    t.match(await told(t, environment, SwapReport, ['swap', projection]), { id: filled.id })
-    t.match(await told(t, environment, SwapReport, ['rollback', projection]), { id: filled.id })
+    t.match(await rebuildJson(t, environment, SwapReport, ['swap', projection]), { id: filled.id })
+    t.match(await rebuildJson(t, environment, SwapReport, ['rollback', projection]), { id: filled.id })
     await refused(t, environment, ['rollback', projection], 1, /There are no old tables of/)
   }
-  await tellsThePlan({ t, environment })
+  await printsThePlan({ t, environment })
   await loadsAnewFirst({ t, environment })
-  const [newest] = await told(t, environment, z.array(RebuildStatus), ['status'])
+  const [newest] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status'])
   t.match(newest, { projection: 'title-count', isFromLog: true, state: 'rolled-back' })
 }
 
-async function tellsThePlan({ t, environment }: Commands): Promise<void> {
+async function printsThePlan({ t, environment }: Commands): Promise<void> {
   const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count'])
   t.equal(plan.code, 0, plan.stderr)
   const events = TITLES.length * COUNTS
@@ -228,12 +228,12 @@ async function loadsAnewFirst({ t, environment }: Commands): Promise<void> {
     new RegExp(`^ +the log of title-count +event_title_count \\(.*\\) +${TITLES.length * COUNTS} +\\S`, 'm')
   )
   const start = ['start', 'title-count', '--from-log', '--follow']
-  t.match(await told(t, environment, RebuildStatus, start), { isFromLog: true, state: 'filled' })
-  const report = await told(t, environment, VerifyReport, ['verify', 'title-count'])
+  t.match(await rebuildJson(t, environment, RebuildStatus, start), { isFromLog: true, state: 'filled' })
+  const report = await rebuildJson(t, environment, VerifyReport, ['verify', 'title-count'])
   const events = TITLES.length * COUNTS
   t.match(report, { isEqual: true, tables: [{ table: 'event_title_count', liveRows: events, freshRows: events }] })
-  await told(t, environment, SwapReport, ['swap', 'title-count'])
-  await told(t, environment, SwapReport, ['rollback', 'title-count'])
+  await rebuildJson(t, environment, SwapReport, ['swap', 'title-count'])
+  await rebuildJson(t, environment, SwapReport, ['rollback', 'title-count'])
 }
 
 async function refuses({ t, environment }: Commands): Promise<void> {
@@ -252,11 +252,17 @@ async function refuses({ t, environment }: Commands): Promise<void> {
   ] as const) {
     await refused(t, environment, args, code, sentence)
   }
-  const inspected = await told(t, environment, RebuildStatus, ['start', 'title-count', '--until', '1000', '--follow'])
+  const inspected = await rebuildJson(t, environment, RebuildStatus, [
+    'start',
+    'title-count',
+    '--until',
+    '1000',
+    '--follow'
+  ])
   t.match(inspected, { state: 'filled', until: '1000' })
-  await told(t, environment, VerifyReport, ['verify', 'title-count'], 1)
+  await rebuildJson(t, environment, VerifyReport, ['verify', 'title-count'], 1)
   await refused(t, environment, ['swap', 'title-count', '--accept-differences'], 1, /inspection/)
-  t.match(await told(t, environment, RebuildStatus, ['cancel', 'title-count']), { state: 'cancelled' })
+  t.match(await rebuildJson(t, environment, RebuildStatus, ['cancel', 'title-count']), { state: 'cancelled' })
 }
 
 async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: string): Promise<void> {
@@ -269,7 +275,7 @@ async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: str
   await ended
   const filled = await untilFilled(t, environment, 'leaderboard-history')
   await refused(t, environment, ['start', 'leaderboard-history'], 1, /Rebuild \d+ of leaderboard-history is filled/)
-  t.match(await told(t, environment, z.array(RebuildStatus), ['status', 'player-entry']), [{ id: filled.id }])
+  t.match(await rebuildJson(t, environment, z.array(RebuildStatus), ['status', 'player-entry']), [{ id: filled.id }])
   await refused(t, environment, ['start', 'player-entry'], 1, /Rebuild \d+ of leaderboard-history is filled/)
   const status = Status.parse(JSON.parse((await gamenet(environment, ['status', '--json'])).stdout))
   t.match(
@@ -282,7 +288,7 @@ async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: str
     (await gamenet(environment, ['status'])).stdout,
     /REBUILD +PROJECTION .*\n\d+ +leaderboard-history +filled +100 %/
   )
-  await told(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
+  await rebuildJson(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
   t.match(await metrics(), /^gamenet_rebuilds\{state="filled"\} 0$/m)
   t.match(
     (await gamenet(environment, ['rebuild', 'status'])).stdout,
@@ -292,7 +298,7 @@ async function outlivesItsCommand({ t, environment }: Commands, operatorUrl: str
 
 async function untilFilled(t: Test, environment: Environment, projection: string): Promise<RebuildStatus> {
   for (;;) {
-    const [newest] = await told(t, environment, z.array(RebuildStatus), ['status', projection])
+    const [newest] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', projection])
     if (newest?.state === 'filled') return newest
     if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
   }
@@ -301,24 +307,26 @@ async function untilFilled(t: Test, environment: Environment, projection: string
 /** Small tables are filled in a moment; one that was filled before it could be held is begun again. */
 async function hold({ t, environment }: Commands): Promise<void> {
   for (;;) {
-    await told(t, environment, RebuildStatus, ['start', 'leaderboard-history'])
+    await rebuildJson(t, environment, RebuildStatus, ['start', 'leaderboard-history'])
     const done = await gamenet(environment, ['rebuild', 'pause', 'leaderboard-history', '--json'])
     if (done.code === 0) {
       t.match(JSON.parse(done.stdout), { state: 'paused' })
       return
     }
     t.match(done.stderr, /is filled and cannot be paused/)
-    await told(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
+    await rebuildJson(t, environment, RebuildStatus, ['cancel', 'leaderboard-history'])
   }
 }
 
 async function goesOnAndIsEnded({ t, environment }: Commands): Promise<void> {
-  const [held] = await told(t, environment, z.array(RebuildStatus), ['status', 'leaderboard-history'])
+  const [held] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', 'leaderboard-history'])
   t.match(held, { state: 'paused' })
-  t.match(await told(t, environment, RebuildStatus, ['resume', 'leaderboard-history', '--follow']), { state: 'filled' })
-  t.match(await told(t, environment, VerifyReport, ['verify', 'leaderboard-history']), { isEqual: true })
-  t.match(await told(t, environment, SwapReport, ['swap', 'leaderboard-history']), { id: held?.id })
-  t.match(await told(t, environment, RebuildStatus, ['drop', 'leaderboard-history']), { state: 'dropped' })
+  t.match(await rebuildJson(t, environment, RebuildStatus, ['resume', 'leaderboard-history', '--follow']), {
+    state: 'filled'
+  })
+  t.match(await rebuildJson(t, environment, VerifyReport, ['verify', 'leaderboard-history']), { isEqual: true })
+  t.match(await rebuildJson(t, environment, SwapReport, ['swap', 'leaderboard-history']), { id: held?.id })
+  t.match(await rebuildJson(t, environment, RebuildStatus, ['drop', 'leaderboard-history']), { state: 'dropped' })
   await refused(t, environment, ['rollback', 'leaderboard-history'], 1, /There are no old tables of/)
 }
 
@@ -335,7 +343,7 @@ async function spoil(path: string): Promise<void> {
 }
 
 async function showsDifferences({ t, environment }: Commands): Promise<void> {
-  await told(t, environment, RebuildStatus, ['start', 'title-count', '--follow'])
+  await rebuildJson(t, environment, RebuildStatus, ['start', 'title-count', '--follow'])
   const verified = await gamenet(environment, ['rebuild', 'verify', 'title-count'])
   t.equal(verified.code, 1, verified.stderr)
   t.match(verified.stdout, /title_count +6000 +6000 +1 of \d+ +1\n/)
@@ -345,5 +353,5 @@ async function showsDifferences({ t, environment }: Commands): Promise<void> {
   )
   t.match(verified.stdout, /made by the events at \d+\/\d+\/\d+\n/)
   await refused(t, environment, ['swap', 'title-count'], 1, /differs from the tables that serve in 1 rows/)
-  await told(t, environment, SwapReport, ['swap', 'title-count', '--accept-differences'])
+  await rebuildJson(t, environment, SwapReport, ['swap', 'title-count', '--accept-differences'])
 }

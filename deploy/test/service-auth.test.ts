@@ -379,7 +379,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     const held = await hold(page, '**/auth/verify')
     const checks = () => asked.filter((call) => call === 'verify').length
     const start = 'globalThis.stop = auth.startAutoVerify(60_000, tell)'
-    const told = (count: number) =>
+    const notifications = (count: number) =>
       page.evaluate(`new Promise((resolve) => {
         globalThis.look = () => told.length >= ${count} && resolve(told.join())
         look()
@@ -403,11 +403,11 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await page.clock.runFor(60 * MINUTE_MS)
     t.equal(held.waiting(), 0, 'while one check waits, no other begins')
     release()
-    t.equal(await told(1), 'true')
+    t.equal(await notifications(1), 'true')
     await page.evaluate('first()')
     await page.clock.runFor(MINUTE_MS)
     ;(await held.next())()
-    t.equal(await told(2), 'true,true')
+    t.equal(await notifications(2), 'true,true')
     t.equal(checks(), 2, 'the second start took the place of the first, whose stop stops nothing more')
     await page.evaluate('stop()')
     await page.clock.runFor(60 * MINUTE_MS)
@@ -417,7 +417,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     auth.expireSessions()
     await page.clock.runFor(MINUTE_MS)
     ;(await held.next())()
-    t.equal(await told(3), 'true,true,false')
+    t.equal(await notifications(3), 'true,true,false')
     await page.clock.runFor(10 * MINUTE_MS)
     t.equal(checks(), 3, 'where nobody is logged in, nothing is asked')
     await page.close()

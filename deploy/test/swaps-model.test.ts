@@ -47,7 +47,7 @@ class MadeTime {
 class MadeTables {
   readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
   version = 0
-  readonly told: [id: number, state: string][] = []
+  readonly announced: [id: number, state: string][] = []
   readonly #time: MadeTime
   readonly #latency: () => number
 
@@ -67,7 +67,7 @@ class MadeTables {
   rows = (): Promise<Record<string, unknown>[]> =>
     this.statement(() => {
       const order = ['announced', 'begun', 'ended']
-      const [newest] = this.told.toSorted((a, b) => b[0] - a[0] || order.indexOf(b[1]) - order.indexOf(a[1]))
+      const [newest] = this.announced.toSorted((a, b) => b[0] - a[0] || order.indexOf(b[1]) - order.indexOf(a[1]))
       return newest === undefined ? [] : [{ id: newest[0], state: newest[1] }]
     })
 
@@ -76,7 +76,7 @@ class MadeTables {
   insert = (_table: string, _columns: readonly string[], body: Uint8Array): Promise<void> =>
     this.statement(() => {
       const [id, state] = JSON.parse(new TextDecoder().decode(body)) as [number, string]
-      this.told.push([id, state])
+      this.announced.push([id, state])
     }, SWAP_STATEMENT_MS_MAX)
 }
 

@@ -7,13 +7,13 @@ import { withHeartbeat } from '../src/commands/terminal.js'
 test('what takes long says again and again that it continues, and gives its answer or its error', async (t) => {
   for (const fails of [false, true]) {
     const errors = new PassThrough().setEncoding('utf8')
-    const toldTwice = async () => {
+    const printTwice = async () => {
       const [first] = await once(errors, 'data')
       const [second] = await once(errors, 'data')
       if (fails) throw new Error('it failed')
       return `${first}${second}`
     }
-    const done = withHeartbeat({ errors: errors as unknown as WriteStream }, toldTwice(), 1)
+    const done = withHeartbeat({ errors: errors as unknown as WriteStream }, printTwice(), 1)
     if (fails) await t.rejects(done, { message: 'it failed' })
     else t.match(await done, /^(Not done yet after \d+ s; it continues\.\n){2,}$/)
   }

@@ -189,9 +189,9 @@ function numberOf(key: string): number {
  */
 export function compare(found: ReadModel, expected: ReadModel, isReordered: boolean) {
   for (const [projection, rows] of expected) {
-    const isTold = ['leaderboard-change', 'leaderboard-feed'].includes(projection)
+    const isPublished = ['leaderboard-change', 'leaderboard-feed'].includes(projection)
     const isTakenBack = ({ id, values }: { id: string; values: string }) =>
-      isReordered && isTold && values.startsWith('false|') && !rows.has(id)
+      isReordered && isPublished && values.startsWith('false|') && !rows.has(id)
     const lines = (model: ReadonlyMap<string, { id: string; values: string }> | undefined) =>
       [...(model?.values() ?? [])]
         .filter((each) => !isTakenBack(each))
@@ -210,14 +210,14 @@ export async function everyChangeIsTold(tables: Tables, found: ReadModel, before
   for (const [projection, rows] of found) {
     for (const { id, key, ms, values } of rows.values()) {
       if (before.get(projection)?.get(id)?.values === values) continue
-      const isTold = told.some(
+      const isPublished = told.some(
         (each) =>
           each.projection === tellerOf(projection) &&
           (each.key === '*' || key === ANY_KEY || each.key === key) &&
           Number(each.from_ms) <= ms &&
           ms < Number(each.to_ms)
       )
-      if (!isTold) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
+      if (!isPublished) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
     }
   }
 }

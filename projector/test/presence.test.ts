@@ -202,10 +202,10 @@ async function everyDayIsTold(
   for (const day of found.day.filter((each) => !before.has(each))) {
     const [user, number] = day.split('|')
     const ms = Number(number) * DAY_S * 1000
-    const isTold = told.some(
+    const isPublished = told.some(
       ({ key, from_ms, to_ms }) => (key === '*' || key === user) && Number(from_ms) <= ms && ms < Number(to_ms)
     )
-    if (!isTold) throw new Error(`nobody was told of ${day}`)
+    if (!isPublished) throw new Error(`nobody was told of ${day}`)
   }
 }
 

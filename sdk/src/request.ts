@@ -160,6 +160,6 @@ function parsed(text: string): unknown {
 /** Node's fetch says only "fetch failed" and names the reason in its cause. */
 function reasonOf(error: unknown): string {
   const { cause } = error instanceof Error ? error : {}
-  const told = cause instanceof Error && cause.message !== '' ? cause : error
-  return told instanceof Error ? told.message : String(told)
+  const reported = cause instanceof Error && cause.message !== '' ? cause : error
+  return reported instanceof Error ? reported.message : String(reported)
 }

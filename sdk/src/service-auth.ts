@@ -137,9 +137,9 @@ export class ServiceAuth {
     return this.#telling(async () => {
       const session = this.#store.read()
       this.#hold(undefined)
-      const told = session === undefined ? undefined : this.#tellLogout(session.sessionKey)
+      const notified = session === undefined ? undefined : this.#notifyLogout(session.sessionKey)
       this.#emit('logout')
-      await told
+      await notified
     })
   }
 
@@ -242,7 +242,7 @@ export class ServiceAuth {
     return stop
   }
 
-  async #tellLogout(sessionKey: string): Promise<void> {
+  async #notifyLogout(sessionKey: string): Promise<void> {
     try {
       // A page that is left at `logout` does not take the request with it.
       await this.#ask('/auth/logout', { body: { sessionKey }, sessionKey, keepalive: true })

@@ -77,7 +77,7 @@ export function addPipeline(
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
 
 /** An answer and where it came from. */
-type Found = { readonly answer: Answer; readonly outcome: Outcome }
+type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
 /** Answers the requests of one endpoint. */
 class Answering {
@@ -152,7 +152,7 @@ class Answering {
   }
 
   /** The cached answer, or one that is computed now; concurrent requests share the computation. */
-  async #find(resolved: ResolvedUrl, closed: AbortSignal): Promise<Found> {
+  async #find(resolved: ResolvedUrl, closed: AbortSignal): Promise<Computed> {
     const { cache, consistent } = this.#needs
     const { question, identity } = resolved
     const cached = cache.newest(question)
@@ -243,7 +243,7 @@ class Answering {
     return true
   }
 
-  async #send(exchange: Exchange, question: string, { answer, outcome }: Found, isPersonal: boolean): Promise<void> {
+  async #send(exchange: Exchange, question: string, { answer, outcome }: Computed, isPersonal: boolean): Promise<void> {
     const frame = isPersonal ? privateFrameOf(answer) : await this.#frameFor(exchange.request, question, answer)
     const { versions, now } = this.#needs
     // While changes cannot be read, a cached answer may be outdated: it is sent with its age.

@@ -129,7 +129,7 @@ async function boardEvents(playerKey: string, request: TimelineRequest, context:
   // What set a record gained a rank too, mostly.
   const set = new Set(records.map(nameOfEvent))
   const ranks = await ranksBehind({ playerKey, after, limit }, (row) => !set.has(nameOfEvent(row)), context)
-  const told = (row: (typeof records | typeof ranks)[number]) => ({
+  const rest = (row: (typeof records | typeof ranks)[number]) => ({
     at: shownInstant(row.atMs),
     titleId: row.titleId,
     gameName: titles.named(row.titleId).shownName,
@@ -141,14 +141,14 @@ async function boardEvents(playerKey: string, request: TimelineRequest, context:
     records: records.map(
       (row): Placed => ({
         place: [row.atMs, RECORD, row.titleId, row.leaderboardId, row.number, 0, 0],
-        event: { kind: 'record', ...told(row), ...measure(row) }
+        event: { kind: 'record', ...rest(row), ...measure(row) }
       })
     ),
     ranks: ranks.map((row): Placed => {
       const { previousRank, newRank } = row
       return {
         place: [row.atMs, RANK, row.titleId, row.leaderboardId, row.epoch, row.partition, row.offset],
-        event: { kind: 'rank', ...told(row), previousRank, newRank, ...measure(row) }
+        event: { kind: 'rank', ...rest(row), previousRank, newRank, ...measure(row) }
       }
     })
   }
@@ -199,9 +199,9 @@ function changePlace(after: Place | null): ChangePlace {
 function placedUnlock(unlock: z.infer<(typeof unlocksOfUser)['row']>): Placed[] {
   const shown = newUnlock(unlock)
   if (shown === undefined) return []
-  const { unlockedAt: at, ...told } = shown
+  const { unlockedAt: at, ...rest } = shown
   const place: Place = [unlock.unlockedMs, UNLOCK, '', unlock.achievementId, 0, 0, 0]
-  return [{ place, event: { kind: 'unlock', at, ...told } }]
+  return [{ place, event: { kind: 'unlock', at, ...rest } }]
 }
 
 function compare([atMs, ...a]: Place, [otherMs, ...b]: Place): number {

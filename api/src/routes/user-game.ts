@@ -96,8 +96,8 @@ export function titledGame(game: string, titles: Catalog): TitledGame {
 }
 
 function add(games: Map<string, UserGame>, game: TitledGame, seconds: number, lastMs: number): void {
-  const { key, ...told } = game
-  const known = games.get(key) ?? { ...told, seconds: 0, lastMs: 0 }
+  const { key, ...shown } = game
+  const known = games.get(key) ?? { ...shown, seconds: 0, lastMs: 0 }
   games.set(key, { ...known, seconds: known.seconds + seconds, lastMs: Math.max(known.lastMs, lastMs) })
 }
 

@@ -88,7 +88,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await postgres.query('DROP TABLE IF EXISTS erased')
     await postgres.query('CREATE TABLE erased (word text PRIMARY KEY)')
     await postgres.query(`INSERT INTO erased VALUES ('zebrafish'), ('quagga')`)
-    for (let told = 0; told < 50; told += 1) await postgres.query(`SELECT pg_notify('erased', 'zebrafish')`)
+    for (let sent = 0; sent < 50; sent += 1) await postgres.query(`SELECT pg_notify('erased', 'zebrafish')`)
     await postgres.query(`DELETE FROM erased WHERE word = 'zebrafish'`)
     await postgres.erase(['erased'])
     t.same(await postgres.query('SELECT word FROM erased'), [{ word: 'quagga' }])
@@ -97,14 +97,14 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
 
   test(`${name}: what is told on a channel is heard once the telling transaction is kept`, options, async (t) => {
     const postgres = await open(t)
-    const heard: string[] = []
+    const received: string[] = []
     let hear = (): void => undefined
     const end = await listening(postgres, 'told', (payload) => {
-      heard.push(payload)
+      received.push(payload)
       hear()
     })
-    const tell = (payload: string) => postgres.query(`SELECT pg_notify('told', $1)`, [payload])
-    await tell('first "\'😀')
+    const notify = (payload: string) => postgres.query(`SELECT pg_notify('told', $1)`, [payload])
+    await notify('first "\'😀')
     await t.rejects(
       postgres.transaction(async (transaction) => {
         await transaction.query(`SELECT pg_notify('told', 'never')`)
@@ -112,15 +112,15 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
       })
     )
     await postgres.query(`SELECT pg_notify('other', 'never')`)
-    const told = new Promise<void>((resolve) => {
-      hear = () => heard.length === 2 && resolve()
+    const sent = new Promise<void>((resolve) => {
+      hear = () => received.length === 2 && resolve()
     })
     await postgres.transaction((transaction) => transaction.query(`SELECT pg_notify('told', 'second')`))
-    await told
-    t.same(heard, ['first "\'😀', 'second'])
+    await sent
+    t.same(received, ['first "\'😀', 'second'])
     await end()
-    await tell('after the end')
-    t.equal(heard.length, 2)
+    await notify('after the end')
+    t.equal(received.length, 2)
     t.throws(
       () =>
         postgres.listen(
@@ -318,8 +318,8 @@ const startWire = async (t: Test, target: number): Promise<{ readonly port: numb
 }
 test('who listens to a server is told when it is back, and then hears again', { skip }, async (t) => {
   const listener = await openServer(t)
-  const teller = await openServer(t)
-  const heard: string[] = []
+  const notifier = await openServer(t)
+  const received: string[] = []
   let begun = 0
   let next = (): void => undefined
   const something = () =>
@@ -330,7 +330,7 @@ test('who listens to a server is told when it is back, and then hears again', { 
   listener.listen(
     'told',
     (payload) => {
-      heard.push(payload)
+      received.push(payload)
       next()
     },
     () => {
@@ -344,10 +344,10 @@ test('who listens to a server is told when it is back, and then hears again', { 
   await server?.start()
   await again
   t.equal(begun, 2)
-  const told = something()
-  await teller.query(`SELECT pg_notify('told', 'back')`)
-  await told
-  t.same(heard, ['back'])
+  const sent = something()
+  await notifier.query(`SELECT pg_notify('told', 'back')`)
+  await sent
+  t.same(received, ['back'])
 })
 
 test('who listens to a server that is away hears it once it is there, or ends', { skip }, async (t) => {
@@ -358,9 +358,9 @@ test('who listens to a server that is away hears it once it is there, or ends', 
     () => {},
     () => t.fail('listening to nobody')
   )()
-  const heard = listening(listener, 'told', () => {})
+  const received = listening(listener, 'told', () => {})
   await server?.start()
-  await (await heard)()
+  await (await received)()
 })
 test('the PostgreSQL server stops', { skip }, async () => {
   await server?.stop()

@@ -163,10 +163,10 @@ function watchQueue(service: QuietService): { stop(): Promise<number> } {
 /** Times (ms) of an answer that lies ready, asked by a thread of its own while `work` goes on. */
 async function withReadyAnswers(service: QuietService, work: () => Promise<void>): Promise<number[]> {
   const asker = new Worker(new URL('./ready-asker.js', import.meta.url), { workerData: service.apiUrl })
-  const told = once(asker, 'message')
+  const received = once(asker, 'message')
   await work()
   asker.postMessage('stop')
-  const [times] = (await told) as [number[]]
+  const [times] = (await received) as [number[]]
   return times
 }
 

@@ -228,7 +228,7 @@ async function rebuilt(
 ): Promise<{ readonly seconds: number; readonly processor: number; readonly estimate: number | undefined }> {
   await rebuilds.start(projection)
   const cpu = process.cpuUsage()
-  const told: { readonly at: number; readonly seconds: number }[] = []
+  const estimates: { readonly at: number; readonly seconds: number }[] = []
   for (;;) {
     const status = (await rebuilds.list()).find((each) => each.projection === projection)
     if (status === undefined || status.state === 'failed') {
@@ -239,10 +239,10 @@ async function rebuilt(
       const seconds = (Date.parse(changedAt) - Date.parse(startedAt)) / 1000
       const processor = processorSeconds(cpu)
       await rebuilds.cancel(projection)
-      return { seconds, processor, estimate: told.findLast(({ at }) => 2 * at <= seconds)?.seconds }
+      return { seconds, processor, estimate: estimates.findLast(({ at }) => 2 * at <= seconds)?.seconds }
     }
     const at = (Date.now() - Date.parse(startedAt)) / 1000
-    if (progress.etaSeconds !== null) told.push({ at, seconds: at + progress.etaSeconds })
+    if (progress.etaSeconds !== null) estimates.push({ at, seconds: at + progress.etaSeconds })
     await wait(LOOK_MS)
   }
 }

@@ -160,8 +160,8 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({
       publishedLog: (log) => ({
         append: async (topic, messages) => {
-          const told = messages.filter(({ value }) => !value.includes('"changeType":"moved"'))
-          if (told.length > 0) await log.append(topic, told)
+          const published = messages.filter(({ value }) => !value.includes('"changeType":"moved"'))
+          if (published.length > 0) await log.append(topic, published)
         }
       })
     })

@@ -42,7 +42,7 @@ const LIVELY_MS = { least: 12_000, most: 40_000 }
 const SETTLED_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
 /** Earlier requests may be on their way for eight seconds; readers poll every two. */
-const HEARD_MS = 12_000
+const NOTIFIED_MS = 12_000
 /** Until a reader has looked what has changed, with all at rest. */
 const SEEN_MS = 2500
 const SHORTEST_S = 4
@@ -190,7 +190,7 @@ class Town {
     world.note('all is calm from here on', WORLD)
     for (const each of this.processes) if (each.life.isOver) each.start()
     const calmMs = world.time.nowMs
-    await world.time.run(calmMs + HEARD_MS)
+    await world.time.run(calmMs + NOTIFIED_MS)
     // Living processes have completed their work by now.
     postgres.endLeasesOf(calmMs)
     postgres.hastenAll()

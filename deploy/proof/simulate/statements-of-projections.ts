@@ -165,7 +165,7 @@ const boardReads: readonly (readonly [Read, string])[] = [
   [entriesOf, textOf(boardProjection.reads.entries ?? '')],
   [recordsOf, textOf(boardProjection.reads.records ?? '')],
   [goalsOf, textOf(boardProjection.reads.goals ?? '')],
-  [toldOf, textOf(boardProjection.readsWhenLate?.told ?? '')],
+  [writtenChanges, textOf(boardProjection.readsWhenLate?.told ?? '')],
   [standing, textOf(basisStatement(boardProjection))]
 ]
 
@@ -256,7 +256,7 @@ function goalsOf(store: Seen, boards: Map<string, Board>): Row[] {
     })
 }
 
-function toldOf(store: Seen, boards: Map<string, Board>): Row[] {
+function writtenChanges(store: Seen, boards: Map<string, Board>): Row[] {
   const since = Math.min(...[...boards.values()].map(({ sinceMs }) => sinceMs))
   const players = new Map<string, Row[]>()
   for (const row of store.final('leaderboard_change')) {
@@ -265,11 +265,11 @@ function toldOf(store: Seen, boards: Map<string, Board>): Row[] {
   }
   return [...players].map(([key, rows]) => {
     const { titleId, leaderboardId } = boards.get(key) ?? {}
-    return { title_id: titleId, leaderboard_id: leaderboardId, changes: rows.map(toldTuple) }
+    return { title_id: titleId, leaderboard_id: leaderboardId, changes: rows.map(changeTuple) }
   })
 }
 
-function toldTuple(row: Row): unknown[] {
+function changeTuple(row: Row): unknown[] {
   const { ts, epoch, partition, offset, player, player_key, occurrence } = row
   const { recorded_epoch, recorded_partition, recorded_offset } = row
   return [

@@ -53,12 +53,12 @@ function sidesIn(sql: string): Side[] {
   }))
 }
 
-const UNTOLD = anyProjections.flatMap(({ voids }) => Object.values(voids ?? {}))
+const UNCOMPARED = anyProjections.flatMap(({ voids }) => Object.values(voids ?? {}))
 
 /** The condition on rows that neither side need have. */
 function voidIn(sql: string): Side['isVoid'] {
   if (sql.includes('NOT (false)')) return () => false
-  if (UNTOLD.some((condition) => sql.includes(`NOT (${condition})`)))
+  if (UNCOMPARED.some((condition) => sql.includes(`NOT (${condition})`)))
     return (row) => row.is_change !== true && row.previous_rank === null && row.new_rank === null
   if (sql.includes('NOT (true)')) return () => true
   const within = [...sql.matchAll(/r\.epoch = (\d+) AND r\.partition = (\d+) AND r\.offset < (\d+)/g)]

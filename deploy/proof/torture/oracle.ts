@@ -32,7 +32,7 @@ type Needs = {
 type Row = Record<string, unknown>
 
 const IMPORTS_BEFORE = '2020-01-01'
-const TEXTS_TOLD = 5
+const TEXTS_MAX = 5
 /** Callers wait 20 s for an answer, and may be stopped before they read their clock. */
 const READ_SECONDS_MAX = 60
 
@@ -101,8 +101,8 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
       const wanted = [title?.online, title?.lobbies?.sessions, title?.lobbies?.players]
       found.push(...equal(`title_count of ${titleId} at ${ms}`, [online, sessions, players], wanted))
     }
-    const told = rows.map((row) => row.titleId)
-    if (network.has(ms) || !canBePartial) found.push(...equal(`titles at ${ms}`, told, titleIds))
+    const ids = rows.map((row) => row.titleId)
+    if (network.has(ms) || !canBePartial) found.push(...equal(`titles at ${ms}`, ids, titleIds))
   }
   for (const ms of network.keys())
     if (!titles.has(ms)) found.push(`network_count at ${ms} has no title_count of the same instant`)
@@ -191,8 +191,8 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
     const online = [...shown.keys()].filter((userKey) => shown.get(userKey) !== '')
     for (const [ms, rows] of grouped(seen, 'ms')) {
       found.push(...misdated(facts, `sightings at ${ms}`, step, Number(ms)))
-      const untold = online.filter((userKey) => !rows.some((row) => row.userKey === userKey))
-      if (!canBePartial) found.push(...equal(`untold of step ${step} at ${ms}`, untold, []))
+      const missing = online.filter((userKey) => !rows.some((row) => row.userKey === userKey))
+      if (!canBePartial) found.push(...equal(`untold of step ${step} at ${ms}`, missing, []))
     }
   }
   const rows = await tables.control.rows(`SELECT p.user_key AS userKey, p.is_online AS isOnline, p.game AS game,
@@ -255,10 +255,10 @@ async function differencesOfBoard(
     if (before[0]?.score !== page[0]?.score) reigns.push([page[0]?.score, ms])
     before = page
   }
-  const told = await tables.control.rows(`SELECT toUnixTimestamp64Milli(x.ts) AS ms, x.change AS change,
+  const ids = await tables.control.rows(`SELECT toUnixTimestamp64Milli(x.ts) AS ms, x.change AS change,
       x.player AS player, x.previous_rank AS rankBefore, x.new_rank AS rank, x.previous_rating AS before, x.new_rating AS now
     FROM leaderboard_change AS x FINAL ${where} AND x.is_change ORDER BY x.ts, x.player`)
-  const changed = told.map((row) =>
+  const changed = ids.map((row) =>
     [row.ms, row.change, row.player, row.rankBefore, row.rank, row.before, row.now].map((each) =>
       each === null ? null : String(each)
     )
@@ -347,7 +347,7 @@ export async function differencesFromWritten(
       // A rating creates a default profile of the rater before any edit.
       const isUnedited = what === 'profile' && text === '' && !acknowledged.has(`${what} ${key}`)
       if (!isUnedited && !texts.includes(text ?? ''))
-        found.push(`${what} of ${key}: found ${text}, expected one of ${texts.slice(-TEXTS_TOLD).join(', ')}`)
+        found.push(`${what} of ${key}: found ${text}, expected one of ${texts.slice(-TEXTS_MAX).join(', ')}`)
       acknowledged.delete(`${what} ${key}`)
     }
   }

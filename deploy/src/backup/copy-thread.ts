@@ -52,7 +52,7 @@ let unreported = 0
 
 if (parentPort === null) throw new Error('this runs as a thread alone')
 const port = parentPort
-const tell = (told: CopyMessage): void => port.postMessage(told)
+const send = (sent: CopyMessage): void => port.postMessage(sent)
 
 function copyTree(root: string, from: string, to: string, add: (entry: Entry) => void): void {
   const found = lstatSync(from)
@@ -96,7 +96,7 @@ function count(bytes: number): void {
   total.bytes += bytes
   unreported += bytes
   if (unreported < REPORT_BYTES) return
-  tell({ kind: 'bytes', bytes: unreported })
+  send({ kind: 'bytes', bytes: unreported })
   unreported = 0
 }
 
@@ -146,9 +146,9 @@ const request = workerData as CopyRequest
 try {
   if (request.kind === 'trees') copyTrees(request)
   else copyListed(request)
-  tell({ kind: 'bytes', bytes: unreported })
-  tell({ kind: 'done', ...total })
+  send({ kind: 'bytes', bytes: unreported })
+  send({ kind: 'done', ...total })
 } catch (error) {
   if (!(error instanceof Differs)) throw error
-  tell({ kind: 'differs', why: error.message })
+  send({ kind: 'differs', why: error.message })
 }

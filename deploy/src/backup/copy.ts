@@ -16,10 +16,10 @@ export function copyFiles(
     }
     let copied: Copied | undefined
     signal.addEventListener('abort', abort, { once: true })
-    worker.on('message', (told: CopyMessage) => {
-      if (told.kind === 'bytes') onBytes(told.bytes)
-      else if (told.kind === 'done') copied = { files: told.files, bytes: told.bytes, differs: null }
-      else copied = { files: 0, bytes: 0, differs: told.why }
+    worker.on('message', (message: CopyMessage) => {
+      if (message.kind === 'bytes') onBytes(message.bytes)
+      else if (message.kind === 'done') copied = { files: message.files, bytes: message.bytes, differs: null }
+      else copied = { files: 0, bytes: 0, differs: message.why }
     })
     worker.on('error', reject)
     worker.on('exit', () => {

@@ -12,8 +12,8 @@ import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300
 
-type Found = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
-type Tell = (phase: VerifyProgress['phase'], bytes: number) => void
+type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
+type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
 /** Reads everything that is kept, by its checksums, and compares what one part says of another. */
 export async function findDamage(
@@ -24,30 +24,30 @@ export async function findDamage(
 ): Promise<VerifyReport> {
   const begun = performance.now()
   const { clickhouse, directory, log } = engines
-  const found: Found[] = []
+  const damages: Damage[] = []
   const writes = await engines.writes().catch((error: unknown) => {
     const what = `the write side cannot be used: ${reasonOf(error)}`
-    found.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
+    damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
     return undefined
   })
   const tablesBytes = await bytesOfTables(clickhouse.control)
   let [bytes, bytesTotal] = [0, tablesBytes]
-  const tell: Tell = (phase, more) => {
+  const report: ReportBytes = (phase, more) => {
     signal.throwIfAborted()
     bytes += more
     bytesTotal = Math.max(bytesTotal, bytes)
     onProgress({ phase, bytes, bytesTotal })
   }
   const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
-  if (writesDirectory !== undefined) found.push(...(await damageOfPages(writes, writesDirectory, repair, tell)))
-  if (writes !== undefined) found.push(...(await damageOfWrites(writes)))
+  if (writesDirectory !== undefined) damages.push(...(await damageOfPages(writes, writesDirectory, repair, report)))
+  if (writes !== undefined) damages.push(...(await damageOfWrites(writes)))
   const expected = await Expected.begin(clickhouse.control)
-  if (log.files !== undefined) found.push(...(await damageOfLog(log.files, writes, expected, tell)))
-  found.push(...(await damageOfTables(clickhouse.control, repair, tell)))
-  if (engines.names.tables === 'chDB') found.push(...(await changedTables(clickhouse.control)))
-  found.push(...(await damageOfCheckpoints(engines, expected)))
+  if (log.files !== undefined) damages.push(...(await damageOfLog(log.files, writes, expected, report)))
+  damages.push(...(await damageOfTables(clickhouse.control, repair, report)))
+  if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
+  damages.push(...(await damageOfCheckpoints(engines, expected)))
   return {
-    findings: found.map(({ isRepaired = false, ...finding }) => ({
+    findings: damages.map(({ isRepaired = false, ...finding }) => ({
       ...finding,
       what: shown(finding.what),
       isRepaired
@@ -84,10 +84,10 @@ async function damageOfPages(
   writes: Postgres | undefined,
   directory: string,
   repair: boolean,
-  tell: Tell
-): Promise<Found[]> {
-  const found: Found[] = []
-  const faults = checkPages(directory, (bytes) => tell('writes', bytes))
+  report: ReportBytes
+): Promise<Damage[]> {
+  const damages: Damage[] = []
+  const faults = checkPages(directory, (bytes) => report('writes', bytes))
   for (const { file, filenode, pages } of faults) {
     const [relation] =
       (await writes?.query<{ name: string; kind: string }>(
@@ -99,7 +99,7 @@ async function damageOfPages(
     const what = `${pages.length} pages of writes/${file} (${name}) are not what was written`
     if (kind === 'i' && writes !== undefined) {
       const isMade = repair && (await made(writes, name))
-      found.push({
+      damages.push({
         part: 'writes',
         what,
         cost: 'questions by this index fail',
@@ -109,10 +109,10 @@ async function damageOfPages(
     } else {
       const isOurs = (kind !== '' || writes === undefined) && /^base\/5\//.test(file)
       const cost = isOurs ? 'what stood there is lost; reads and writes of it fail' : 'nothing that the service reads'
-      found.push({ part: 'writes', what, cost, repair: RESTORE })
+      damages.push({ part: 'writes', what, cost, repair: RESTORE })
     }
   }
-  return found
+  return damages
 }
 
 /** False where the table that an index is of is damaged too. */
@@ -124,8 +124,8 @@ async function made(writes: Postgres, index: string): Promise<boolean> {
 }
 
 /** Whether all rows of the write side can be read. */
-async function damageOfWrites(writes: Postgres): Promise<Found[]> {
-  const found: Found[] = []
+async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
+  const damages: Damage[] = []
   const names = await writes.query<{ name: string }>(
     `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name FROM pg_class AS c
      JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -136,10 +136,15 @@ async function damageOfWrites(writes: Postgres): Promise<Found[]> {
       await writes.query(`SELECT sum(length(t::text)) FROM ${name} AS t`)
     } catch (error) {
       const what = `${name} of the write side cannot be read: ${reasonOf(error)}`
-      found.push({ part: 'writes', what, cost: 'what it holds is lost; reads and writes of it fail', repair: RESTORE })
+      damages.push({
+        part: 'writes',
+        what,
+        cost: 'what it holds is lost; reads and writes of it fail',
+        repair: RESTORE
+      })
     }
   }
-  return found
+  return damages
 }
 
 /** How many events the tables should hold, of what was loaded when it began. */
@@ -180,8 +185,8 @@ async function damageOfLog(
   log: NonNullable<Engines['log']['files']>,
   writes: Postgres | undefined,
   expected: Expected,
-  tell: Tell
-): Promise<Found[]> {
+  report: ReportBytes
+): Promise<Damage[]> {
   const cost = 'these events cannot be loaded again; what the tables have of them stays'
   const unopened = new Map<string, { count: number; first: number }>()
   const take = async ({ topic, epoch, partition, records }: LogBatch, bytes: number) => {
@@ -205,16 +210,16 @@ async function damageOfLog(
         unopened.set(place, { count: count + 1, first })
       }
     }
-    tell('log', bytes)
+    report('log', bytes)
   }
   try {
     const faults = await log.check(take)
     return [
-      ...faults.map(({ topic, epoch, partition, first, next, reason }): Found => {
+      ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
         const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
         return { part: 'log', what, cost, repair: RESTORE }
       }),
-      ...[...unopened].map(([place, { count, first }]): Found => {
+      ...[...unopened].map(([place, { count, first }]): Damage => {
         const what = `${count} events of ${place}, from offset ${first} on, do not open with the keys of their people`
         return { part: 'seals', what, cost, repair: RESTORE }
       })
@@ -225,12 +230,12 @@ async function damageOfLog(
 }
 
 /** Every part of every table by its checksums. */
-async function damageOfTables(tables: ClickHouse['control'], repair: boolean, tell: Tell): Promise<Found[]> {
-  const found: Found[] = []
+async function damageOfTables(tables: ClickHouse['control'], repair: boolean, report: ReportBytes): Promise<Damage[]> {
+  const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start makes their rows again'
   for (const { table } of await findLostParts(tables)) {
     const what = `a part of ${table} was set aside, since it could not be read`
-    found.push({
+    damages.push({
       part: 'tables',
       what,
       cost: 'its rows are missing until they are made again',
@@ -250,7 +255,7 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, te
       if (Number(part.is_passed) === 1) continue
       const partName = String(part.part_path)
       if (repair && partName !== '') await setAside(tables, name, path, partName)
-      found.push({
+      damages.push({
         part: 'tables',
         what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
         cost: 'questions that read it fail, or give wrong answers',
@@ -258,12 +263,12 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, te
         isRepaired: repair && partName !== ''
       })
     }
-    tell('tables', Number(row.bytes ?? 0))
+    report('tables', Number(row.bytes ?? 0))
   }
-  return found
+  return damages
 }
 
-async function changedTables(tables: ClickHouse['control']): Promise<Found[]> {
+async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
   const cost = 'answers that it is asked for may be wrong'
   return (await changedDefinitions(tables)).map((name) => {
     return { part: 'tables', what: `${name} is not defined as the program made it`, cost, repair: TABLES_WAY_OUT }
@@ -281,9 +286,9 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
 }
 
 /** No checkpoint is behind the beginning or ahead of the end of the log, and event tables hold what checkpoints say. */
-async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expected): Promise<Found[]> {
+async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expected): Promise<Damage[]> {
   const tables = clickhouse.control
-  const found: Found[] = []
+  const damages: Damage[] = []
   const [retracted] = await tables.rows('SELECT count() AS n FROM import_retraction AS r')
   for (const { name: topic } of topics) {
     const table = eventTableNames.get(topic)
@@ -292,7 +297,7 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
       const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
       const place = `${topic} ${epoch}/${partition}`
       if (extent === undefined || next > extent.next || (next < extent.first && next > 0)) {
-        found.push({
+        damages.push({
           part: 'checkpoints',
           what: `${place} is loaded up to ${next}; the log has ${extent?.first ?? 0} to ${extent?.next ?? 0}`,
           cost: 'the topic stands still; events that the log lost cannot be loaded again',
@@ -311,7 +316,7 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
         // That it cannot be read is a finding of the tables.
         .catch(() => [])
       if (held === undefined || Number(held.rows) + Number(held.parked) >= events) continue
-      found.push({
+      damages.push({
         part: 'checkpoints',
         what: `${table} holds ${held.rows} events of ${place} below ${next}; the log has ${events}`,
         cost: 'answers lack these events',
@@ -319,5 +324,5 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
       })
     }
   }
-  return found
+  return damages
 }

@@ -73,20 +73,20 @@ export async function announceSwap(
   const [row] = await tables.rows(newestSwap.sql)
   const newest = row === undefined ? undefined : newestSwap.row.parse(row)
   const id = newest === undefined ? 1 : newest.state === 'ended' ? newest.id + 1 : newest.id
-  const tell = (state: string) =>
+  const announce = (state: string) =>
     tables.insert(
       'exchange',
       ['id', 'state', 'projections'],
       new TextEncoder().encode(`${JSON.stringify([id, state, projections])}\n`)
     )
   if (newest?.state !== 'begun') {
-    await tell('announced')
+    await announce('announced')
     await pause(ANNOUNCED_MS)
-    await tell('begun')
+    await announce('begun')
   }
   const begunAt = performance.now()
   // One that fails may have swapped some of the tables: it has not ended before somebody ends it.
   await swap()
-  await tell('ended')
+  await announce('ended')
   return performance.now() - begunAt
 }

@@ -148,7 +148,7 @@ export type World = {
   startProjector(): Projector
   /** What an evaluating process needs. */
   needs(holder: string, life?: Life, nowMs?: number): EvaluationNeeds
-  tell<Event>(topic: Topic<Event>, events: readonly Event[]): Promise<void>
+  publishEvents<Event>(topic: Topic<Event>, events: readonly Event[]): Promise<void>
 }
 
 export async function openWorld(t: Test): Promise<World> {
@@ -192,15 +192,15 @@ export async function openWorld(t: Test): Promise<World> {
       holder,
       now: () => nowMs
     }),
-    tell: (topic, events) => publish(log, topic, events, { source: '/test' }, people)
+    publishEvents: (topic, events) => publish(log, topic, events, { source: '/test' }, people)
   }
   t.teardown(() => world.projector.stop())
   return world
 }
 
 /** What happened, as events of the world with this number; of each topic in their order. */
-export async function tell(
-  { tell }: World,
+export async function publishEvents(
+  { publishEvents }: World,
   number: number,
   happenings: readonly Happening[],
   nextRevision: () => number
@@ -267,10 +267,10 @@ export async function tell(
       })
     }
   }
-  await tell(presenceTopic, sightings)
-  await tell(leaderboardEntryTopic, entries)
-  await tell(ratingTopic, ratings)
-  await tell(profileTopic, profiles)
+  await publishEvents(presenceTopic, sightings)
+  await publishEvents(leaderboardEntryTopic, entries)
+  await publishEvents(ratingTopic, ratings)
+  await publishEvents(profileTopic, profiles)
 }
 
 function gameOf(number: number): string {
@@ -324,7 +324,7 @@ export function unlocksBesideModel(t: Test, world: World) {
   const live = async (steps: readonly Step[]) => {
     number += 1
     for (const each of steps) {
-      await tell(world, number, each.happenings, nextRevision)
+      await publishEvents(world, number, each.happenings, nextRevision)
       await world.projector.caughtUp()
       if (each.ending === 'unseen') continue
       await evaluateAll(world, each)

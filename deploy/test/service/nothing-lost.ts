@@ -67,9 +67,9 @@ async function provesInDirectory(
   } catch (error) {
     const more = rebuilt.length === REBUILT_NAMES.length ? ' --rebuild-all' : ''
     const again = `npm run torture -- --engines ${engines} --kills ${kills}${more} --seed ${seed}`
-    const told = errorMessage(error)
+    const reason = errorMessage(error)
     throw new Error(
-      [told, `Kept in ${await keep()}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'),
+      [reason, `Kept in ${await keep()}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'),
       {
         cause: error
       }

@@ -68,7 +68,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
       return
     }
   }
-  const runAndTell = async (): Promise<void> => {
+  const runAndReport = async (): Promise<void> => {
     try {
       await run()
       metrics.failing.set(0)
@@ -82,7 +82,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     start() {
       if (signal.aborted) return
       planned ??= schedule(options.pollMs ?? POLL_MS, () => {
-        running = runAndTell()
+        running = runAndReport()
         return running
       })
     },

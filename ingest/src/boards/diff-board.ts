@@ -43,21 +43,21 @@ export function diffBoard({
 }: BoardDifference): LeaderboardEntryChanged[] {
   const places = knownPlaces(last, page)
   const steps = page.map(({ rank }, place) => rank - (page[place - 1]?.rank ?? 0))
-  const isTold = new Uint8Array(page.length)
+  const isPublished = new Uint8Array(page.length)
   const orders = new Float64Array(page.length).fill(Number.NaN)
   const isLeft = new Uint8Array(last.length).fill(1)
   for (let place = 0; place < page.length; place += 1) {
     const at = places[place] ?? UNKNOWN
     const before = last[at]
-    if (before === undefined || !isSameBut(before, page[place], steps[place])) isTold[place] = 1
+    if (before === undefined || !isSameBut(before, page[place], steps[place])) isPublished[place] = 1
     orders[place] = before?.order ?? Number.NaN
     if (before !== undefined) isLeft[at] = 0
   }
-  const keys = orderKeys({ orders, isTold })
+  const keys = orderKeys({ orders, isPublished })
   const events: LeaderboardEntryChanged[] = []
   page.forEach((entry, place) => {
     const order = keys[place] ?? 0
-    if (isTold[place] === 0 && orders[place] === order) return
+    if (isPublished[place] === 0 && orders[place] === order) return
     const before = last[places[place] ?? UNKNOWN]
     const timeMs = before?.rating === entry.rating ? before.timeMs : entry.timeMs
     const event: LeaderboardEntryChanged = {

@@ -8,7 +8,7 @@ export type Placed = {
   /** The order key of each; NaN for one that has none. */
   readonly orders: Float64Array
   /** 1 for one that an event tells of whatever becomes of its key, so that a new key costs nothing. */
-  readonly isTold: Uint8Array
+  readonly isPublished: Uint8Array
 }
 
 /**
@@ -19,9 +19,9 @@ export type Placed = {
  * evenly over the gaps. Only where a key would pass ± 2^52 (a million entries later, each above all others) are all
  * renewed. Takes O(n log n).
  */
-export function orderKeys({ orders, isTold }: Placed): Float64Array {
+export function orderKeys({ orders, isPublished }: Placed): Float64Array {
   const slack = orders.map((order, place) => (Math.abs(order) <= KEY_MAX ? order - place : Number.NaN))
-  const run = risingRun(slack) ?? heaviestRun(slack, isTold)
+  const run = risingRun(slack) ?? heaviestRun(slack, isPublished)
   const first = run[0]
   const last = run.at(-1)
   if (first === undefined || last === undefined) return freshKeys(orders.length)
@@ -69,7 +69,7 @@ function risingRun(values: Float64Array): number[] | undefined {
  * The places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values keeps, for each
  * bound, where the heaviest run with an end at or below it ends; places count from 1 in it, 0 is no run.
  */
-function heaviestRun(values: Float64Array, isTold: Uint8Array): number[] {
+function heaviestRun(values: Float64Array, isPublished: Uint8Array): number[] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort()
   const heavy = sorted.length + 1
   const weights = new Float64Array(values.length + 1)
@@ -83,7 +83,7 @@ function heaviestRun(values: Float64Array, isTold: Uint8Array): number[] {
     let before = 0
     for (let node = bound; node > 0; node -= node & -node) before = heavier(weights, before, tree[node] ?? 0)
     previous[end] = before
-    weights[end] = keyAt(weights, before) + (isTold[end - 1] === 1 ? 1 : heavy)
+    weights[end] = keyAt(weights, before) + (isPublished[end - 1] === 1 ? 1 : heavy)
     for (let node = bound; node < tree.length; node += node & -node) tree[node] = heavier(weights, tree[node] ?? 0, end)
     best = heavier(weights, best, end)
   }

@@ -237,12 +237,12 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   const { topic } = run.target
   const provenance = { source: `/import/${run.importId}`, importId: run.importId }
   const tally = tallyFrom(before)
-  const tell = progressTeller(run, tally)
+  const report = progressReporter(run, tally)
   let events: unknown[] = []
   let inFlight: Promise<void> = Promise.resolve()
   let isHeld = false
   /** Appended before the first event: who sees a part of what is imported can know that more is to come. */
-  let beginning: LogMessage | undefined = tell.message(false)
+  let beginning: LogMessage | undefined = report.message(false)
   try {
     await readRows(run, tally, 'publishing', {
       take: (event) => events.push(event),
@@ -259,7 +259,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
           await appendAll(run, topic.name, [], beginning)
           beginning = undefined
         }
-        inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : tell.due())
+        inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : report.due())
         // It is awaited at the next block; until then its failure is nobody's.
         inFlight.catch(() => undefined)
         events = []
@@ -268,7 +268,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
     await inFlight
     run.signal.throwIfAborted()
     if (await hasChanged(run.file)) throw new Error(`${run.file.name} was changed while it was being imported`)
-    await appendAll(run, topic.name, [], tell.message(true))
+    await appendAll(run, topic.name, [], report.message(true))
   } catch (error) {
     await inFlight.catch(() => undefined)
     if (run.signal.aborted || error instanceof ImportRefused) throw error
@@ -294,7 +294,7 @@ async function appendAll(
 }
 
 /** Makes `import-run` events of a tally; their instants rise, also where the clock does not. */
-function progressTeller(
+function progressReporter(
   run: Run,
   tally: Tally
 ): { due(): LogMessage | undefined; message(finished: boolean): LogMessage } {
@@ -345,7 +345,7 @@ async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing'
   })
   const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
   const gathering = run.target.gather?.()
-  const told = () => {
+  const report = () => {
     const { rowsRead, published, rejected } = tally
     needs.onProgress?.({ phase, bytesRead, bytesTotal: file.bytes, rowsRead, published, rejected })
   }
@@ -366,11 +366,11 @@ async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing'
     }
     await use.afterBlock()
     signal.throwIfAborted()
-    told()
+    report()
   }
   reader.finish()
   if (gathering !== undefined) await useGathered(run, tally, gathering, use)
-  told()
+  report()
 }
 
 /** The events that rows made together, a block at a time. */

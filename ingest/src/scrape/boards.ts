@@ -77,7 +77,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
       let isOver = false
       let done = 0
       /** Even a run that finds nothing says that it was there. */
-      const told = (reading: Reading, isFirst: boolean): Reading =>
+      const reported = (reading: Reading, isFirst: boolean): Reading =>
         isFirst && reading.ok && 'isIdle' in reading ? { ok: true, publications: [], gaps: [] } : reading
       return {
         name: 'boards',
@@ -101,7 +101,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
           const { reading, isAway } = await visitSome({ ...needs, leases, departed, onVisits }, reader, taken, signal)
           // An upstream that is away is not asked for everything else too.
           isOver = isAway
-          return told(reading, isFirst)
+          return reported(reading, isFirst)
         }
       }
     }
@@ -193,15 +193,15 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
 function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
   // That a board has no page is neither: what its list says is told by the visit of the list.
-  const telling = visits.filter(({ outcome }) => outcome !== 'absent')
-  const unread = telling.filter(({ outcome }) => outcome === 'failed' || outcome === 'behind').length
+  const answered = visits.filter(({ outcome }) => outcome !== 'absent')
+  const unread = answered.filter(({ outcome }) => outcome === 'failed' || outcome === 'behind').length
   if (signal.aborted) {
-    const givenUp = telling.filter(({ outcome }) => outcome === 'given-up').length
-    return unread + givenUp < telling.length
+    const givenUp = answered.filter(({ outcome }) => outcome === 'given-up').length
+    return unread + givenUp < answered.length
       ? { ok: true, publications: [], gaps: [...gaps, STOPPING] }
       : { ok: false, reason: STOPPING }
   }
-  if (telling.length > 0 && unread === telling.length) return { ok: false, reason: namedGaps(gaps) }
+  if (answered.length > 0 && unread === answered.length) return { ok: false, reason: namedGaps(gaps) }
   return { ok: true, publications: [], gaps }
 }
 

@@ -359,13 +359,13 @@ function withKnownTimes(page: readonly BoardEntry[], last: readonly Folded[]): B
 /** Events are such that the schema takes them, tell of each entry once, and say the kind of change rightly. */
 function assertSound(events: readonly LeaderboardEntryChanged[], before: readonly Folded[]): void {
   const states = new Map(before.map((entry) => [identity(entry), entry]))
-  const told = new Set<string>()
+  const published = new Set<string>()
   for (const event of events) {
     LeaderboardEntryChanged.parse(event)
     assert.ok(Math.abs(event.order ?? 0) <= 2 ** 52)
     const key = identity({ playerName: event.playerName, occurrence: event.occurrence ?? 1 })
-    assert.ok(!told.has(key), 'an entry is told of once')
-    told.add(key)
+    assert.ok(!published.has(key), 'an entry is told of once')
+    published.add(key)
     const state = states.get(key)
     const same = state !== undefined && state.rating === event.rating
     const kind = state === undefined ? 'new' : event.changeType === 'removed' ? 'removed' : same ? 'moved' : 'updated'

@@ -7,7 +7,7 @@ import { orderKeys } from '../../src/boards/order-keys.js'
 /** Small numbers, so that keys are close, equal or exhausted nearly always. */
 const known = fc.record({
   order: fc.oneof(fc.integer({ min: -8, max: 8 }), fc.integer({ min: -8, max: 8 }), fc.constant(Number.NaN)),
-  isTold: fc.boolean()
+  isPublished: fc.boolean()
 })
 
 test('keys rise, and no other choice of keys leaves more entries that are not told with theirs', async () => {
@@ -19,7 +19,7 @@ test('keys rise, and no other choice of keys leaves more entries that are not to
         assert.ok(Number.isSafeInteger(key))
         assert.ok(place === 0 || key > (keys[place - 1] ?? Number.NaN), `the key at place ${place} rises`)
       }
-      const kept = entries.filter(({ order, isTold }, place) => !isTold && keys[place] === order).length
+      const kept = entries.filter(({ order, isPublished }, place) => !isPublished && keys[place] === order).length
       assert.equal(kept, mostThatCanKeep(entries))
     }),
     runs(500)
@@ -36,23 +36,26 @@ test('of keys that are free the places are spread: 2^32 apart at the ends, evenl
 test('keys beyond 2^52 are no keys, and a million entries still find some', async (t) => {
   t.same(keysOf(orders(2 ** 52 + 2, -(2 ** 52) - 2, Number.MAX_SAFE_INTEGER)), [2 ** 32, 2 ** 33, 2 ** 32 * 3])
   t.same(keysOf(orders(-(2 ** 52), 2 ** 52)), [-(2 ** 52), 2 ** 52])
-  const many = orderKeys({ orders: new Float64Array(2_000_000).fill(Number.NaN), isTold: new Uint8Array(2_000_000) })
+  const many = orderKeys({
+    orders: new Float64Array(2_000_000).fill(Number.NaN),
+    isPublished: new Uint8Array(2_000_000)
+  })
   t.ok(many.every((key, place) => key > (many[place - 1] ?? 0) && key <= 2 ** 52))
 })
 
-type Known = { readonly order: number; readonly isTold: boolean }
+type Known = { readonly order: number; readonly isPublished: boolean }
 
 function keysOf(entries: readonly Known[]): number[] {
   return [
     ...orderKeys({
       orders: Float64Array.from(entries, ({ order }) => order),
-      isTold: Uint8Array.from(entries, ({ isTold }) => Number(isTold))
+      isPublished: Uint8Array.from(entries, ({ isPublished }) => Number(isPublished))
     })
   ]
 }
 
 function orders(...of: readonly number[]): Known[] {
-  return of.map((order) => ({ order, isTold: false }))
+  return of.map((order) => ({ order, isPublished: false }))
 }
 
 /** Tries every choice of entries that keep their keys: between two of them all others must find a whole number. */
@@ -60,13 +63,13 @@ function mostThatCanKeep(entries: readonly Known[]): number {
   let most = 0
   for (let choice = 0; choice < 2 ** entries.length; choice += 1) {
     const kept = entries
-      .map(({ order, isTold }, place) => ({ order, isTold, place }))
+      .map(({ order, isPublished }, place) => ({ order, isPublished, place }))
       .filter(({ place }) => (choice >> place) % 2 === 1)
     const fits = kept.every(({ order, place }, at) => {
       const above = kept[at - 1]
       return !Number.isNaN(order) && (above === undefined || order - above.order >= place - above.place)
     })
-    if (fits) most = Math.max(most, kept.filter(({ isTold }) => !isTold).length)
+    if (fits) most = Math.max(most, kept.filter(({ isPublished }) => !isPublished).length)
   }
   return most
 }

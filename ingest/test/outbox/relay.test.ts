@@ -288,22 +288,22 @@ onEachWriteSide((name, open, options) => {
     )
     await edit(postgres, 'Ann', 'edit 0')
     const log = memoryLog()
-    const told: string[] = []
+    const logged: string[] = []
     const registry = new Registry()
     const relay = createRelay({
       writes: async () => postgres,
       log: log.on(new Fate()),
       people: createPeople({ writes: async () => postgres, registry }),
       registry,
-      logger: { ...QUIET, error: (details) => void told.push(JSON.stringify(details)) },
+      logger: { ...QUIET, error: (details) => void logged.push(JSON.stringify(details)) },
       pollMs: 1
     })
     relay.start()
     while ((await postgres.query('SELECT o.id FROM outbox AS o')).length > 2) await tick()
     await relay.stop()
     t.equal(log.messages.length, 1)
-    t.equal(told.length, 1)
-    t.match(told[0], /does not match its schema.*there is no such topic/)
+    t.equal(logged.length, 1)
+    t.match(logged[0], /does not match its schema.*there is no such topic/)
     t.match(await registry.metrics(), /gamenet_outbox_unreadable_rows 2/)
   })
 

@@ -128,13 +128,13 @@ function pageOf(model: GamePageModel): GamePage {
 function differences({ matches, boards, board }: GamePage, model: GamePageModel): string[] {
   const found: string[] = []
   // A row without headings or another row beside it has nothing by which a cell too many can be told.
-  const isTold = ({ length }: readonly unknown[]) => model.style.headings || length > 1
+  const isPublished = ({ length }: readonly unknown[]) => model.style.headings || length > 1
   const compare = (what: string, read: readonly Row[], written: readonly Row[]) => {
     const same = (row: Row, at: number) => row.every((cell, i) => contains(cell, written[at]?.[i]))
     if (read.length === written.length && read.every(same)) return
     found.push(`${what} ${JSON.stringify(read)}, written ${JSON.stringify(written)}`)
   }
-  if (matches.ok && isTold(model.matches)) {
+  if (matches.ok && isPublished(model.matches)) {
     compare(
       'matches',
       matches.value.map(({ hostName, currentPlayers, maxPlayers }) => [hostName, currentPlayers, maxPlayers]),
@@ -145,7 +145,7 @@ function differences({ matches, boards, board }: GamePage, model: GamePageModel)
     const texts = (list: GamePageModel['boards']) => list.map(({ leaderboardId, name }) => [leaderboardId, name])
     compare('boards', texts([...boards.value]), texts(model.boards))
   }
-  if (board.ok && isTold(model.entries)) {
+  if (board.ok && isPublished(model.entries)) {
     const { leaderboardId, entries } = board.value
     const isShown = leaderboardId == null || leaderboardId === model.boards[0]?.leaderboardId
     if (!isShown) found.push(`board ${leaderboardId} is shown`)

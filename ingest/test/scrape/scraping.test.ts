@@ -196,11 +196,11 @@ test('a log that refuses fails the run, and the next one publishes everything', 
 
 test('a log that does not say where it ends fails the run that must know, and is no defect', async (t) => {
   const lines: string[] = []
-  const tell = (details: object, message: string) => lines.push(`${message} ${JSON.stringify(details)}`)
+  const logLine = (details: object, message: string) => lines.push(`${message} ${JSON.stringify(details)}`)
   const away = '7 messages wait in the spool'
   const { ingest } = await given(t, (_, response) => sendHtml(response, ''), {
     log: { append: async () => undefined, extents: async () => Promise.reject(new Error(away)) },
-    logger: { info() {}, warn: tell, error: tell }
+    logger: { info() {}, warn: logLine, error: logLine }
   })
   const reason = `what was published before cannot be looked up: where title ends in the log is not known now: ${away}`
   t.match(await ingest.runNow('boards'), [{ outcome: 'failed', reason }])

@@ -167,17 +167,19 @@ export function ruleStatement(rules: readonly Achievement[]): string {
     FROM (${first.rule.facts}) AS f WHERE notEmpty(reached)`
 }
 
-type Told = readonly [id: number, key: string, name: string, description: string, points: number]
+type Details = readonly [id: number, key: string, name: string, description: string, points: number]
 
-function network(...[id, key, name, description, points, rule]: [...Told, rule: Rule]): Achievement {
+function network(...[id, key, name, description, points, rule]: [...Details, rule: Rule]): Achievement {
   return { id, key, name, description, points, groupId: 'network', rule }
 }
 
-function title(...[id, key, name, description, points, game, rule]: [...Told, game: string, rule: Rule]): Achievement {
+function title(
+  ...[id, key, name, description, points, game, rule]: [...Details, game: string, rule: Rule]
+): Achievement {
   const groupId = achievementGroups.find((group) => group.displayName === game)?.groupId ?? 'network'
   return { id, key, name, description, points, groupId, rule }
 }
 
-function hidden(...told: [...Told, rule: Rule]): Achievement {
-  return { ...network(...told), isHidden: true }
+function hidden(...details: [...Details, rule: Rule]): Achievement {
+  return { ...network(...details), isHidden: true }
 }

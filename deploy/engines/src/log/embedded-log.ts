@@ -556,7 +556,7 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
   let next = await firstOffset(store, place, request)
   let ahead: Promise<Reading | 'trimmed'> | undefined
   while (!signal.aborted) {
-    const heard = store.channel.heard()
+    const received = store.channel.received()
     const reading = await (ahead ?? readFrom(store, place, next))
     ahead = undefined
     if (signal.aborted) return
@@ -566,7 +566,7 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
     }
     if (reading.batches.length === 0) {
       if (isClosed) return
-      await store.channel.wait(heard, signal)
+      await store.channel.wait(received, signal)
       continue
     }
     next = reading.next

@@ -151,8 +151,8 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     connected ??= { admin: connectedAdmin(kafka, brokers), pending: new Set() }
     const used = connected
     try {
-      const asked = trackPending(used.pending, used.admin.then(ask))
-      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, asked)
+      const answer = trackPending(used.pending, used.admin.then(ask))
+      return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, answer)
     } catch (error) {
       if (!isUnreachable(error)) throw error
       // Whatever became of it, the next question gets a connection of its own.
@@ -176,7 +176,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
     return known.has(topic)
   }
   const appear = async (wanted: readonly string[]): Promise<boolean> => {
-    for (let asked = 0; asked < APPEAR_ATTEMPTS_MAX; asked += 1) {
+    for (let attempt = 0; attempt < APPEAR_ATTEMPTS_MAX; attempt += 1) {
       await delay(ASK_AGAIN_MS)
       const present = await topicNames()
       if (wanted.every((topic) => present.has(topic))) return true
@@ -280,9 +280,9 @@ async function listTopics(admin: Admin, brokers: readonly string[]): Promise<str
 }
 
 /** Keeps a question in a set until it is settled. */
-function trackPending<Answer>(pending: Set<Promise<unknown>>, asked: Promise<Answer>): Promise<Answer> {
-  pending.add(asked)
-  return asked.finally(() => pending.delete(asked))
+function trackPending<Answer>(pending: Set<Promise<unknown>>, answer: Promise<Answer>): Promise<Answer> {
+  pending.add(answer)
+  return answer.finally(() => pending.delete(answer))
 }
 
 function createReason(error: unknown): string {

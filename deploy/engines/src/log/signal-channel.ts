@@ -8,9 +8,9 @@ export type SignalChannel = {
   /** Tells all threads that something was appended. */
   notify(): void
   /** How many signals came so far. */
-  heard(): number
+  received(): number
   /** Resolves when a signal came after the `heard` first ones, when `signal` aborts, or after a second. */
-  wait(heard: number, signal: AbortSignal): Promise<void>
+  wait(received: number, signal: AbortSignal): Promise<void>
   close(): void
 }
 
@@ -31,9 +31,9 @@ export function openSignalChannel(path: string): SignalChannel {
       wakeAll()
       channel.postMessage('appended')
     },
-    heard: () => signals,
-    wait(heard, signal) {
-      if (signals > heard || signal.aborted) return Promise.resolve()
+    received: () => signals,
+    wait(received, signal) {
+      if (signals > received || signal.aborted) return Promise.resolve()
       return new Promise((resolve) => {
         const wake = (): void => {
           waiting.delete(wake)

@@ -44,12 +44,12 @@ export const openPglite = async (options: {
       listeners += 1
       const listener = listeners
       const about = { listener, channel: plainName(channel) }
-      thread.heard.set(listener, onPayload)
+      thread.handlers.set(listener, onPayload)
       // It fails only in a database that is being closed, which tells nothing any more.
       const listening = thread.ask({ kind: 'listen', ...about })
       listening.then(onListening, () => undefined)
       return async () => {
-        thread.heard.delete(listener)
+        thread.handlers.delete(listener)
         await listening.catch(() => undefined)
         if (closing === undefined) await thread.ask({ kind: 'unlisten', ...about })
       }
@@ -57,7 +57,7 @@ export const openPglite = async (options: {
     erase: async (tables) => {
       for (const table of tables) await direct.script(`VACUUM FULL ${plainName(table)}`)
       for (const statement of NEW_LOG) await direct.script(statement)
-      for (let told = 0; told < QUEUE_FILLERS; told += 1) await direct.script(FILL_QUEUE)
+      for (let filled = 0; filled < QUEUE_FILLERS; filled += 1) await direct.script(FILL_QUEUE)
     },
     check: async () => {
       await direct.query('SELECT 1')
@@ -75,7 +75,7 @@ type Thread = {
   /** The rows of what was asked; rejects with PostgreSQL's error, or when the thread has ended. */
   ask(lastId: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
   /** Who hears what is told, by the number of the listener. */
-  readonly heard: Map<number, (payload: string) => void>
+  readonly handlers: Map<number, (payload: string) => void>
   close(): Promise<void>
 }
 
@@ -107,7 +107,7 @@ const startThread = (workerData: object): Promise<Thread> =>
   new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData })
     const waiting = new Map<number, { resolve(rows: readonly unknown[]): void; reject(error: Error): void }>()
-    const heard: Thread['heard'] = new Map()
+    const handlers: Thread['handlers'] = new Map()
     let lastId = 0
     let end: Error | undefined
     const settle = (id: number) => {
@@ -145,11 +145,11 @@ const startThread = (workerData: object): Promise<Thread> =>
     worker.on('message', (answer: ThreadMessage) => {
       if (answer.kind === 'done') settle(answer.id)?.resolve(answer.rows)
       else if (answer.kind === 'failed') settle(answer.id)?.reject(faultOf(answer.fault))
-      else if (answer.kind === 'heard') heard.get(answer.listener)?.(answer.payload)
+      else if (answer.kind === 'heard') handlers.get(answer.listener)?.(answer.payload)
       else if (answer.kind === 'shut') fail(new Error(answer.reason))
       else {
         worker.unref()
-        resolve({ ask, heard, close })
+        resolve({ ask, handlers, close })
       }
     })
   })

@@ -46,7 +46,7 @@ export type Power = {
 const SEEDS = 2 ** 31
 const NOON = Date.UTC(2026, 10, 21, 12)
 const IMAGE_MEBIBYTES = 4096
-const TOLD_CHARACTERS = 2000
+const OUTPUT_CHARACTERS_MAX = 2000
 
 /** Cuts so often, and gives all cuts of the directory, with those of earlier runs. */
 export async function cutPower(power: Power): Promise<Cut[]> {
@@ -143,7 +143,7 @@ export function textOf(cut: Cut): string {
   const torn = tornBytes === 0 ? '' : `, ${tornFiles} files torn by ${tornBytes} B`
   return [
     `cut ${number} of life ${life}, seed ${seed}: ${activity}${isTwice ? ' and the start after it' : ''}, half flushed: ${flushed}${torn}; ${detached} parts detached; ms ${JSON.stringify(ms)}, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
-    ...differences.map((difference) => `  ${difference.slice(0, TOLD_CHARACTERS)}`)
+    ...differences.map((difference) => `  ${difference.slice(0, OUTPUT_CHARACTERS_MAX)}`)
   ].join('\n')
 }
 

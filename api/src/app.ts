@@ -164,10 +164,10 @@ function openSessions(
   })
 }
 
-const writesAway = async (): Promise<never> => {
+const writesUnavailable = async (): Promise<never> => {
   throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
 }
-const NO_WRITES: WriteTransactions = { query: writesAway, transaction: writesAway }
+const NO_WRITES: WriteTransactions = { query: writesUnavailable, transaction: writesUnavailable }
 
 function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
   const observeUnread = metrics.durations('(no request)')

@@ -48,7 +48,7 @@ function gate(tables: TestTables) {
   return { open, asked, until }
 }
 
-async function turns(app: FastifyInstance, isReached: () => boolean) {
+async function yieldUntil(app: FastifyInstance, isReached: () => boolean) {
   for (let at = 0; at < 100_000 && !isReached(); at += 1) await turn()
   if (!isReached()) throw new Error(`never reached; listening: ${app.server.listening}`)
 }
@@ -193,7 +193,7 @@ test('a caller who goes away takes the query along, unless others wait for it', 
   const alone = await ask('/api/counts?days=3')
   await until(1)
   alone.destroy()
-  await turns(app, () => asked[0]?.aborted === true)
+  await yieldUntil(app, () => asked[0]?.aborted === true)
   t.equal(asked[0]?.aborted, true, 'nobody waits any longer')
 
   const first = await ask('/api/counts?days=4')

@@ -351,7 +351,7 @@ onEachPostgres('who was forgotten comes back by what they do, not by being named
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')
   await postgres.query("INSERT INTO forgetting_salt (salt) VALUES ('\\x00') ON CONFLICT DO NOTHING")
-  const forget = async (isDone: boolean) => {
+  const recordErasure = async (isDone: boolean) => {
     await postgres.query(
       `INSERT INTO forgotten (name_hash, forgotten_at, done_at)
        SELECT sha256(s.salt || convert_to('ann', 'UTF8')), now(), CASE WHEN $1 THEN now() END FROM forgetting_salt AS s
@@ -360,7 +360,7 @@ onEachPostgres('who was forgotten comes back by what they do, not by being named
     )
     api.clock.nowMs += 60_000
   }
-  await forget(false)
+  await recordErasure(false)
   api.see('Ann')
   t.equal((await api.rate('Ann', bob, { stars: 1 })).status, 404, 'a source that still names them makes nobody')
   t.equal((await api.reputation('Bob', { key: ann })).status, 200)
@@ -369,7 +369,7 @@ onEachPostgres('who was forgotten comes back by what they do, not by being named
   t.match([early.status, early.headers['retry-after'], early.body.error], [503, '5', /is being forgotten/])
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 503)
   t.same(await postgres.query('SELECT r.stars FROM rating AS r'), [])
-  await forget(true)
+  await recordErasure(true)
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 200)
   t.same(await postgres.query('SELECT f.returned_at IS NOT NULL AS is_back FROM forgotten AS f'), [{ is_back: true }])
   t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200)

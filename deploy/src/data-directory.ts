@@ -147,7 +147,7 @@ async function checkFormat(path: string, versions: Versions): Promise<void> {
   const written = JSON.stringify({ format: DATA_FORMAT, ...versions })
   if (text === written) return
   // Written before the engines are opened, which may leave at once what older ones cannot read.
-  await writeWhole(file, written)
+  await replaceFile(file, written)
 }
 
 function formatOf(path: string, file: string, text: string): z.infer<typeof Format> {
@@ -183,7 +183,7 @@ function isNewer(version: string, than: string): boolean {
 }
 
 /** A crash or a loss of power leaves the whole text, or what was there before. */
-async function writeWhole(file: string, text: string): Promise<void> {
+async function replaceFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`
   await writeFile(draft, text, { flush: true })
   await rename(draft, file)

@@ -1,13 +1,13 @@
 import { achievements } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { busy, openWorld, step, unlocksBesideModel } from './service/achievement-world.js'
+import { busy, compareUnlocks, openWorld, step } from './service/achievement-world.js'
 
 const RUNS = 40
 
 test('in random worlds, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
   const world = await openWorld(t)
-  const { live, expected } = unlocksBesideModel(t, world)
+  const { live, expected } = compareUnlocks(t, world)
   const property = fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 5, size: 'max' }), live)
   await fc.assert(property, { numRuns: RUNS, endOnFailure: true, examples: [[[busy]]] })
   const ids = new Set([...expected.keys()].map((key) => Number(key.split('/')[1])))

@@ -16,6 +16,7 @@ import { test } from 'tap'
 import { reachedNow } from './service/achievement-model.js'
 import {
   busy,
+  compareUnlocks,
   DAY_MS,
   ENDINGS,
   evaluateAll,
@@ -29,13 +30,12 @@ import {
   step,
   storedTables,
   USERS,
-  unlocked,
-  unlocksBesideModel
+  unlocked
 } from './service/achievement-world.js'
 
 test('in any order of events, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
   const world = await openWorld(t)
-  const { live, expected } = unlocksBesideModel(t, world)
+  const { live, expected } = compareUnlocks(t, world)
   await live([busy])
   const steps = fc.sample(step, { seed: 1, numRuns: ENDINGS.length })
   await live(steps.map((each, n) => ({ ...each, ending: ENDINGS[n] ?? 'seen' })))

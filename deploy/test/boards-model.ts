@@ -59,7 +59,7 @@ const Scrape = fc.record({
   pages: fc.tuple(PageOf, PageOf),
   isListed: fc.constantFrom(true, true, true, false),
   dying: Death,
-  isBeside: fc.boolean()
+  isConcurrent: fc.boolean()
 })
 const Imported = fc.record({
   board: fc.nat({ max: 1 }),
@@ -92,7 +92,7 @@ const MORTAL: readonly Step[] = [{ calls: 3, isDone: false }, null].map((dying, 
   ],
   isListed: true,
   dying,
-  isBeside: false
+  isConcurrent: false
 }))
 
 const Query = fc.record({
@@ -200,7 +200,7 @@ async function taken(
   const shown = step.pages.map((page, at) => pageOf(own, own.ids[at] ?? 0, page))
   world.upstream.showGame(TITLE.titleId, { lobbies: [], boards: shown.slice(0, step.isListed ? 2 : 1) })
   const life = step.dying === null ? undefined : lifeUntil(step.dying.calls, step.dying.isDone)
-  const processes = [world.ingest(life === undefined ? {} : { life }), ...(step.isBeside ? [world.ingest()] : [])]
+  const processes = [world.ingest(life === undefined ? {} : { life }), ...(step.isConcurrent ? [world.ingest()] : [])]
   const runs = (await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))).flat()
   await Promise.all(processes.map(({ ingest }) => ingest.stop()))
   return { isDead: life?.isOver() === true, isWhole: runs.every(({ outcome }) => outcome === 'succeeded') }

@@ -6,7 +6,7 @@ import { type Environment, gamenetJson, type Running, startGamenet } from './ser
 
 /** Nothing listens there: a service that scrapes only when it is asked meets no network. */
 const NO_NETWORK = 'http://127.0.0.1:9'
-const SETTLE_SECONDS = '180'
+const CAUGHT_UP_SECONDS = '180'
 
 export type TestService = {
   readonly running: Running
@@ -41,7 +41,7 @@ export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Prom
     settled: async () => {
       const report = z
         .object({ settled: z.object({ settled: z.boolean(), behind: z.array(z.string()) }) })
-        .parse(await gamenetJson(environment, ['status', '--wait', SETTLE_SECONDS]))
+        .parse(await gamenetJson(environment, ['status', '--wait', CAUGHT_UP_SECONDS]))
       if (!report.settled.settled) throw new Error(`not settled: ${report.settled.behind.join('; ')}`)
     },
     get: async (path) => {

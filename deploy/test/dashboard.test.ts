@@ -264,7 +264,7 @@ async function looksAtMatches(t: Test, page: Page, client: Environment): Promise
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 1000 })
     // The chart follows the window a moment later; a name that is not broken keeps the page wide for good.
-    t.equal(await settled(page, 'document.documentElement.scrollWidth', width), width, 'the page holds the names')
+    t.equal(await evaluateUntil(page, 'document.documentElement.scrollWidth', width), width, 'the page holds the names')
   }
 }
 
@@ -327,7 +327,7 @@ async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
     for (const width of widths) {
       await page.setViewportSize({ width, height: 800 })
       // The chart follows the window a moment later.
-      const found = await settled(page, 'document.documentElement.scrollWidth', width)
+      const found = await evaluateUntil(page, 'document.documentElement.scrollWidth', width)
       t.equal(found, width, `${width} ${colorScheme}`)
     }
     backgrounds.add(await page.evaluate('getComputedStyle(document.body).backgroundColor'))
@@ -423,7 +423,7 @@ async function text(page: Page, selector: string, wanted: RegExp): Promise<void>
  * What an expression comes to, once it is `wanted` or no time is left. Asked from here: a page that Playwright asks again and
  * again by itself evaluates text, which our policy forbids.
  */
-async function settled(page: Page, expression: string, wanted: unknown): Promise<unknown> {
+async function evaluateUntil(page: Page, expression: string, wanted: unknown): Promise<unknown> {
   const begun = performance.now()
   for (;;) {
     const found = await page.evaluate(expression)

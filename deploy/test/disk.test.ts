@@ -46,29 +46,31 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   }
   const insert = (n: number) => clickhouse.loader.insert('busy', ['a'], new TextEncoder().encode(`[${n}]\n`))
 
-  await disk.requireRoom(99 * MB, 'A rebuild')
-  await t.rejects(disk.requireRoom(101 * MB, 'A rebuild'), {
+  await disk.requireSpace(99 * MB, 'A rebuild')
+  await t.rejects(disk.requireSpace(101 * MB, 'A rebuild'), {
     constructor: LowDisk,
     message: /^A rebuild is refused and takes 101 MB: the disk of .* has 200 MB free, and 100 MB stay free .* Make room/
   })
   t.equal(disk.isLow(), false, 'a refusal is not a low disk')
   freeBytes = 99 * MB
-  await t.rejects(disk.requireRoom(0, 'The import of x'), { message: /^The import of x is refused: .* has 99 MB free/ })
+  await t.rejects(disk.requireSpace(0, 'The import of x'), {
+    message: /^The import of x is refused: .* has 99 MB free/
+  })
   await until(() => disk.isLow())
   // A merge that was under way is given up; merging by hand says whether merges are stopped already.
   await until(async () => await refusesMerging(clickhouse))
   for (let n = 0; n < 40; n += 1) await insert(n)
   t.equal(await parts(), 40)
   freeBytes = 120 * MB
-  await t.rejects(disk.requireRoom(0, 'x'), { message: /is refused/ }, 'room for a moment is no room')
-  let isThereRoom = false
-  const waiting = disk.whenRoom(new AbortController().signal).then(() => {
-    isThereRoom = true
+  await t.rejects(disk.requireSpace(0, 'x'), { message: /is refused/ }, 'room for a moment is no room')
+  let isThereSpace = false
+  const waiting = disk.whenSpace(new AbortController().signal).then(() => {
+    isThereSpace = true
   })
-  t.equal(isThereRoom, false)
+  t.equal(isThereSpace, false)
   freeBytes = 126 * MB
   await waiting
-  await disk.requireRoom(0, 'x')
+  await disk.requireSpace(0, 'x')
   await until(async () => (await parts()) < 40)
   t.match(logged, [/^Low disk: the disk of .* 99 MB free, less than the 100 MB/, /^Room again: .* 126 MB free/])
   t.equal(logged.length, 2, 'once each')
@@ -110,10 +112,10 @@ test('a disk is watched for as long as its own rules say: none of it, or a twent
   ] as const) {
     const disk = await open(given, free, size)
     t.equal(disk.isLow(), isLow, `${given}, ${free} of ${size}`)
-    await (isLow ? t.rejects(disk.requireRoom(0, 'x'), { message: /is refused/ }) : disk.requireRoom(0, 'x'))
+    await (isLow ? t.rejects(disk.requireSpace(0, 'x'), { message: /is refused/ }) : disk.requireSpace(0, 'x'))
   }
   const off = await open(0, 0, 1)
-  await off.requireRoom(1e15, 'x')
+  await off.requireSpace(1e15, 'x')
   t.same((await off.status()).used, { log: null, tables: null, writes: null })
 })
 

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { Status } from '../src/operations/status.js'
-import { provesTheWholeWay } from './service/end-to-end.js'
+import { provesEndToEnd } from './service/end-to-end.js'
 import { gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
@@ -24,7 +24,7 @@ test('one process on embedded engines brings pages and files to answers, and sta
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const apiUrl = service.apiUrl ?? ''
-  await provesTheWholeWay(t, { upstream, apiUrl, operatorUrl: service.operatorUrl, directory })
+  await provesEndToEnd(t, { upstream, apiUrl, operatorUrl: service.operatorUrl, directory })
   const before = await (await fetch(`${apiUrl}/api/online-users`)).text()
 
   t.equal(await service.stop(), 0, 'SIGTERM ends it with 0')
@@ -48,10 +48,10 @@ test('one process on embedded engines brings pages and files to answers, and sta
   await t.test('killed in the middle of an import it comes back, and the same import completes', async (t) => {
     const file = join(directory, 'counts.csv')
     await writeFile(file, minuteCounts(ROWS))
-    const cutOff = gamenet({ OPERATOR_URL: again.operatorUrl }, ['import', 'title-count', file])
+    const interrupted = gamenet({ OPERATOR_URL: again.operatorUrl }, ['import', 'title-count', file])
     await untilLoaded(again.operatorUrl)
     await again.kill()
-    const { code, stderr } = await cutOff
+    const { code, stderr } = await interrupted
     t.equal(code, 1)
     t.notMatch(stderr, /\n\s+at /, 'no stack')
 

@@ -7,7 +7,7 @@ import {
   startPostgres
 } from '@gamenet/engines/testing'
 import { after, test } from 'tap'
-import { provesTheWholeWay } from './service/end-to-end.js'
+import { provesEndToEnd } from './service/end-to-end.js'
 import { gamenetJson, startGamenet } from './service/gamenet.js'
 import { provesGap, provesRebuild, surroundings } from './service/kafka-proofs.js'
 
@@ -25,7 +25,7 @@ test('one process on a real Kafka and chDB brings pages and files to answers', a
   const own = { ...environment, DATA_DIR: `${directory}/data` }
   const service = await startGamenet(own)
   t.teardown(() => service.kill())
-  await provesTheWholeWay(t, { upstream, apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl, directory })
+  await provesEndToEnd(t, { upstream, apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl, directory })
   t.equal(await service.stop(), 0)
   await t.test('and what Kafka lost before it was loaded is missed aloud, until an operator accepts it', async (t) => {
     const later = await provesGap(t, { kafka, environment: own, command: 'start' })

@@ -10,12 +10,12 @@ import {
 } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { provesTheWholeWay } from './service/end-to-end.js'
+import { provesEndToEnd } from './service/end-to-end.js'
 import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
 import {
-  logBeside,
+  logOfOtherProcess,
   provesGap,
-  provesReadingGoesOn,
+  provesReadingResumes,
   provesRebuild,
   provesTwoIngests,
   surroundings
@@ -53,11 +53,11 @@ test(
     const NODE_OPTIONS = '--import=data:text/javascript,setInterval(()=>{},1000)'
     const api = await startGamenet({ ...real, NODE_OPTIONS }, 'api')
     t.teardown(() => api.kill())
-    await provesTheWholeWay(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
+    await provesEndToEnd(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
     const secondIngest = await startGamenet({ ...real, DATA_DIR: `${directory}/second` }, 'ingest')
     t.teardown(() => secondIngest.kill())
     await t.test('two processes that scrape at once tell everything once', async (t) => {
-      const log = await logBeside(t, kafka, real)
+      const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const
       await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl ?? '' })
     })
@@ -125,7 +125,7 @@ async function provesSpool(
       { source: 'network', outcome: 'succeeded' }
     ])
   }
-  const goesOn = await provesReadingGoesOn(t, kafka)
+  const goesOn = await provesReadingResumes(t, kafka)
   await kafka.kill()
   await scrape(ingest.operatorUrl, 101)
   const status = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status'])

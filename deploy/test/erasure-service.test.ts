@@ -51,11 +51,11 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 29 } } })
   t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
 
-  const forgetting = gamenet(environment, ['erase', ann?.toUpperCase() ?? ''])
+  const erasing = gamenet(environment, ['erase', ann?.toUpperCase() ?? ''])
   while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await delay(50)
   await service.kill()
   await caller.close()
-  t.match(await forgetting, { code: 1, stderr: /continues when a service starts/ })
+  t.match(await erasing, { code: 1, stderr: /continues when a service starts/ })
   service = await startPeopleService(environment.DATA_DIR, auth)
   caller = new Caller(service, 4)
   t.teardown(() => caller.close())

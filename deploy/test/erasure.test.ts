@@ -11,12 +11,12 @@ import {
   filesThatName,
   fill,
   leftBehindCuts,
-  mutationsKept,
   needsOf,
   openTables,
   openWorld,
   rowsOfOthers,
   sighting,
+  storedMutations,
   tablesThatName,
   USER,
   writesThatName
@@ -45,7 +45,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
   t.same(await tablesThatName(world.clickhouse), [])
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])
-  t.same(await mutationsKept(world.clickhouse), [], 'no stored mutation names the user')
+  t.same(await storedMutations(world.clickhouse), [], 'no stored mutation names the user')
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 

@@ -198,7 +198,7 @@ async function swapsAndGoesBack({ t, environment }: Commands): Promise<void> {
     await refused(t, environment, ['rollback', projection], 1, /There are no old tables of/)
   }
   await printsThePlan({ t, environment })
-  await loadsAnewFirst({ t, environment })
+  await loadsAgainFirst({ t, environment })
   const [newest] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status'])
   t.match(newest, { projection: 'title-count', isFromLog: true, state: 'rolled-back' })
 }
@@ -220,7 +220,7 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
   }
 }
 
-async function loadsAnewFirst({ t, environment }: Commands): Promise<void> {
+async function loadsAgainFirst({ t, environment }: Commands): Promise<void> {
   const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count', '--from-log'])
   t.match(plan.stdout, /^title-count is rebuilt with all that is made of its events: \d+ of them, swapped together\.$/m)
   t.match(

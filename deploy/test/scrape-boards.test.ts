@@ -336,7 +336,7 @@ const DEADLY = [
   ] as [UpstreamEntry[], UpstreamEntry[]],
   isListed: true,
   dying,
-  isBeside: n === 1
+  isConcurrent: n === 1
 }))
 
 async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two) {
@@ -346,7 +346,7 @@ async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two)
     boards: fc.tuple(entries, entries),
     isListed: fc.boolean(),
     dying: fc.option(fc.record({ calls: fc.nat({ max: 40 }), isDone: fc.boolean() }), { freq: 4 }),
-    isBeside: fc.boolean()
+    isConcurrent: fc.boolean()
   })
   let round = 50
   await fc.assert(
@@ -354,12 +354,12 @@ async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two)
       // Boards of their own for each run, so that nothing need be emptied between runs.
       round += 1
       const ids = [2 * round, 2 * round + 1] as const
-      for (const { boards, isListed, dying, isBeside } of steps) {
+      for (const { boards, isListed, dying, isConcurrent } of steps) {
         const shown = boards.map((rows, at) => ({ ...board(ids[at] ?? 0), entries: rows }))
         upstream.showGame(HALO.titleId, game(...shown.slice(0, isListed ? 2 : 1)))
         const life = dying === null ? undefined : lifeUntil(dying.calls, dying.isDone)
         const mortal = life === undefined ? undefined : world.ingest({ life })
-        const processes = [mortal ?? first, ...(isBeside ? [second] : [])]
+        const processes = [mortal ?? first, ...(isConcurrent ? [second] : [])]
         await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))
         if (life?.isOver() === true) deaths += 1
         await mortal?.ingest.stop()

@@ -18,7 +18,7 @@ const RUNS = 100
 const TABLES = ['first', 'second', 'third'] as const
 
 /** Time that passes when nothing else is left to do. */
-class MadeTime {
+class VirtualTime {
   #nowMs = 0
   readonly #waiting: { readonly atMs: number; readonly wake: () => void }[] = []
 
@@ -44,14 +44,14 @@ class MadeTime {
 }
 
 /** Tables of a generation each, the version that is told of them, and what is told of swaps. */
-class MadeTables {
+class ModelTables {
   readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
   version = 0
   readonly announced: [id: number, state: string][] = []
-  readonly #time: MadeTime
+  readonly #time: VirtualTime
   readonly #latency: () => number
 
-  constructor(time: MadeTime, latency: () => number) {
+  constructor(time: VirtualTime, latency: () => number) {
     this.#time = time
     this.#latency = latency
   }
@@ -85,10 +85,10 @@ class Answering {
   version = 0
   readonly answers: (readonly number[])[] = []
   #kept = { version: 0, generation: 0 }
-  readonly #tables: MadeTables
+  readonly #tables: ModelTables
   apart: ConsistentReads | undefined
 
-  constructor(tables: MadeTables) {
+  constructor(tables: ModelTables) {
     this.#tables = tables
   }
 
@@ -123,7 +123,7 @@ class Answering {
 
 /** Brings all tables to a generation; where the process dies on the way, the rest is never done. */
 async function swap(
-  tables: MadeTables,
+  tables: ModelTables,
   generation: number,
   death?: { readonly before: number; readonly died: () => void }
 ): Promise<void> {
@@ -159,17 +159,17 @@ const world: fc.Arbitrary<World> = fc.record({
   latencies: fc.array(latency, { minLength: 5, maxLength: 40 })
 })
 
-function madeWorld({ latencies }: World) {
-  const time = new MadeTime()
+function modelWorld({ latencies }: World) {
+  const time = new VirtualTime()
   let asked = 0
-  const tables = new MadeTables(time, () => {
+  const tables = new ModelTables(time, () => {
     asked += 1
     return latencies[asked % latencies.length] ?? 0
   })
   return { time, tables, processes: [new Answering(tables), new Answering(tables)] }
 }
 
-async function askAll(time: MadeTime, processes: readonly Answering[], asked: readonly Query[]): Promise<void> {
+async function askAll(time: VirtualTime, processes: readonly Answering[], asked: readonly Query[]): Promise<void> {
   const all = asked.map(async ({ process, atMs, reads }) => {
     await time.wait(atMs)
     await processes[process]?.answer(reads)
@@ -183,7 +183,7 @@ const mixed = (processes: readonly Answering[]) =>
 test('no answer of the process that swaps tables sees both sides', async () => {
   await fc.assert(
     fc.asyncProperty(world, async (given) => {
-      const { time, tables, processes } = madeWorld(given)
+      const { time, tables, processes } = modelWorld(given)
       const [answering] = processes
       if (answering === undefined) throw new Error('somebody is to answer')
       const swaps = new Swaps({ learn: answering.learn })
@@ -207,7 +207,7 @@ test('no answer of the process that swaps tables sees both sides', async () => {
 test('no answer of any process sees both sides, however late it hears of a swap', async () => {
   await fc.assert(
     fc.asyncProperty(world, fc.option(fc.nat(2), { nil: undefined }), async (given, diesBefore) => {
-      const { time, tables, processes } = madeWorld(given)
+      const { time, tables, processes } = modelWorld(given)
       const watches = processes.map((process) => {
         const watch = new SwapWatch({ tables, learn: process.learn, clock: time })
         process.apart = new ConsistentReads(watch)
@@ -242,7 +242,7 @@ test('no answer of any process sees both sides, however late it hears of a swap'
 test('without looking at swaps an answer does see both sides', async (t) => {
   const blind: SwapCount = { before: async () => 0, after: () => 0 }
   const given: World = { asked: [{ process: 0, atMs: 0, reads: [0, 1, 2] }], swapsAtMs: [], latencies: [10, 10] }
-  const { time, tables, processes } = madeWorld(given)
+  const { time, tables, processes } = modelWorld(given)
   for (const process of processes) process.apart = new ConsistentReads(blind)
   const all = Promise.all([swap(tables, 1), askAll(time, processes, given.asked)])
   await time.run()

@@ -24,7 +24,7 @@ import { networkSource } from './scrape/network.js'
 import { playersSource } from './scrape/players.js'
 import { queryLog, type Source } from './scrape/reading.js'
 import { type Logger, runSource } from './scrape/run-source.js'
-import { partRunner, type Runner, wholeRunner } from './scrape/runner.js'
+import { partRunner, type Runner, singleRunner } from './scrape/runner.js'
 import { type Schedule, schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 import { createTitleRoster } from './sources/title-status.js'
@@ -66,7 +66,7 @@ export type IngestOptions = {
   /** Above 0; for all sources together, since they ask one host. */
   readonly requestsPerSecond: number
   /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
-  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'apart' | 'late'>
+  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'consistently' | 'late'>
   /** The client's name and contact: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered; one ingest a registry. */
@@ -218,7 +218,7 @@ function createRunners(
   stopping: AbortSignal
 ): Readonly<Record<ScrapeSource, Runner>> {
   const whole = (source: Source) =>
-    wholeRunner(async () => {
+    singleRunner(async () => {
       const ran = await runOne(source)
       if (ran === undefined) throw new Error(`${source.name} had nothing to read: this is a defect`)
       return ran

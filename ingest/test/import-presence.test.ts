@@ -13,12 +13,12 @@ const HEADER = 'username,gamertag,state,game,periodSeconds,observedAt'
 const AT = '2020-01-01T00:00:00Z'
 
 /** Everybody has a seal but the forgotten. */
-function memoryPeople(forgotten: readonly string[] = []) {
+function memoryPeople(erased: readonly string[] = []) {
   const seals = new Map<string, Seal>()
   const passed: number[] = []
   const people: People = {
     async seals(usernames) {
-      const asked = [...new Set([...usernames].map(nameKey))].filter((key) => !forgotten.includes(key))
+      const asked = [...new Set([...usernames].map(nameKey))].filter((key) => !erased.includes(key))
       for (const key of asked) {
         const id = seals.size + 1
         if (!seals.has(key)) seals.set(key, { id, key: new Uint8Array(32).fill(id) })

@@ -86,13 +86,13 @@ const Scenario = fc.record({
       maxLength: 4
     }
   ),
-  isForgotten: fc.boolean()
+  isErased: fc.boolean()
 })
 
 test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', async (t) => {
   const engine = await openTables()
   let deaths = 0
-  const property = fc.asyncProperty(Scenario, async ({ rounds, isForgotten }) => {
+  const property = fc.asyncProperty(Scenario, async ({ rounds, isErased }) => {
     await emptyTables(engine.control)
     const log = new MemoryLog(() => 3)
     for (const { appended, death } of rounds) {
@@ -105,7 +105,7 @@ test('lists in any order, doubled, late and cut by deaths, end as the plain matc
         await everyTitleIsTold(engine.control, before, version)
       } else if (await liveUntilDeath(engine, log, { ...death, calls: 'projections' })) deaths += 1
     }
-    if (isForgotten) await engine.control.execute('TRUNCATE TABLE checkpoint')
+    if (isErased) await engine.control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     deepStrictEqual(await matchTables(engine.control), expectedTables(log))
   })

@@ -49,13 +49,13 @@ test('a swap that ended while another process took it for not begun has ended', 
     const intended = await storeRebuild(control, record, { state: intent, exchange })
     const stateNow = async () => (await readRebuilds(control)).find((each) => each.id === record.id)?.state
 
-    const ending = async (meanwhile: () => Promise<unknown>, cutOff = intended) => {
+    const ending = async (meanwhile: () => Promise<unknown>, interrupted = intended) => {
       const rows: typeof control.rows = async (sql, parameters) => {
         const found = await control.rows(sql, parameters)
         await meanwhile()
         return found
       }
-      await resumeSwap({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, cutOff)
+      await resumeSwap({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, interrupted)
     }
     await ending(async () => undefined)
     t.equal(await stateNow(), before, 'it had not begun')

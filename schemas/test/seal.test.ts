@@ -79,9 +79,9 @@ test('an event about two people needs the keys of both', async (t) => {
         const record = sealedRating(event, seals)
         t.match(decodeEvent(ratingTopic, record, keysOf(seals)), { ok: true, event })
         for (const seal of seals) {
-          t.match(decodeEvent(ratingTopic, record, keysOf([seal])), { ok: false, isForgotten: true })
+          t.match(decodeEvent(ratingTopic, record, keysOf([seal])), { ok: false, isErased: true })
         }
-        t.match(decodeEvent(ratingTopic, record), { ok: false, isForgotten: true })
+        t.match(decodeEvent(ratingTopic, record), { ok: false, isErased: true })
       }
     ),
     { seed: 1 }
@@ -104,7 +104,7 @@ test('the same event sealed twice is the same message, another event or key anot
 test('a message that another key sealed, or with a changed or missing byte, is no event', async (t) => {
   const unreadable = {
     ok: false,
-    isForgotten: undefined,
+    isErased: undefined,
     reason: /^the message (does not open|is not sealed|has no value)/
   }
   fc.assert(
@@ -131,7 +131,7 @@ test('a message that another key sealed, or with a changed or missing byte, is n
 })
 
 test('a value under another event id or topic is no event, with its version byte or without', async (t) => {
-  const unreadable = { ok: false, isForgotten: undefined, reason: /^the message does not open/ }
+  const unreadable = { ok: false, isErased: undefined, reason: /^the message does not open/ }
   const anyMove = fc.constantFrom<(record: LogRecord) => LogRecord>(
     (record) => record,
     (record) => ({ ...record, value: String(record.value).replace('"sealed":"1.', '"sealed":"') })

@@ -6,29 +6,29 @@ const CHARACTERS_MAX = 8_000_000
 
 /** The newest answers by address, as texts: each caller gets a value of its own to change. */
 export class AnswerMemory {
-  readonly #kept = new Map<string, CachedAnswer>()
+  readonly #cached = new Map<string, CachedAnswer>()
   #characters = 0
 
   get(url: string): CachedAnswer | undefined {
-    return this.#kept.get(url)
+    return this.#cached.get(url)
   }
 
   /** Keeps an answer in place of its predecessor; the ones kept longest ago make room. */
   keep(url: string, answer: CachedAnswer): void {
     this.#drop(url)
-    this.#kept.set(url, answer)
+    this.#cached.set(url, answer)
     this.#characters += sizeOf(url, answer)
-    for (const oldest of this.#kept.keys()) {
+    for (const oldest of this.#cached.keys()) {
       if (this.#characters <= CHARACTERS_MAX) return
       this.#drop(oldest)
     }
   }
 
   #drop(url: string): void {
-    const kept = this.#kept.get(url)
-    if (kept === undefined) return
-    this.#kept.delete(url)
-    this.#characters -= sizeOf(url, kept)
+    const cached = this.#cached.get(url)
+    if (cached === undefined) return
+    this.#cached.delete(url)
+    this.#characters -= sizeOf(url, cached)
   }
 }
 

@@ -75,10 +75,10 @@ export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEO
       { signal, sessionKey }: CallOptions = {}
     ): Promise<Answer> => {
       const url = base + pathAndQuery(path, parameters)
-      const kept = sessionKey === undefined ? memory.get(url) : undefined
-      const tag = kept === undefined ? {} : { 'If-None-Match': kept.etag }
+      const cached = sessionKey === undefined ? memory.get(url) : undefined
+      const tag = cached === undefined ? {} : { 'If-None-Match': cached.etag }
       const { response, text } = await send(url, { headers: { ...tag, ...session(sessionKey) } }, signal)
-      if (response.status === 304 && kept !== undefined) return JSON.parse(kept.text)
+      if (response.status === 304 && cached !== undefined) return JSON.parse(cached.text)
       const answer = answerOf<Answer>(url, response, text)
       const etag = response.headers.get('etag')
       if (etag !== null && sessionKey === undefined) memory.keep(url, { etag, text })

@@ -20,7 +20,7 @@ const DEFAULT_STORAGE_KEY = 'service_auth'
 const TIMEOUT_MS = 20_000
 const VERIFY_INTERVAL_MS = 300_000
 /** The auth service answers from its own copy as well, which only a refresh renews; asking more often shows nothing new. */
-const KEEP_MS = 60_000
+const CACHE_MS = 60_000
 /** Nothing of an answer stays in the browser's cache; and a redirect would carry the session key along, wherever it leads. */
 const PRIVATELY = { cache: 'no-store', credentials: 'omit', redirect: 'error' } as const
 /** Timers that are set later than that go off at once. */
@@ -104,7 +104,7 @@ export class ServiceAuth {
     logout: new Set(),
     error: new Set()
   }
-  readonly #kept = new Map<Noun, CachedSession>()
+  readonly #cached = new Map<Noun, CachedSession>()
   #stopAutoVerify: () => void = () => undefined
 
   constructor({ apiUrl, storageKey, timeoutMs = TIMEOUT_MS }: ServiceAuthOptions = {}) {
@@ -268,16 +268,16 @@ export class ServiceAuth {
   #get<Answer>(noun: Noun): Promise<Answer> {
     return this.#telling(async () => {
       const sessionKey = this.#sessionKey()
-      const kept = this.#kept.get(noun)
-      if (kept?.sessionKey === sessionKey && performance.now() < kept.untilMs) return JSON.parse(await kept.text)
+      const cached = this.#cached.get(noun)
+      if (cached?.sessionKey === sessionKey && performance.now() < cached.untilMs) return JSON.parse(await cached.text)
       const pending = this.#ask(`/auth/${noun}`, { sessionKey })
       const text = pending.then((answer) => JSON.stringify(listed(noun, answer)))
-      const keeping = { sessionKey, untilMs: performance.now() + KEEP_MS, text }
-      this.#kept.set(noun, keeping)
+      const entry = { sessionKey, untilMs: performance.now() + CACHE_MS, text }
+      this.#cached.set(noun, entry)
       try {
         return JSON.parse(await text)
       } catch (error) {
-        if (this.#kept.get(noun) === keeping) this.#kept.delete(noun)
+        if (this.#cached.get(noun) === entry) this.#cached.delete(noun)
         throw error
       }
     })
@@ -289,9 +289,9 @@ export class ServiceAuth {
       const answer = listed(noun, await this.#ask(`/auth/refresh/${noun}`, { sessionKey, method: 'POST' }))
       const { success: _, ...fresh } = answer
       // Games come from the profile: what was kept of the other nouns may be older than this.
-      this.#kept.clear()
+      this.#cached.clear()
       const text = Promise.resolve(JSON.stringify(fresh))
-      this.#kept.set(noun, { sessionKey, untilMs: performance.now() + KEEP_MS, text })
+      this.#cached.set(noun, { sessionKey, untilMs: performance.now() + CACHE_MS, text })
       return answer as Answer
     })
   }
@@ -303,7 +303,7 @@ export class ServiceAuth {
   }
 
   #hold(session: Session | undefined): void {
-    this.#kept.clear()
+    this.#cached.clear()
     this.#store.write(session)
   }
 

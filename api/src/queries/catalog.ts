@@ -71,7 +71,7 @@ export function catalogCache(needs: {
   let facts: Part<TitleFact> = { version: -1, rows: [] }
   let counts: Part<NewestCount> = { version: -1, rows: [] }
   let others: Part<{ titleId: string }> = { version: -1, rows: [] }
-  let kept: { key: string; catalog: Catalog } | undefined
+  let cached: { key: string; catalog: Catalog } | undefined
   let loading: { key: string; catalog: Promise<Catalog> } | undefined
 
   const part = async <Row>(
@@ -90,8 +90,8 @@ export function catalogCache(needs: {
     const isSame = newFacts === facts && newCounts === counts && newOthers.rows.length === others.rows.length
     ;[facts, counts, others] = [newFacts, newCounts, newOthers]
     const ids = others.rows.map(({ titleId }) => titleId)
-    kept = { key, catalog: isSame && kept !== undefined ? kept.catalog : catalogOf(facts.rows, counts.rows, ids) }
-    return kept.catalog
+    cached = { key, catalog: isSame && cached !== undefined ? cached.catalog : catalogOf(facts.rows, counts.rows, ids) }
+    return cached.catalog
   }
 
   const newest = (): Promise<Catalog> => {
@@ -101,7 +101,7 @@ export function catalogCache(needs: {
       others: Math.max(...OTHERS.map((projection) => needs.versionOf({ projection })))
     }
     const key = Object.values(versions).join('/')
-    if (kept?.key === key) return Promise.resolve(kept.catalog)
+    if (cached?.key === key) return Promise.resolve(cached.catalog)
     if (loading?.key === key) return loading.catalog
     // One after the other: an older load that ends late must not take the place of a newer one.
     const before = loading?.catalog.catch(() => undefined) ?? Promise.resolve()
@@ -122,8 +122,8 @@ export function catalogCache(needs: {
       try {
         return await newest()
       } catch (error) {
-        if (kept === undefined || !(error instanceof Refusal)) throw error
-        return kept.catalog
+        if (cached === undefined || !(error instanceof Refusal)) throw error
+        return cached.catalog
       }
     }
   }

@@ -42,17 +42,17 @@ type FeedPage = {
 export async function readFeed({ filter, limit, places }: FeedRequest, context: AnswerContext): Promise<FeedPage> {
   const extents = await rowsOf(context.tables, feedExtents, {}, { signal: context.signal })
   const lanes = lanesOf(extents, places)
-  const taken: ChangeRow[] = []
+  const page: ChangeRow[] = []
   for (const epoch of new Set(lanes.map((lane) => lane.epoch))) {
     const ofEpoch = lanes.filter((lane) => lane.epoch === epoch)
-    const wanted = limit - taken.length
+    const wanted = limit - page.length
     if (wanted > 0) {
       await Promise.all(ofEpoch.map((lane) => look(lane, filter, wanted, context)))
-      take(ofEpoch, wanted, taken)
+      take(ofEpoch, wanted, page)
     }
   }
   const next = lanes.map(({ epoch, partition, place }) => ({ lane: { epoch, partition }, place }))
-  return { rows: taken, next, isBehind: taken.length < limit && lanes.some((lane) => lane.loaded > lane.readable) }
+  return { rows: page, next, isBehind: page.length < limit && lanes.some((lane) => lane.loaded > lane.readable) }
 }
 
 function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane[] {
@@ -93,16 +93,16 @@ async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: A
 const START: FeedPlace = { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
 
 /** Merges what was found until there is enough, and moves the lanes' places behind what was taken. */
-function take(lanes: readonly Lane[], wanted: number, taken: ChangeRow[]): void {
+function take(lanes: readonly Lane[], wanted: number, page: ChangeRow[]): void {
   const at = new Map(lanes.map((lane) => [lane, 0]))
-  const isFull = (): boolean => taken.length >= end
-  const end = taken.length + wanted
+  const isFull = (): boolean => page.length >= end
+  const end = page.length + wanted
   while (!isFull()) {
     const lane = earliest(lanes, at)
     const n = lane === undefined ? 0 : (at.get(lane) ?? 0)
     const row = lane?.rows[n]
     if (lane === undefined || row === undefined) break
-    taken.push(row)
+    page.push(row)
     at.set(lane, n + 1)
     const { recordedOffset, epoch, partition, offset } = row
     lane.place = { recordedOffset, epoch, partition, offset: offset + 1 }

@@ -114,7 +114,7 @@ function compared(before: Standings, after: Standings): Record<List, ComparedEnt
       if (compareMeasures(standing.entry, earlier.entry) < 0) lists.improved.push(pair)
     }
   }
-  for (const gone of former.values()) lists.left.push(comparedEntry(gone, undefined))
+  for (const departed of former.values()) lists.left.push(comparedEntry(departed, undefined))
   return lists
 }
 

@@ -4,7 +4,7 @@ import type { Action, ActionContext } from '../answers/endpoint.js'
 import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } from '../http/request/body.js'
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
-import { editProfile as keepEdit, type ProfileEdit, readProfile } from '../writes/profile.js'
+import { type ProfileEdit, readProfile, editProfile as storeEdit } from '../writes/profile.js'
 import { isConsoleVerified, type ProfileState, saveUser } from '../writes/user.js'
 import { usernameParameter } from './known-user.js'
 
@@ -135,10 +135,10 @@ async function edit(fields: Fields, context: ActionContext): Promise<EditedProfi
       continue
     }
     const wanted = await wantedEdit(fields, before, chat)
-    const kept = await keepEdit(writes, session.userKey, wanted, nowMs)
-    if (kept === undefined) continue
-    if (kept.isNew) context.changed(['profile', session.userKey])
-    return shownTo(kept.state, wanted.avatarOf !== undefined)
+    const stored = await storeEdit(writes, session.userKey, wanted, nowMs)
+    if (stored === undefined) continue
+    if (stored.isNew) context.changed(['profile', session.userKey])
+    return shownTo(stored.state, wanted.avatarOf !== undefined)
   }
   throw new Refusal('engine_busy')
 }

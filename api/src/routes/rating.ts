@@ -100,12 +100,12 @@ async function rate(
   const { userKey } = user
   if (userKey === rater.userKey) throw new Refusal('rating_of_self')
   for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-    const kept = await ratings.write({ userKey, rater, stars, comment, nowMs })
-    if (kept.isRaterKnown && kept.isUserKnown) {
+    const stored = await ratings.write({ userKey, rater, stars, comment, nowMs })
+    if (stored.isRaterKnown && stored.isUserKnown) {
       context.changed(['rating', userKey])
-      return { success: true, reputation: totalsOf(kept), viewer: verdictOf({ stars, comment, atMs: nowMs }) }
+      return { success: true, reputation: totalsOf(stored), viewer: verdictOf({ stars, comment, atMs: nowMs }) }
     }
-    await makeKnown(user, kept, context)
+    await makeKnown(user, stored, context)
   }
   throw new Refusal('engine_busy')
 }

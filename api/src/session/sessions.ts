@@ -9,8 +9,8 @@ import { isSessionKey } from './session-key.js'
 export type Session = Verified & { readonly userKey: string }
 
 /** How long the auth service's yes is believed, and of how many sessions. */
-const KEPT_MS = 60_000
-const KEPT_MAX = 10_000
+const CACHE_MS = 60_000
+const CACHE_MAX = 10_000
 
 export type SessionsNeeds = {
   readonly authService: Pick<AuthService, 'verify'>
@@ -29,7 +29,9 @@ export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
 /** Who session keys belong to. Keys are known by their hashes alone, and a no is never kept. */
 export class Sessions {
   readonly #needs: SessionsNeeds
-  readonly #kept = new LRUCache<string, { readonly session: Session; readonly checkedAtMs: number }>({ max: KEPT_MAX })
+  readonly #cached = new LRUCache<string, { readonly session: Session; readonly checkedAtMs: number }>({
+    max: CACHE_MAX
+  })
   readonly #flights = new Map<string, Promise<Session | undefined>>()
 
   constructor(needs: SessionsNeeds) {
@@ -47,10 +49,10 @@ export class Sessions {
       return undefined
     }
     const hash = createHash('sha256').update(sessionKey).digest('base64url')
-    const kept = this.#kept.get(hash)
-    if (kept !== undefined && Math.abs(now() - kept.checkedAtMs) < KEPT_MS) {
+    const cached = this.#cached.get(hash)
+    if (cached !== undefined && Math.abs(now() - cached.checkedAtMs) < CACHE_MS) {
       metrics.judged('kept')
-      return kept.session
+      return cached.session
     }
     let flight = this.#flights.get(hash)
     if (flight === undefined) {
@@ -66,14 +68,14 @@ export class Sessions {
     try {
       const verified = await authService.verify(sessionKey)
       if (verified === undefined) {
-        this.#kept.delete(hash)
+        this.#cached.delete(hash)
         metrics.judged('invalid')
         return undefined
       }
       requireStableName(verified)
       const session = { ...verified, userKey: nameKey(verified.username) }
       await onVerified(session)
-      this.#kept.set(hash, { session, checkedAtMs })
+      this.#cached.set(hash, { session, checkedAtMs })
       metrics.judged('valid')
       return session
     } catch (error) {

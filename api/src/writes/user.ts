@@ -108,14 +108,14 @@ function eventOf(state: ProfileState): ProfileChanged {
  * Whether a row may be stored for a user. The shared lock keeps erasures out until the transaction ends; the following
  * statement reads a snapshot taken under the lock, so it sees every erasure that has ended.
  */
-async function mayBeStored(transaction: WriteSide, userKey: string, ifForgotten: 'leave' | 'return'): Promise<boolean> {
+async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'leave' | 'return'): Promise<boolean> {
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
   const [erasure] = await transaction.query<{ done_at: Date | null; returned_at: Date | null }>(
     `SELECT f.done_at, f.returned_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
     [userKey]
   )
   if (erasure === undefined || erasure.returned_at !== null) return true
-  if (ifForgotten === 'leave') return false
+  if (ifErased === 'leave') return false
   if (erasure.done_at === null) {
     throw new Refusal('forgetting_under_way', [], { retryAfterSeconds: ERASURE_RETRY_SECONDS })
   }

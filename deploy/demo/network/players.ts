@@ -169,9 +169,9 @@ function sighting(seed: number, titles: readonly DemoTitle[], user: number, ms: 
     const evening = eveningOf(seed, user, block, block * BLOCK_MS - offsetMs)
     if (evening === undefined || evening.startMs > ms) continue
     if (ms >= evening.endMs) return { ...names, playing: undefined, lastSeenMs: evening.endMs }
-    const isSecond = ms >= evening.turnMs
+    const isSecond = ms >= evening.middleMs
     const title = titlePlayed(seed, titles, user, block, isSecond ? 1 : 0)
-    return { ...names, playing: { title, sinceMs: isSecond ? evening.turnMs : evening.startMs }, lastSeenMs: ms }
+    return { ...names, playing: { title, sinceMs: isSecond ? evening.middleMs : evening.startMs }, lastSeenMs: ms }
   }
   return { ...names, playing: undefined, lastSeenMs: (newest - BLOCKS_MAX) * BLOCK_MS }
 }
@@ -201,10 +201,10 @@ export function stretchesBetween(
     for (let block = Math.floor((fromMs + offsetMs) / BLOCK_MS); block <= newest; block += 1) {
       const evening = eveningOf(seed, user, block, block * BLOCK_MS - offsetMs)
       if (evening === undefined) continue
-      const { startMs, turnMs, endMs } = evening
+      const { startMs, middleMs, endMs } = evening
       stretches.push(
-        { ...names, title: titlePlayed(seed, titles, user, block, 0), fromMs: startMs, toMs: turnMs },
-        { ...names, title: titlePlayed(seed, titles, user, block, 1), fromMs: turnMs, toMs: endMs }
+        { ...names, title: titlePlayed(seed, titles, user, block, 0), fromMs: startMs, toMs: middleMs },
+        { ...names, title: titlePlayed(seed, titles, user, block, 1), fromMs: middleMs, toMs: endMs }
       )
     }
   }
@@ -216,7 +216,7 @@ function offsetOf(seed: number, user: number): number {
   return Math.floor(chance(seed, stream.playerBlock, user) * BLOCK_MS)
 }
 
-type Evening = { readonly startMs: number; readonly turnMs: number; readonly endMs: number }
+type Evening = { readonly startMs: number; readonly middleMs: number; readonly endMs: number }
 
 function eveningOf(seed: number, user: number, block: number, blockStartMs: number): Evening | undefined {
   const keenness = 0.1 + 0.5 * chance(seed, stream.playerPlays, user, -1)
@@ -224,7 +224,7 @@ function eveningOf(seed: number, user: number, block: number, blockStartMs: numb
   if (!isPlayed) return undefined
   const lengthMs = (10 + chanceBelow(140, seed, stream.playerLength, user, block)) * MINUTE_MS
   const startMs = blockStartMs + Math.floor(chance(seed, stream.playerStart, user, block) * (BLOCK_MS - lengthMs))
-  return { startMs, turnMs: startMs + Math.floor(lengthMs * 0.6), endMs: startMs + lengthMs }
+  return { startMs, middleMs: startMs + Math.floor(lengthMs * 0.6), endMs: startMs + lengthMs }
 }
 
 function titlePlayed(seed: number, titles: readonly DemoTitle[], user: number, block: number, leg: number): DemoTitle {

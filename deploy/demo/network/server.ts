@@ -49,7 +49,7 @@ export type DemoNetwork = {
 
 /** Pages stand still for so long, so that a repeated request gets 304. */
 const STEP_MS = 5000
-const PAGES_KEPT = 64
+const PAGES_CACHED_MAX = 64
 const BODY_BYTES_MAX = 64 * 1024
 const SLOW_PIECES = 10
 
@@ -168,7 +168,7 @@ function pageMemory() {
     pages.delete(address)
     pages.set(address, page)
     const [oldest] = pages.keys()
-    if (pages.size > PAGES_KEPT && oldest !== undefined) pages.delete(oldest)
+    if (pages.size > PAGES_CACHED_MAX && oldest !== undefined) pages.delete(oldest)
     return page
   }
 }

@@ -108,7 +108,7 @@ test('a connection that could not be cleaned once is cleaned when it is asked ag
   await t.rejects(session.query('SELECT nothing_such', 'TabSeparated'), /nothing_such/)
   await t.rejects(ask(), /no_memory/, 'it does not answer with what may stand in front')
   isFailing = false
-  await session.settled()
+  await session.idle()
   await ask().catch(() => undefined)
   t.equal(await ask(), '7\n')
 })

@@ -496,7 +496,7 @@ async function startProxy({ address, through }: { address: string; through: numb
   const METADATA = 3
   let metadataRequests = 0
   let cutAt = 0
-  let isStanding = false
+  let isRunning = false
   const fetching = new Set<() => void>()
   const sockets = new Set<Socket>()
   const [host, port] = address.split(':')
@@ -527,7 +527,7 @@ async function startProxy({ address, through }: { address: string; through: numb
       [upstream, client]
     ] as const) {
       sockets.add(socket)
-      if (isStanding) socket.pause()
+      if (isRunning) socket.pause()
       socket.on('error', () => other.destroy())
       socket.on('close', () => {
         sockets.delete(socket)
@@ -541,7 +541,7 @@ async function startProxy({ address, through }: { address: string; through: numb
   return {
     address: `127.0.0.1:${through}`,
     stand(still: boolean) {
-      isStanding = still
+      isRunning = still
       for (const socket of sockets) still ? socket.pause() : socket.resume()
     },
     freezeFetches() {

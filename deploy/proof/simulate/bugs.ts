@@ -5,7 +5,7 @@ import type { LogReader, PassLock, Projection, Tables } from '@gamenet/projector
 import { LOCAL_PASS_LOCK, type RebuildOperations } from '@gamenet/projector/internals'
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
-import { aheadOfLive, keepingRetracted, keptCheckpoint, notCaughtUp } from './rebuild-bugs.js'
+import { aheadOfLive, keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
@@ -176,7 +176,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'old-tables-not-caught-up': {
     says: 'After a swap the old tables get the checkpoints of the serving tables.',
-    make: () => ({ rebuildTables: keptCheckpoint })
+    make: () => ({ rebuildTables: unchangedCheckpoint })
   },
   'passes-not-shared': {
     says: 'Projectors that write to the same tables know nothing of one another when they swap them.',
@@ -192,7 +192,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'retracted-reloaded': {
     says: 'A rebuild from the log also loads the events of undone imports.',
-    make: () => ({ rebuildTables: keepingRetracted })
+    make: () => ({ rebuildTables: keepingUndone })
   },
   'swap-not-ended': {
     says: 'A swap of tables that a crash cut off is left as it is.',

@@ -72,7 +72,7 @@ export class SimulatedLog {
       what: `append of ${messages.length} to ${topic}: ${messages[0]?.headers.ce_id ?? 'no event'}`,
       done: () => put(1),
       torn: () => put(chance.number()),
-      takesRoom: true
+      takesSpace: true
     })
   }
 

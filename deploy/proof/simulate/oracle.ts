@@ -74,7 +74,7 @@ export function isCaughtUp({ store, log }: Place): boolean {
 /** The events of the log, each once, in one step. */
 async function plainFold({ log, postgres, store: found, areLaterRead }: Place): Promise<Store> {
   const store = new Store()
-  const retracted = retractedIn(log)
+  const retracted = undoneImports(log)
   const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
   for (const { topic: name, partition, records } of log.partitions) {
     const table = eventTables.find(({ topic }) => topic.name === name)
@@ -107,7 +107,7 @@ async function plainFold({ log, postgres, store: found, areLaterRead }: Place): 
 }
 
 /** Undone imports by the log, each with its topic. */
-function retractedIn({ partitions }: Place['log']): Set<string> {
+function undoneImports({ partitions }: Place['log']): Set<string> {
   const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
   return new Set(
     records.flatMap((record) => {

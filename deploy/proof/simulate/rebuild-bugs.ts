@@ -50,7 +50,7 @@ export function aheadOfLive(tables: Tables, topicOf: ReadonlyMap<string, string>
 }
 
 /** Nothing is deleted from a table that was loaded from the log. */
-export function keepingRetracted(tables: Tables): Tables {
+export function keepingUndone(tables: Tables): Tables {
   return {
     ...tables,
     execute: async (sql, parameters) => {
@@ -60,7 +60,7 @@ export function keepingRetracted(tables: Tables): Tables {
 }
 
 /** Assumes that the old tables have the checkpoints of the serving ones. */
-export function keptCheckpoint(tables: Tables): Tables {
+export function unchangedCheckpoint(tables: Tables): Tables {
   const states = new Map<string, string>()
   return {
     ...tables,

@@ -39,7 +39,7 @@ export type SeedOptions = {
 }
 
 const LIVELY_MS = { least: 12_000, most: 40_000 }
-const SETTLED_MS_MAX = 1_200_000
+const CAUGHT_UP_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
 /** Earlier requests may be on their way for eight seconds; readers poll every two. */
 const NOTIFIED_MS = 12_000
@@ -215,7 +215,7 @@ class Town {
   /** Lives on until everything that is published is in the tables; false when it takes too long. */
   #rest(isResting = () => this.#isResting()): Promise<boolean> {
     const { time } = this.#place.world
-    return time.run(time.nowMs + SETTLED_MS_MAX, this.#every(CHECK_EVERY_MS, isResting))
+    return time.run(time.nowMs + CAUGHT_UP_MS_MAX, this.#every(CHECK_EVERY_MS, isResting))
   }
 
   #isResting(): boolean {
@@ -249,7 +249,7 @@ class Town {
       },
       () => undefined
     )
-    await time.run(time.nowMs + SETTLED_MS_MAX, () => done !== undefined)
+    await time.run(time.nowMs + CAUGHT_UP_MS_MAX, () => done !== undefined)
     return done?.result
   }
 

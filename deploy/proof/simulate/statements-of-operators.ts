@@ -19,7 +19,7 @@ export const operatorAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT b.id AS id FROM late_batch AS b FINAL WHERE b.id IN', takenBy],
   ['SELECT b.id AS id, b.topic AS topic FROM late_batch AS b FINAL WHERE b.topic IN', lateBatchesPendingFor],
   ['SELECT r.import_id AS importId FROM import_retraction', retracted],
-  ['SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction', allRetracted],
+  ['SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction', allUndone],
   ['SELECT i.import_id AS importId, i.topic AS topic, i.file', importRuns]
 ]
 
@@ -118,7 +118,7 @@ function retracted(seen: Seen, { topic }: Row): Row[] {
     .map(({ import_id: importId }) => ({ importId }))
 }
 
-function allRetracted(seen: Seen): Row[] {
+function allUndone(seen: Seen): Row[] {
   return seen.final('import_retraction').map(({ import_id: importId, topic }) => ({ importId, topic }))
 }
 

@@ -111,7 +111,7 @@ export function tablesOver(world: World, store: Store) {
         what: /INTO (\w+)/.test(sql) ? `statement into ${/INTO (\w+)/.exec(sql)?.[1]}` : plain(sql).slice(0, 90),
         done: () => store.execute(sql, parameters),
         torn: () => store.execute(sql, parameters, world.chance.number()),
-        takesRoom: !sql.startsWith('DROP'),
+        takesSpace: !sql.startsWith('DROP'),
         risk: sql.startsWith('EXCHANGE') ? SWAP_RISK : 1
       }),
     rows: (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
@@ -130,7 +130,7 @@ export function tablesOver(world: World, store: Store) {
           if (world.chance.happens(MERGED_SHARE)) store.merge()
         },
         torn: () => store.insertLines(table, columns, partOf(lines, world.chance.number())),
-        takesRoom: true
+        takesSpace: true
       })
     }
   }

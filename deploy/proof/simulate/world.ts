@@ -30,7 +30,7 @@ export type Effect<Result> = {
   /** Does a part of it. */
   torn?(): void
   /** What is to be stored finds no room on a full disk. */
-  readonly takesRoom?: boolean
+  readonly takesSpace?: boolean
   /** How much more often than elsewhere something goes wrong, for what is done rarely. */
   readonly risk?: number
 }
@@ -88,7 +88,7 @@ export class World {
         if (life.isOver && (isLeftUndone || this.areEmbedded)) return
         if (this.away.has(engine)) return fail(`${engine} is unavailable`)
         if (fate === 'refused') return fail('refused')
-        if (effect.takesRoom === true && this.isFull) return fail('ENOSPC, no space left on the disk')
+        if (effect.takesSpace === true && this.isFull) return fail('ENOSPC, no space left on the disk')
         if (fate === 'death before') {
           this.note(`dies before ${effect.what}`, life)
           return this.onDeath(life)

@@ -17,7 +17,7 @@ type LeaseRow = Omit<VisitResult, 'restS'> & {
 
 const LEASE_S = 45
 /** PostgreSQL notices late that the owner of a lock is dead. */
-const LOCK_KEPT_MS = 3000
+const LOCK_MS = 3000
 
 /** PostgreSQL as far as ratings, their outbox, people and leases of boards need it. */
 export class SimulatedPostgres {
@@ -101,7 +101,7 @@ export class SimulatedPostgres {
   /** What its transaction held is free after a while. */
   noticeDeath(life: Life): void {
     const { time, chance } = this.#world
-    time.after(WORLD, chance.below(LOCK_KEPT_MS), () => {
+    time.after(WORLD, chance.below(LOCK_MS), () => {
       if (this.#lockedBy?.life === life) this.#lockedBy = undefined
       for (const lock of [this.passes, this.fills]) lock.noticeDeath(life)
     })
@@ -137,8 +137,8 @@ export class SimulatedPostgres {
     return seal
   }
 
-  #end(transaction: Transaction, isKept: boolean): void {
-    if (isKept) this.outbox = this.outbox.filter(({ id }) => !transaction.deleted.has(String(id)))
+  #end(transaction: Transaction, isCommitted: boolean): void {
+    if (isCommitted) this.outbox = this.outbox.filter(({ id }) => !transaction.deleted.has(String(id)))
     if (this.#lockedBy === transaction) this.#lockedBy = undefined
   }
 

@@ -15,7 +15,7 @@ import { startLoad } from './load.js'
 import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
 import type { Outcome, Surroundings } from './surroundings.js'
 
-const SETTLED_MS = 300_000
+const CAUGHT_UP_MS_MAX = 300_000
 const SCRAPES_MAX = 5
 const RESTING_LOOKS = 5
 const LOOK_MS = 200
@@ -96,19 +96,19 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
   // While anything waits for the log, boards cannot be compared with what is known of them.
   while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
   // Nor while the tables are behind: each run would wait for them, and give up.
-  await untilSettled(operations)
+  await waitUntilCaughtUp(operations)
   for (let run = 1; ; run += 1) {
     const runs = await operations.run(scrape, { source: 'all' })
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
     if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
   }
   await untilRelayRests(operatorUrl)
-  await untilSettled(operations)
+  await waitUntilCaughtUp(operations)
 }
 
-async function untilSettled(operations: Operations): Promise<void> {
-  const { settled, behind } = await operations.run(caughtUp, { seconds: SETTLED_MS / 1000 })
-  if (!settled) throw new Error(`Not all can be read within ${SETTLED_MS} ms: ${behind.join('; ')}`)
+async function waitUntilCaughtUp(operations: Operations): Promise<void> {
+  const { settled, behind } = await operations.run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
+  if (!settled) throw new Error(`Not all can be read within ${CAUGHT_UP_MS_MAX} ms: ${behind.join('; ')}`)
 }
 
 /** The relay is notified of each change and drains the outbox: at rest it has relayed everything. */

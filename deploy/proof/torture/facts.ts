@@ -66,7 +66,7 @@ export type Facts = {
 export function openFacts(directory: string, seed: number, engines: string): Facts {
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'facts.ndjson')
-  const kept = keptFacts(file)
+  const kept = readFacts(file)
   const begun = kept.find((fact) => fact.fact === 'begun')
   if (begun !== undefined && begun.engines !== engines) {
     throw new Error(
@@ -146,7 +146,7 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
   }
 }
 
-function keptFacts(file: string): Fact[] {
+function readFacts(file: string): Fact[] {
   let text: string
   try {
     text = readFileSync(file, 'utf8')

@@ -46,7 +46,7 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
     const before = await tablesNow(tables)
     const texts = await definitions(folder)
     for (const { table } of before.filter(({ hasParts }) => hasParts)) {
-      await tables.execute(`ALTER TABLE ${table} FREEZE WITH NAME '${name}'`).catch(ifGone)
+      await tables.execute(`ALTER TABLE ${table} FREEZE WITH NAME '${name}'`).catch(ignoreMissing)
     }
     if (JSON.stringify(before) === JSON.stringify(await tablesNow(tables))) {
       return {
@@ -115,6 +115,6 @@ export async function bytesOfTables(tables: ClickHouse['control']): Promise<numb
 }
 
 /** Changed, dropped or renamed between the list and the statement; the next look at the list shows it. */
-function ifGone(error: unknown): void {
+function ignoreMissing(error: unknown): void {
   if (!(error instanceof Error && /UNKNOWN_TABLE/.test(error.message))) throw error
 }

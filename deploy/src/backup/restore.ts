@@ -37,7 +37,7 @@ type Restoring = {
   readonly manifest: Manifest
   readonly ledger: LedgerFile | undefined
   /** What an earlier restore into this directory, which was cut off, has noted; else undefined. */
-  readonly cutOff: string | undefined
+  readonly interrupted: string | undefined
 }
 
 /** A file system's own. */
@@ -60,18 +60,25 @@ export async function restore(request: RestoreRequest): Promise<RestoreReport> {
   await refuseNewer(backup, manifest)
   const ledger = request.ledger === undefined ? undefined : await readLedgerFile(request.ledger)
   await refuseFilled(path)
-  const cutOff = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
+  const interrupted = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
   const made = await mkdirWritable(path)
   try {
     await refuseLowDisk(path, manifest.bytes)
-    return await restoreInto({ request, backup, path, manifest, ledger, cutOff })
+    return await restoreInto({ request, backup, path, manifest, ledger, interrupted })
   } catch (error) {
     if (made !== undefined) await removeEmpty(path, made)
     throw error
   }
 }
 
-async function restoreInto({ request, backup, path, manifest, ledger, cutOff }: Restoring): Promise<RestoreReport> {
+async function restoreInto({
+  request,
+  backup,
+  path,
+  manifest,
+  ledger,
+  interrupted
+}: Restoring): Promise<RestoreReport> {
   const begun = performance.now()
   const directory = await claimDataDirectory(path, VERSIONS, 'restore')
   try {
@@ -88,7 +95,7 @@ async function restoreInto({ request, backup, path, manifest, ledger, cutOff }: 
   } catch (error) {
     await empty(path)
     // What was half restored before is so still: nobody is to start again there who does not know that data were to come.
-    if (cutOff !== undefined) await writeFile(directory.part(RESTORING_FILE), cutOff)
+    if (interrupted !== undefined) await writeFile(directory.part(RESTORING_FILE), interrupted)
     else await rm(directory.part(RESTORING_FILE), { force: true })
     throw error
   } finally {
@@ -163,11 +170,11 @@ async function refuseFilled(path: string): Promise<void> {
 /** Folders from `path` up to `first`, as far as nobody has put anything into them. */
 async function removeEmpty(path: string, first: string): Promise<void> {
   for (let folder = path; folder.length >= first.length; folder = dirname(folder)) {
-    const isGone = await rmdir(folder).then(
+    const isRemoved = await rmdir(folder).then(
       () => true,
       () => false
     )
-    if (!isGone) return
+    if (!isRemoved) return
   }
 }
 

@@ -23,12 +23,12 @@ export function addRestore(program: Command, terminal: Terminal): void {
       const size = `${report.files} files, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
         `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${durationText(report.tookMs / 1000)}.`,
-        forgettingLine(report.toForget, report.createdAt)
+        erasureLine(report.toForget, report.createdAt)
       ])
     })
 }
 
-function forgettingLine(toForget: number | null, createdAt: string): string {
+function erasureLine(toForget: number | null, createdAt: string): string {
   if (toForget === null)
     return `Users erased after ${createdAt} are restored: erase them again, or restore with --ledger.`
   if (toForget === 0) return 'The ledger has nobody who was forgotten since.'

@@ -25,7 +25,7 @@ export async function withStandardInput<Result>(
   const directory = await mkdtemp(join(tmpdir(), 'gamenet-'))
   try {
     const file = join(directory, 'standard-input')
-    const guarded = (chunks: AsyncIterable<Uint8Array>) => withRoom(chunks, directory, wanted)
+    const guarded = (chunks: AsyncIterable<Uint8Array>) => withSpace(chunks, directory, wanted)
     await pipeline(input, guarded, createWriteStream(file, { mode: 0o600 }))
     return await use(file)
   } finally {
@@ -33,7 +33,7 @@ export async function withStandardInput<Result>(
   }
 }
 
-async function* withRoom(
+async function* withSpace(
   chunks: AsyncIterable<Uint8Array>,
   directory: string,
   wanted: number | undefined
@@ -42,7 +42,7 @@ async function* withRoom(
   let nextLook = 0
   for await (const chunk of chunks) {
     if (read >= nextLook) {
-      await requireRoom(directory, wanted, read)
+      await requireSpace(directory, wanted, read)
       nextLook = read + LOOK_BYTES
     }
     read += chunk.byteLength
@@ -50,7 +50,7 @@ async function* withRoom(
   }
 }
 
-async function requireRoom(directory: string, wanted: number | undefined, read: number): Promise<void> {
+async function requireSpace(directory: string, wanted: number | undefined, read: number): Promise<void> {
   for (const { freeBytes, sizeBytes } of await readSpace([directory])) {
     const freeMinBytes = freeMinBytesOf(wanted, sizeBytes)
     if (freeBytes >= freeMinBytes) continue

@@ -47,9 +47,9 @@ export function growthOf(samples: readonly Sample[], parts: readonly UsedPart[],
 }
 
 /** Days until a disk is low at this rate; null when the rate is not known, or nothing grows. */
-export function daysLeft(roomBytes: number, { bytesPerDay }: Growth): number | null {
+export function daysLeft(freeBytes: number, { bytesPerDay }: Growth): number | null {
   if (bytesPerDay === null || bytesPerDay <= 0) return null
-  return Math.min(FORECAST_DAYS_MAX, Math.max(0, Math.floor((10 * roomBytes) / bytesPerDay) / 10))
+  return Math.min(FORECAST_DAYS_MAX, Math.max(0, Math.floor((10 * freeBytes) / bytesPerDay) / 10))
 }
 
 /** A part that is not on this machine adds nothing; one that could not be measured makes the sum unknown. */

@@ -32,9 +32,9 @@ export type DiskGuard = {
    * Looks now, and throws a {@link LowDisk} when a disk is low or `bytes` more would make it so.
    * @param what is refused then, as the beginning of a sentence: `The import of counts.csv`
    */
-  requireRoom(bytes: number, what: string): Promise<void>
+  requireSpace(bytes: number, what: string): Promise<void>
   /** Resolves when no disk is low, at once or later; rejects with the signal's reason. */
-  whenRoom(signal: AbortSignal): Promise<void>
+  whenSpace(signal: AbortSignal): Promise<void>
   /** All disks, looked at now. */
   look(): Promise<readonly GuardedDisk[]>
   close(): Promise<void>
@@ -65,13 +65,13 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
   return {
     isLow: () => watch.isLow,
     look: () => watch.look(),
-    requireRoom: async (bytes, what) => {
+    requireSpace: async (bytes, what) => {
       const disks = await watch.look()
       const full = disks.find(({ isLow, freeBytes, freeMinBytes }) => isLow || freeBytes - bytes < freeMinBytes)
       if (full === undefined || full.freeMinBytes === 0) return
       throw new LowDisk(`${what} ${refusalOf(full, bytes)}`)
     },
-    whenRoom: async (signal) => {
+    whenSpace: async (signal) => {
       while (watch.isLow) {
         signal.throwIfAborted()
         await pause(options.lookMs ?? LOOK_MS, signal)

@@ -42,17 +42,17 @@ async function databaseBytes(writes: Postgres): Promise<number> {
 
 /** What the files of a directory take of the disk; files that vanish meanwhile count as gone. */
 async function directoryBytes(path: string): Promise<number> {
-  const entries = await readdir(path, { withFileTypes: true }).catch(unlessGone([]))
+  const entries = await readdir(path, { withFileTypes: true }).catch(ignoreMissing([]))
   let bytes = 0
   for (const entry of entries) {
     const inside = join(path, entry.name)
     if (entry.isDirectory()) bytes += await directoryBytes(inside)
-    else bytes += (await lstat(inside).catch(unlessGone({ blocks: 0 }))).blocks * BLOCK_BYTES
+    else bytes += (await lstat(inside).catch(ignoreMissing({ blocks: 0 }))).blocks * BLOCK_BYTES
   }
   return bytes
 }
 
-function unlessGone<Value>(value: Value): (error: unknown) => Value {
+function ignoreMissing<Value>(value: Value): (error: unknown) => Value {
   return (error) => {
     if (errorCode(error) === 'ENOENT') return value
     throw error

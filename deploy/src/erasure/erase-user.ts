@@ -20,7 +20,7 @@ export type EraseNeeds = {
   readonly writes: Postgres
   readonly tables: ClickHouse['control']
   /** Resolves when all that the log holds of these topics can be read; rejects with what stands still. */
-  readonly settled: (topics: readonly string[]) => Promise<void>
+  readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
   /** Resolves when every step that writes rows of the tables, and has begun by now, has ended. */
   readonly stepsEnded: () => Promise<void>
   /** Told when the tables have changed. */
@@ -28,7 +28,7 @@ export type EraseNeeds = {
   readonly onProgress: (progress: ErasureProgress) => void
   readonly signal: AbortSignal
   /** {@link SEAL_KEY_CACHE_MS} unless given. */
-  readonly keysKeptMs?: number
+  readonly keyCacheMs?: number
 }
 
 const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((topic) => topic.name)
@@ -98,7 +98,7 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
     tables,
     stepsEnded,
     signal,
-    settled: async () => undefined,
+    whenCaughtUp: async () => undefined,
     onChange: async () => undefined,
     onProgress: () => undefined
   }
@@ -111,16 +111,16 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
   return due.length
 }
 
-function hashesOf(forgettings: readonly Erasure[]): string[] {
-  return forgettings.map(({ nameHash }) => nameHash)
+function hashesOf(erasures: readonly Erasure[]): string[] {
+  return erasures.map(({ nameHash }) => nameHash)
 }
 
 /** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
 async function waitForReaders(needs: EraseNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
-  await pause(needs.keysKeptMs ?? SEAL_KEY_CACHE_MS, needs.signal)
+  await pause(needs.keyCacheMs ?? SEAL_KEY_CACHE_MS, needs.signal)
   needs.signal.throwIfAborted()
-  await needs.settled(PEOPLE_TOPICS)
+  await needs.whenCaughtUp(PEOPLE_TOPICS)
 }
 
 async function clean(needs: EraseNeeds, userKey: string): Promise<number> {

@@ -70,7 +70,7 @@ export const listErasures = operation({
 /** Completes the erasures that an earlier process left, once the disk has free space; resolves with how many. */
 export async function finishErasures(needs: OperationNeeds): Promise<number> {
   const { finishErasures } = await import('../erasure/erase-user.js')
-  await needs.engines.disk.whenRoom(needs.stopping)
+  await needs.engines.disk.whenSpace(needs.stopping)
   return await finishErasures(await erasureNeeds(needs, () => undefined))
 }
 
@@ -80,9 +80,9 @@ async function erasureNeeds(
 ): Promise<EraseNeeds> {
   const { engines, isRunning, onChange, stopping, stepsEnded } = needs
   const isUnread = !isRunning && engines.isEmbedded
-  const settled = async (topics: readonly string[]) => {
+  const whenCaughtUp = async (topics: readonly string[]) => {
     // Rows are deleted next, which never ends while nothing is merged.
-    await engines.disk.requireRoom(0, 'Deleting the rows of a user')
+    await engines.disk.requireSpace(0, 'Deleting the rows of a user')
     // Without the keys, nobody can open the events that are not read yet.
     if (isUnread) return
     const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(
@@ -95,6 +95,6 @@ async function erasureNeeds(
   }
   const tables = engines.clickhouse.control
   const writes = await engines.writes()
-  const keysKept = isUnread ? { keysKeptMs: 0 } : {}
-  return { writes, tables, settled, stepsEnded, onChange, onProgress, signal: stopping, ...keysKept }
+  const keyCache = isUnread ? { keyCacheMs: 0 } : {}
+  return { writes, tables, whenCaughtUp, stepsEnded, onChange, onProgress, signal: stopping, ...keyCache }
 }

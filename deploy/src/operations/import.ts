@@ -81,14 +81,14 @@ async function publishFile(
   const { ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
   let importing: string | undefined
   const { disk, log } = needs.engines
-  const requireSpace = () => disk.requireRoom(0, `The import of ${file}`)
+  const requireFree = () => disk.requireSpace(0, `The import of ${file}`)
   try {
-    await requireSpace()
+    await requireFree()
     const input = whileSpace(content, disk)
     const result = await importInWorker(
       { topic, input, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
       {
-        log: { append: (name, messages) => requireSpace().then(() => log.append(name, messages)) },
+        log: { append: (name, messages) => requireFree().then(() => log.append(name, messages)) },
         people: needs.people,
         known: async (importId) => {
           const known = await knownImport(needs, importId)
@@ -150,7 +150,7 @@ function concurrent(file: string, importId: string): string {
 /** The chunks of an upload, which is stored before it is imported; ends with a refusal when the disk gets low. */
 async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {
-    if (disk.isLow()) await disk.requireRoom(0, 'The upload')
+    if (disk.isLow()) await disk.requireSpace(0, 'The upload')
     yield chunk
   }
 }

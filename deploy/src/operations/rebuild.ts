@@ -101,7 +101,7 @@ function action<Input extends { readonly projection: string }, Result>(
     result,
     endsWith: 'projector',
     run: async (needs, given) => {
-      if (isFilling) await needs.engines.disk.requireRoom(0, `The rebuild of ${given.projection}`)
+      if (isFilling) await needs.engines.disk.requireSpace(0, `The rebuild of ${given.projection}`)
       if (needsAllRows) requireRepaired(needs.lostRows.repairing())
       return await answered(needs, (rebuilds) => run(rebuilds, given))
     }

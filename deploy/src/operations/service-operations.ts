@@ -5,14 +5,14 @@ import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
 
 /** Completes what an earlier process left; each resolves with how many there were. */
-export type Unfinished = {
-  forgettings(): Promise<number>
-  retractions(): Promise<number>
+type Unfinished = {
+  erasures(): Promise<number>
+  importUndos(): Promise<number>
 }
 
 export type ServiceOperations = {
   readonly operations: Operations
-  readonly cutOff: Unfinished
+  readonly finish: Unfinished
   /** Ends running operations, before the parts that they use are closed. */
   stop(): Promise<void>
 }
@@ -45,9 +45,9 @@ export function serviceOperations(
         return await (operation.endsWith === undefined ? awaitedAtStop(run) : run)
       }
     },
-    cutOff: {
-      forgettings: () => awaitedAtStop(finishErasures(needs)),
-      retractions: () => awaitedAtStop(finishImportUndos(needs))
+    finish: {
+      erasures: () => awaitedAtStop(finishErasures(needs)),
+      importUndos: () => awaitedAtStop(finishImportUndos(needs))
     },
     stop: async () => {
       needs.spooling?.hasten()

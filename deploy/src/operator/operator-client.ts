@@ -35,14 +35,14 @@ export function operatorClient(operatorUrl: string): Operations {
 /** Path, query and body that carry an input. */
 function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' | 'body'>, input: unknown) {
   const fields = new Map(Object.entries(Object(input)).filter(([, value]) => value !== undefined))
-  const taken = (name: string): unknown => {
+  const lookup = (name: string): unknown => {
     const value = fields.get(name)
     fields.delete(name)
     return value
   }
-  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(taken(name))))
+  const filled = path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(String(lookup(name))))
   if (body?.as === 'json') return { path: filled, body: JSON.stringify(Object.fromEntries(fields)) }
-  const content = body === undefined ? null : taken(body.field)
+  const content = body === undefined ? null : lookup(body.field)
   const query = new URLSearchParams(
     [...fields].map(([name, value]): [string, string] => [
       name,

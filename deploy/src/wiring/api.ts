@@ -2,7 +2,7 @@ import { actions, buildApp, type ChatSettings, catalogCache, endpoints } from '@
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { listen, publicUrl } from './listen.js'
 import { addPages, serviceAuthFile } from './pages.js'
-import type { Needs } from './parts.js'
+import type { Needs } from './service-parts.js'
 import { VERSION } from './version.js'
 
 const POLL_MS = 250

@@ -1,5 +1,5 @@
 import { type Demo, startDemo } from '../../demo/demo.js'
-import type { Needs } from './parts.js'
+import type { Needs } from './service-parts.js'
 
 /** The demo network. Only a process with the API has sessions and reads chat accounts. */
 export function openDemo({ config, role, logger }: Needs): Promise<Demo> {
@@ -16,7 +16,7 @@ export function fillDemo(needs: Needs): { stop(): Promise<void> } | undefined {
   const { directory, disk, log } = engines
   if (demo === undefined || projector === undefined || directory === undefined || api === undefined) return undefined
   const beforeEachPart = async (signal: AbortSignal) => {
-    await disk.whenRoom(signal)
+    await disk.whenSpace(signal)
     await projector.caughtUp()
   }
   return { stop: demo.fill({ log, people, apiUrl: api, fileNamed: directory.part, beforeEachPart }) }

@@ -93,9 +93,9 @@ export async function openEngines({
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
     const logChoice = await readLogChoice(config, part('log'))
-    const onAway = (await isSpoolKnown(config, role)) ? warn : undefined
+    const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
-    const log = opened(await openLog(logChoice, role, { onAway }))
+    const log = opened(await openLog(logChoice, role, { onUnavailable }))
     const clickhouse = opened(
       config.CLICKHOUSE_URL === undefined
         ? await openChdb({

@@ -3,7 +3,7 @@ import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { publicUrl } from './listen.js'
-import type { Needs } from './parts.js'
+import type { Needs } from './service-parts.js'
 import { VERSION } from './version.js'
 
 const REQUESTS_PER_SECOND = 2
@@ -27,7 +27,7 @@ export function createServiceIngest(needs: Needs): Ingest {
       players: config.SCRAPE_PLAYERS_SECONDS
     },
     achievements: {
-      apart: (read) => new ConsistentReads(swaps.count).read(read),
+      consistently: (read) => new ConsistentReads(swaps.count).read(read),
       late: lateReader(engines.clickhouse.control, 'achievements')
     },
     requestsPerSecond:

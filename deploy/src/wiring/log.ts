@@ -53,7 +53,7 @@ export type OpenLogOptions = {
   /** Told when what reads the log failed or stood still and is replaced. */
   readonly onReplaced?: (reason: string) => void
   /** Told that Kafka is away at the start, which is then no failure: the topics are made before the first append. */
-  readonly onAway?: ((reason: string) => void) | undefined
+  readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 
 /** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
@@ -79,27 +79,27 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
     ...(sasl === undefined ? {} : { sasl }),
     ...(topicConfig === undefined ? {} : { configEntries: topicConfig })
   })
-  let making: Promise<void> | undefined
+  let creating: Promise<void> | undefined
   const makeTopics = (): Promise<void> => {
-    making ??= log.ensureTopics(topics.map((topic) => topic.name)).catch((error: unknown) => {
-      making = undefined
+    creating ??= log.ensureTopics(topics.map((topic) => topic.name)).catch((error: unknown) => {
+      creating = undefined
       throw error
     })
-    return making
+    return creating
   }
-  const { onAway } = options
+  const { onUnavailable } = options
   try {
-    await (onAway === undefined
+    await (onUnavailable === undefined
       ? makeTopics()
       : withTimeout(makeTopics(), AWAY_MS, () => {
           throw new LogUnreachable(`Kafka at ${brokers.join(',')} has not answered within ${AWAY_MS} ms`)
         }))
   } catch (error) {
-    if (onAway === undefined || !(error instanceof LogUnreachable)) {
+    if (onUnavailable === undefined || !(error instanceof LogUnreachable)) {
       await log.close()
       throw error
     }
-    onAway(error.message)
+    onUnavailable(error.message)
   }
   return {
     ...log,

@@ -87,7 +87,7 @@ export async function openLostRows({
     if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
       targets = await beginRepair(tables, projections, repair, extents)
   }
-  const gone = isOurs
+  const dropped = isOurs
     ? (await readMissingEvents(tables)).map((each) => unrecoverableTable(each, names.log ?? 'the log'))
     : []
   const wayOf = (table: string): Way => {
@@ -95,8 +95,8 @@ export async function openLostRows({
     return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
   }
   for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
-  for (const { table, reason } of gone) logger.error({ table }, reason)
-  addMetric(registry, tables, gone)
+  for (const { table, reason } of dropped) logger.error({ table }, reason)
+  addMetric(registry, tables, dropped)
   const refuse = (sql: string): void => {
     const table = incomplete(sql)
     if (table === undefined) return
@@ -141,7 +141,7 @@ export async function openLostRows({
         const parts = now.filter((each) => each.table === table).length
         return { table, parts, state: wayOf(table) === 'now' ? 'repairing' : 'left', reason }
       })
-      return [...tablesNow, ...gone]
+      return [...tablesNow, ...dropped]
     },
     stop: async () => {
       stopping.abort()
@@ -235,7 +235,7 @@ async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, reado
   return new Map(extents)
 }
 
-function addMetric(registry: Registry, tables: ClickHouse['control'], gone: readonly LostTable[]): void {
+function addMetric(registry: Registry, tables: ClickHouse['control'], dropped: readonly LostTable[]): void {
   const gauge = new Gauge({
     name: 'gamenet_lost_parts',
     help: 'Alarm: parts of tables that could not be read at a start, whose rows are missing until they are made again; and partitions whose rows the log no longer has',
@@ -247,7 +247,7 @@ function addMetric(registry: Registry, tables: ClickHouse['control'], gone: read
       if (parts === undefined) return
       gauge.reset()
       for (const table of [...dataTables, ...tablesOf(parts)])
-        gauge.set({ table }, [...parts, ...gone].filter((each) => each.table === table).length)
+        gauge.set({ table }, [...parts, ...dropped].filter((each) => each.table === table).length)
     }
   })
 }

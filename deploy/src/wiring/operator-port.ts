@@ -1,6 +1,6 @@
 import { buildOperatorApp } from '../operator/operator-app.js'
 import { listen } from './listen.js'
-import type { Needs } from './parts.js'
+import type { Needs } from './service-parts.js'
 
 /** Starts the operator port, and gives its address. */
 export async function openOperatorPort({

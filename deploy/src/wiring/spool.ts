@@ -1,7 +1,7 @@
 import { openSpool } from '@gamenet/engines/log'
 import { errorMessage } from '@gamenet/schemas'
 import { claimDataDirectory } from '../data-directory.js'
-import type { Needs } from './parts.js'
+import type { Needs } from './service-parts.js'
 import { spoolDirectory } from './spool-directory.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 import { VERSIONS } from './version.js'

@@ -173,10 +173,10 @@ function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
 /** The work's outcome, or a rejection as soon as nobody waits for it any more. */
 function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
-    const cutOff = () => reject(new LogUnreachable('the log has not answered in time'))
-    if (signal.aborted) cutOff()
-    signal.addEventListener('abort', cutOff, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', cutOff))
+    const interrupted = () => reject(new LogUnreachable('the log has not answered in time'))
+    if (signal.aborted) interrupted()
+    signal.addEventListener('abort', interrupted, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', interrupted))
   })
 }
 

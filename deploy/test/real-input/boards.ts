@@ -120,8 +120,12 @@ export async function provesRecordedTimes(t: Test, service: TestService, rows: r
 }
 
 /** Times of the same make, late, tied, slower, doubled, and without a date or a time; and others that are given. */
-export async function provesMadeTimes(t: Test, service: TestService, others: readonly RecordRow[] = []): Promise<void> {
-  const boards = await provesRecords(t, service, [...madeRows(), ...others])
+export async function provesGeneratedTimes(
+  t: Test,
+  service: TestService,
+  others: readonly RecordRow[] = []
+): Promise<void> {
+  const boards = await provesRecords(t, service, [...generatedRows(), ...others])
   t.ok(boards.length > 10, `${boards.length} boards`)
   t.ok(slowerSteps(boards) > 0, 'some steps get slower')
 }
@@ -135,7 +139,7 @@ function slowerSteps(boards: readonly Board[]): number {
 }
 
 /** Rows of 16 tracks in no order of time, with everything that the recorded ones have. */
-function madeRows(): RecordRow[] {
+function generatedRows(): RecordRow[] {
   return Array.from({ length: 900 }, (_, n) => {
     const day = 1 + ((n * 7) % 28)
     const date = `20${String(4 + (n % 17)).padStart(2, '0')}-0${1 + (n % 9)}-${String(day).padStart(2, '0')}`

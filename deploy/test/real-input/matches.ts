@@ -49,7 +49,7 @@ export function everOpen(rows: readonly Row[]): Row[] {
 }
 
 /** Rows of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open. */
-export function madeSnapshots(): Row[] {
+export function generatedSnapshots(): Row[] {
   return Array.from({ length: 4000 }, (_, n) => {
     const step = n % 40
     const hour = step * 5 + (step > 30 ? 144 : 0)
@@ -75,8 +75,8 @@ export async function provesRecordedMatches(t: Test, service: TestService, rows:
   )
 }
 
-export async function provesMadeMatches(t: Test, service: TestService): Promise<void> {
-  const lists = await provesMatches(t, { service, titleId: 'fe00c0de' }, madeSnapshots())
+export async function provesGeneratedMatches(t: Test, service: TestService): Promise<void> {
+  const lists = await provesMatches(t, { service, titleId: 'fe00c0de' }, generatedSnapshots())
   t.equal(lists.length, 40)
   t.ok(lists.some(({ lobbies }) => lobbies.length === 0))
 }

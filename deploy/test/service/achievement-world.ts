@@ -313,7 +313,7 @@ const endLeases = (writes: Postgres) => writes.query("UPDATE achievement_turn SE
  * Lives through steps in worlds of their own, and compares the unlocks with those of a plain model: what it finds reached at
  * an evaluation is unlocked once for good.
  */
-export function unlocksBesideModel(t: Test, world: World) {
+export function compareUnlocks(t: Test, world: World) {
   let number = 0
   let revision = 0
   const expected = new Map<string, number>()

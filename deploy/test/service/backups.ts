@@ -29,7 +29,7 @@ const HALO = '4d530064'
 const BOARD = 3
 const RATED_AT_MOST = 100
 const POLL_MS = 100
-const SETTLED_MS = 120_000
+const CAUGHT_UP_MS_MAX = 120_000
 /** What pages show once; nothing of it is from before the scrapes of this test. */
 const titles = [
   { titleId: HALO, name: 'Halo 2', subtitle: '', online: 41, lobbies: { players: 12, sessions: 2 }, hasBoards: true },
@@ -103,7 +103,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     const found = await restingAnswers(restored, asked, names)
     for (const [path, body] of answers) t.same(found.get(path), body, path)
     t.same(await operatorClient(restored.operatorUrl).run(listImports, {}), imports)
-    await makeAnew(t, restored, scale)
+    await rebuildAndChange(t, restored, scale)
     for (const [path, body] of await restingAnswers(restored, asked, names)) {
       t.same(body, answers.get(path), `${path} of tables rebuilt`)
     }
@@ -163,7 +163,11 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
 }
 
 /** Makes tables again from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
-async function makeAnew(t: Test, service: Running, { rebuilt = projections.map(({ name }) => name) }: BackupScale) {
+async function rebuildAndChange(
+  t: Test,
+  service: Running,
+  { rebuilt = projections.map(({ name }) => name) }: BackupScale
+) {
   const operations = operatorClient(service.operatorUrl)
   const made = new Map<string, number>()
   const done = new Set<string>()
@@ -472,7 +476,7 @@ function atRest(answer: unknown): unknown {
 }
 
 export async function settle({ operatorUrl }: Running): Promise<void> {
-  const { behind } = await operatorClient(operatorUrl).run(caughtUp, { seconds: SETTLED_MS / 1000 })
+  const { behind } = await operatorClient(operatorUrl).run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 

@@ -145,13 +145,13 @@ async function copyOf({ folder }: DamagedWorld, name: string): Promise<string> {
 
 type Answers = ReadonlyMap<string, unknown>
 
-const Kept = z.object({
+const StoredBaseline = z.object({
   answers: z.array(z.tuple([z.string(), z.unknown()])),
   stored: z.record(z.string(), z.string())
 })
 
 /** What is right: the answers of an undamaged copy now, and what log and write side hold. */
-export async function rightAnswers(world: DamagedWorld): Promise<z.infer<typeof Kept>> {
+export async function rightAnswers(world: DamagedWorld): Promise<z.infer<typeof StoredBaseline>> {
   const directory = await copyOf(world, 'right')
   const service = await startPeopleService(directory, world.auth, SILENT)
   const answers = await asked(world, service)
@@ -184,7 +184,7 @@ async function storedOf(directory: string): Promise<Record<string, string>> {
 /** Starts a service on a damaged copy, asks it everything, and judges what it did. */
 export async function tryDamage(
   world: DamagedWorld,
-  right: z.infer<typeof Kept>,
+  right: z.infer<typeof StoredBaseline>,
   done: Damage,
   name = 'case'
 ): Promise<Outcome> {

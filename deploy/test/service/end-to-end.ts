@@ -57,7 +57,7 @@ function laps(...entries: readonly (readonly [rank: number, name: string, timeMs
 }
 
 /** The whole way, from an upstream page and a file to answers, whatever the engines and however many processes. */
-export async function provesTheWholeWay(
+export async function provesEndToEnd(
   t: Test,
   options: { upstream: Upstream; apiUrl: string; operatorUrl: string; directory: string }
 ): Promise<void> {

@@ -78,13 +78,13 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Eras
   return {
     writes,
     tables: clickhouse.control,
-    settled: () => projector.caughtUp(),
+    whenCaughtUp: () => projector.caughtUp(),
     stepsEnded: () => projector.stepsEnded(),
     onChange: async () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,
     // All that is read here was read before.
-    keysKeptMs: 0
+    keyCacheMs: 0
   }
 }
 
@@ -170,7 +170,7 @@ export async function tablesThatName({ control }: ClickHouse): Promise<string[]>
 }
 
 /** A condition holds the hash of a name beside the key of the hash: anyone with both can try names. */
-export async function mutationsKept({ control }: ClickHouse): Promise<string[]> {
+export async function storedMutations({ control }: ClickHouse): Promise<string[]> {
   const rows = await control.rows(
     // Those of migrations are about bookkeeping.
     `SELECT m.command AS command FROM system.mutations AS m WHERE m.table != 'checkpoint'`
@@ -227,8 +227,8 @@ export async function leftBehindCuts(
 ): Promise<string[]> {
   await world.writes.query('DELETE FROM forgotten')
   await fill(world)
-  await eraseUser(cutOff(world, first), USER).catch(() => undefined)
-  for (const cut of later) await finishErasures(cutOff(world, cut)).catch(() => undefined)
+  await eraseUser(interrupted(world, first), USER).catch(() => undefined)
+  for (const cut of later) await finishErasures(interrupted(world, cut)).catch(() => undefined)
   const isKnown = (await readLedger(world.writes)).length === 0
   if (isKnown) await eraseUser(needsOf(world), USER)
   else await finishErasures(needsOf(world))
@@ -236,14 +236,14 @@ export async function leftBehindCuts(
   return [
     ...(await tablesThatName(world.clickhouse)),
     ...(await writesThatName(world.writes)),
-    ...(await mutationsKept(world.clickhouse)),
+    ...(await storedMutations(world.clickhouse)),
     ...open.map(({ nameHash }) => `${nameHash} is not said to be done`),
     ...((await finishErasures(needsOf(world))) === 0 ? [] : ['it was done twice'])
   ]
 }
 
 /** Needs whose n-th use fails, and every later one: the process is dead. */
-function cutOff(world: WorldUnderTest, uses: number): EraseNeeds {
+function interrupted(world: WorldUnderTest, uses: number): EraseNeeds {
   let left = uses
   const use = <Result>(work: () => Promise<Result>): Promise<Result> => {
     left -= 1
@@ -269,6 +269,6 @@ function cutOff(world: WorldUnderTest, uses: number): EraseNeeds {
       execute: (sql, parameters) => use(() => tables.execute(sql, parameters)),
       rows: (sql, parameters) => use(() => tables.rows(sql, parameters))
     },
-    settled: (names) => use(() => needs.settled(names))
+    whenCaughtUp: (names) => use(() => needs.whenCaughtUp(names))
   }
 }

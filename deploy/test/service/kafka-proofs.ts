@@ -41,7 +41,7 @@ export async function surroundings(
 }
 
 /** A log beside the service's, of another group. */
-export async function logBeside(t: Test, kafka: KafkaBroker, environment: Environment): Promise<OpenLog> {
+export async function logOfOtherProcess(t: Test, kafka: KafkaBroker, environment: Environment): Promise<OpenLog> {
   const log = await openLog(
     {
       engine: 'kafka',
@@ -62,7 +62,7 @@ export async function logBeside(t: Test, kafka: KafkaBroker, environment: Enviro
  * Appends and reads by one log before the broker is killed, and gives how to go on when it is back: nothing that was answered is
  * lost, and the reading goes on.
  */
-export async function provesReadingGoesOn(t: Test, kafka: KafkaBroker): Promise<() => Promise<void>> {
+export async function provesReadingResumes(t: Test, kafka: KafkaBroker): Promise<() => Promise<void>> {
   const log = openKafkaLog({
     brokers: [kafka.address],
     clientId: 'test',
@@ -120,7 +120,7 @@ export async function provesGap(
 ): Promise<Running> {
   const { kafka, environment } = world
   const topic = networkCountTopic.name
-  const log = await logBeside(t, kafka, environment)
+  const log = await logOfOtherProcess(t, kafka, environment)
   const counts = Array.from({ length: 3 }, (_, n) =>
     encodeEvent(networkCountTopic, { observedAt: instantOf(T0 + n * HOUR_MS), online: 31 + n }, { source: '/test' })
   )

@@ -41,14 +41,14 @@ export function sightingsOf(player: number, fromMs: number, toMs: number): Sight
     if (chance(player, block, 2) > keenness) continue
     const startMs = block * BLOCK_MS + chance(player, block, 3) * BLOCK_MS * 0.5
     const endMs = startMs + (10 + 170 * chance(player, block, 4)) * 60_000
-    const turnMs = startMs + (endMs - startMs) * 0.6
+    const middleMs = startMs + (endMs - startMs) * 0.6
     const [first, second] = [5, 6].map((n) => GAMES[Math.floor(chance(player, block, n) * GAMES.length)])
     for (let look = Math.ceil(startMs / (PERIOD_S * 1000)); ; look += 1) {
       const ms = look * PERIOD_S * 1000
       if (isMissed(look)) continue
       // Pages answer at any second of the minute; the instants keep their milliseconds.
       const seenMs = ms + Math.floor(chance(look, 7) * 20_000)
-      sightings.push({ ms: seenMs, game: ms >= endMs ? undefined : ms < turnMs ? first : second })
+      sightings.push({ ms: seenMs, game: ms >= endMs ? undefined : ms < middleMs ? first : second })
       if (ms >= endMs) break
     }
   }

@@ -26,7 +26,7 @@ export type EvaluatorOptions = {
   /** {@link POLL_MS} unless given. */
   readonly pollMs?: number
   /** See `EvaluationNeeds`. */
-  readonly apart?: EvaluationNeeds['apart']
+  readonly consistently?: EvaluationNeeds['consistently']
 }
 
 export type Evaluator = {

@@ -59,7 +59,7 @@ export type EvaluationNeeds = {
    * Reads again where tables were swapped meanwhile: what neither the old nor the new ones say would be unlocked for good.
    * Nothing is swapped unless given.
    */
-  readonly apart?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
+  readonly consistently?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
   /** {@link PATIENCE_MS} unless given. */
   readonly patienceMs?: number
 }
@@ -120,14 +120,14 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
     if (first > 0) await acquireEvaluationLease(needs.writes, needs.holder)
     const chunk = users.slice(first, first + CHUNK_USERS_MAX)
     const read = () => findNewUnlocks(needs.tables, chunk, nowMs, needs.signal)
-    const events = await (needs.apart?.(read) ?? read())
+    const events = await (needs.consistently?.(read) ?? read())
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
     unlocks += events.length
   }
   const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as EvaluationProgress['byTopic']
   await storeEvaluationProgress(needs.writes, { byTopic, day })
   if (late.length > 0) await needs.late?.consumed(late.map(({ id }) => id))
-  return { outcome: ranges.some(({ isWhole }) => !isWhole) ? 'full' : 'done', users: users.length, unlocks }
+  return { outcome: ranges.some(({ isComplete }) => !isComplete) ? 'full' : 'done', users: users.length, unlocks }
 }
 
 async function affectedUsers(
@@ -144,16 +144,16 @@ async function affectedUsers(
 }
 
 /** What lies between two positions, a limited part of it, and where that ends. */
-function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; heads: Heads; isWhole: boolean } {
+function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; heads: Heads; isComplete: boolean } {
   const range: OffsetRange[] = []
   let left = EVENTS_MAX
-  let isWhole = true
+  let isComplete = true
   for (const { epoch, partition, next } of heads) {
     const first = nextOf(before, { epoch, partition })
     const until = Math.min(next, first + left)
     left -= until - first
-    isWhole &&= until === next
+    isComplete &&= until === next
     if (until > first) range.push({ epoch, partition, first, next: until })
   }
-  return { range, heads: range.map(({ epoch, partition, next }) => ({ epoch, partition, next })), isWhole }
+  return { range, heads: range.map(({ epoch, partition, next }) => ({ epoch, partition, next })), isComplete }
 }

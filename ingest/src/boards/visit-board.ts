@@ -97,7 +97,7 @@ export async function visitBoard(
 ): Promise<Visit> {
   const needed = neededFor(lease, batch)
   if (!(lease.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
-    await needs.leases.end(lease, { ...kept(lease), restS: BEHIND_REST_S })
+    await needs.leases.end(lease, { ...unchanged(lease), restS: BEHIND_REST_S })
     return { outcome: 'behind', fault: `${pathOf(lease)}: what was published of it before cannot be read yet` }
   }
   if (batch.departed.has(lease.titleId)) return await visitDeparted(needs, reader, lease, batch)
@@ -119,7 +119,12 @@ export async function visitBoard(
   }
   if (!fetched.changed) {
     // The tables have all that was appended before, and are as they were when the page was found equal to them.
-    await needs.leases.end(lease, { ...kept(lease), ...rested(needs, lease, false), isUnclean: false, appended: [] })
+    await needs.leases.end(lease, {
+      ...unchanged(lease),
+      ...rested(needs, lease, false),
+      isUnclean: false,
+      appended: []
+    })
     return { outcome: 'not-modified' }
   }
   const parsed = await needs.parsing.parse('game', fetched.html, fetched.address)
@@ -302,7 +307,7 @@ async function bringLeasesTo(
 async function failed(needs: VisitNeeds, lease: BoardLease, fault: string, isAnswered: boolean): Promise<Visit> {
   const failures = lease.failures + 1
   await needs.leases.end(lease, {
-    ...kept(lease),
+    ...unchanged(lease),
     failures,
     restS: restAfterFailureS(failures, needs.shortestS, needs.random()),
     equal: null
@@ -311,7 +316,7 @@ async function failed(needs: VisitNeeds, lease: BoardLease, fault: string, isAns
 }
 
 /** A visit that published nothing of the board leaves its lease as it was. */
-function kept(lease: BoardLease): Omit<VisitResult, 'restS'> {
+function unchanged(lease: BoardLease): Omit<VisitResult, 'restS'> {
   const { periodS, failures, wasUnclean, appended, equal } = lease
   return { periodS, failures, isUnclean: wasUnclean, appended, equal }
 }

@@ -30,7 +30,7 @@ const PROGRESS_MS = 2000
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
 /** Faults that are kept with line and reason; all are counted. */
-const FAULTS_KEPT = 100
+const FAULTS_MAX = 100
 
 /** A row that could not be imported. */
 export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
@@ -397,7 +397,7 @@ async function useGathered(run: Run, tally: Tally, gathering: Gathering, use: Ro
 
 function reject(run: Run, tally: Tally, rows: number, fault: { readonly line: number; readonly reason: string }): void {
   tally.rejected += rows
-  if (tally.faults.length < FAULTS_KEPT) tally.faults.push({ file: run.file.name, ...fault })
+  if (tally.faults.length < FAULTS_MAX) tally.faults.push({ file: run.file.name, ...fault })
 }
 
 type RowOutcome = { readonly line: number; readonly outcome: Outcome }

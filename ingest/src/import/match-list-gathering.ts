@@ -86,12 +86,12 @@ function gathered({ titleId, ms, line, rows }: List, matches: Lobby[]): Gathered
 /** The rows' numbers side by side: 20 bytes each, where an object would take 100. */
 function lobbyRows() {
   let length = 0
-  let columns = room(ROWS_AT_FIRST)
+  let columns = freeRows(ROWS_AT_FIRST)
   return {
     length: () => length,
     add(list: number, host: number, players: number, size: number) {
       if (length === columns.list.length) {
-        const wider = room(2 * length)
+        const wider = freeRows(2 * length)
         for (const name of COLUMNS) wider[name].set(columns[name])
         columns = wider
       }
@@ -135,7 +135,7 @@ function lobbyRows() {
 
 const COLUMNS = ['list', 'host', 'players', 'size'] as const
 
-function room(rows: number) {
+function freeRows(rows: number) {
   return {
     list: new Uint32Array(rows),
     host: new Uint32Array(rows),

@@ -59,13 +59,13 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
       try {
         const leases = await needs.leases()
         await addTitles(leases, signal)
-        const { reading, isAway } = await visitSome(
+        const { reading, isUnavailable } = await visitSome(
           { ...needs, leases, departed },
           reader,
           await leases.acquire(BATCH_VISITS_MAX),
           signal
         )
-        rest(isAway)
+        rest(isUnavailable)
         return reading
       } catch (error) {
         rest(true)
@@ -98,9 +98,14 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
             done += visits
             reader.onProgress?.(done, Math.max(done, all))
           }
-          const { reading, isAway } = await visitSome({ ...needs, leases, departed, onVisits }, reader, taken, signal)
+          const { reading, isUnavailable } = await visitSome(
+            { ...needs, leases, departed, onVisits },
+            reader,
+            taken,
+            signal
+          )
           // An upstream that is away is not asked for everything else too.
-          isOver = isAway
+          isOver = isUnavailable
           return reported(reading, isFirst)
         }
       }
@@ -121,16 +126,16 @@ async function visitSome(
   reader: Reader,
   taken: readonly BoardLease[],
   signal: AbortSignal
-): Promise<{ reading: Reading; isAway: boolean }> {
+): Promise<{ reading: Reading; isUnavailable: boolean }> {
   const counted = await needs.leases.count()
   needs.metrics.counted(counted)
-  if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isAway: false }
+  if (taken.length === 0) return { reading: { ok: true, isIdle: true }, isUnavailable: false }
   needs.onVisits?.(0, counted.all)
   const left = [...taken].sort(byTitle)
   const visits: Visit[] = []
   let unanswered = 0
   let isFailing = false
-  const visitInTurn = async (batch: VisitBatch, untilMs: number) => {
+  const visitBatch = async (batch: VisitBatch, untilMs: number) => {
     while (!isFailing && !signal.aborted && performance.now() < untilMs && unanswered < UNANSWERED_MAX) {
       // From here on the visit itself ends the lease.
       const lease = left.shift()
@@ -146,7 +151,7 @@ async function visitSome(
     const batch = await lookUp(needs, left, signal)
     const untilMs = performance.now() + BATCH_MS
     const visiting = Array.from({ length: VISITS_AT_ONCE }, () =>
-      visitInTurn(batch, untilMs).catch((error: unknown) => {
+      visitBatch(batch, untilMs).catch((error: unknown) => {
         isFailing = true
         throw error
       })
@@ -158,7 +163,7 @@ async function visitSome(
     // A failure here would hide the one that led here; what is not given back ends with its lease.
     await needs.leases.release(left).catch(() => undefined)
   }
-  return { reading: readingOf(visits, signal), isAway: unanswered > 0 && unanswered === visits.length }
+  return { reading: readingOf(visits, signal), isUnavailable: unanswered > 0 && unanswered === visits.length }
 }
 
 /** All that visits need to know of what was published before, asked once for all. */

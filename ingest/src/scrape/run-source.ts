@@ -70,7 +70,7 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
     const reader = { fetcher, publish: publishOne, ...(onProgress !== undefined && { onProgress }) }
     const reading = await source.read(reader, signal)
     if (!reading.ok)
-      return signal.aborted ? cutOff(published) : { outcome: 'failed', published, reason: reading.reason }
+      return signal.aborted ? interrupted(published) : { outcome: 'failed', published, reason: reading.reason }
     if ('isIdle' in reading) return undefined
     for (const publication of reading.publications) await publishOne(publication)
     reading.onPublished?.()
@@ -78,11 +78,13 @@ async function readAndPublish(needs: RunNeeds, source: Source, signal: AbortSign
       ? { outcome: 'succeeded', published, reason: undefined }
       : { outcome: 'partial', published, reason: namedGaps(reading.gaps) }
   } catch (error) {
-    return signal.aborted ? cutOff(published) : { outcome: 'failed', published, reason: reasonOf(needs, source, error) }
+    return signal.aborted
+      ? interrupted(published)
+      : { outcome: 'failed', published, reason: reasonOf(needs, source, error) }
   }
 }
 
-function cutOff(published: number): Result {
+function interrupted(published: number): Result {
   return { outcome: published > 0 ? 'partial' : 'failed', published, reason: STOPPING }
 }
 

@@ -14,7 +14,7 @@ export type Runner = {
 }
 
 /** A source whose runs read everything. `run` must not reject. */
-export function wholeRunner(run: () => Promise<ScrapeRan>): Runner {
+export function singleRunner(run: () => Promise<ScrapeRan>): Runner {
   let current: Promise<ScrapeRan> | undefined
   let last: ScrapeRan | undefined
   const join = async () => {

@@ -223,7 +223,7 @@ async function endOne(
 /** `restart` ends the engine and opens it again on what it had stored. */
 type Engine = { readonly writes: () => Postgres; readonly restart: () => Promise<void> }
 
-function turnsContract(name: string, options: { skip?: string | false }, engine: Engine): void {
+function leasesContract(name: string, options: { skip?: string | false }, engine: Engine): void {
   test(`${name}: whatever two processes do with leases, they are those of a plain model`, options, async (t) => {
     const writes = engine.writes()
     let takes = 0
@@ -345,7 +345,7 @@ const opened = (engine: Postgres | undefined): Postgres => {
   if (engine === undefined) throw new Error('The engine was not opened.')
   return engine
 }
-turnsContract(
+leasesContract(
   'PGlite',
   {},
   {
@@ -381,7 +381,7 @@ test('a PostgreSQL server starts', { skip }, async (t) => {
   openPool()
   t.ok(pool)
 })
-turnsContract(
+leasesContract(
   'a server',
   { skip },
   {

@@ -28,14 +28,14 @@ const WORDS = [
 ]
 
 /** Everybody but the forgotten has a seal. */
-function peopleBut(forgotten: readonly string[]): People & { dropped: Record<string, number> } {
+function peopleBut(erased: readonly string[]): People & { dropped: Record<string, number> } {
   const seals = new Map<string, Seal>()
   const dropped: Record<string, number> = {}
   return {
     dropped,
     async seals(usernames) {
       for (const userKey of [...usernames].map(nameKey)) {
-        if (forgotten.includes(userKey) || seals.has(userKey)) continue
+        if (erased.includes(userKey) || seals.has(userKey)) continue
         seals.set(userKey, { id: seals.size + 1, key: Buffer.alloc(32, seals.size + 1) })
       }
       return seals

@@ -7,7 +7,7 @@ import { nextOnGrid, schedule, type Timing } from '../../src/scrape/schedule.js'
 const MINUTE = 60_000
 
 /** A world in which time passes only when it is told to. */
-function standingWorld(random = 0.5) {
+function fixedWorld(random = 0.5) {
   let nowMs = 1000
   let draws = 0
   let planned: { atMs: number; callBack: () => void } | undefined
@@ -46,7 +46,7 @@ function standingWorld(random = 0.5) {
 
 /** The instants at which work began, when each run takes so long and each timer is so late. */
 async function runsOf(periodMs: number, random: number, steps: readonly { takesMs: number; lateMs: number }[]) {
-  const world = standingWorld(random)
+  const world = fixedWorld(random)
   const beganAtMs: number[] = []
   const plannedAtMs: (number | undefined)[] = []
   let takesMs = 0

@@ -99,7 +99,7 @@ export class RowBuilder {
     const { topic } = this.#table
     try {
       const decoded = decodeEvent(topic, record, sealKeyOf && ((person) => this.#noted(person, sealKeyOf(person))))
-      if (!decoded.ok && decoded.isForgotten === true) {
+      if (!decoded.ok && decoded.isErased === true) {
         this.#passedOver += 1
         return undefined
       }

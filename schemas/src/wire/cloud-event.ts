@@ -74,7 +74,7 @@ let shared: {
 /** An event as the log gave it, or why it is none. */
 export type Decoded<Event> =
   | { readonly ok: true; readonly event: Event; readonly source: string; readonly importId: string }
-  | { readonly ok: false; readonly reason: string; readonly isForgotten?: true }
+  | { readonly ok: false; readonly reason: string; readonly isErased?: true }
 
 /** The seal key of a person; undefined when it was thrown away. */
 export type SealKeyOf = (person: number) => Uint8Array | undefined
@@ -129,7 +129,7 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
   const keys: Uint8Array[] = []
   for (const person of value.people) {
     const key = sealKeyOf?.(person)
-    if (key === undefined) return { ok: false, reason: `person ${person} was forgotten`, isForgotten: true }
+    if (key === undefined) return { ok: false, reason: `person ${person} was forgotten`, isErased: true }
     keys.push(key)
   }
   try {

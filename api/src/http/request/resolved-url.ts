@@ -6,8 +6,8 @@ import { flat, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are read again each time, so that keys stay small: 10,000 of them are at most 10 MB. */
-const URL_CHARACTERS_KEPT = 512
-const URLS_KEPT = 10_000
+const URL_CHARACTERS_CACHED_MAX = 512
+const URLS_CACHED_MAX = 10_000
 /** Times a question is resolved again because data changed while it was resolved. */
 const RESOLVE_TRIES = 5
 
@@ -41,7 +41,7 @@ export function minuteOf(nowMs: number): number {
 
 /** URLs that were read lately, so that asking again takes no parsing as long as neither data nor minute have moved. */
 export class ResolvedUrls {
-  readonly #urls = new LRUCache<string, ResolvedUrl>({ max: URLS_KEPT })
+  readonly #urls = new LRUCache<string, ResolvedUrl>({ max: URLS_CACHED_MAX })
 
   /** What a URL means now, when that is known already. */
   get(url: string, versions: Versions, nowMs: number): ResolvedUrl | undefined {
@@ -51,7 +51,7 @@ export class ResolvedUrls {
 
   /** Remembers what a URL means. */
   set(url: string, known: ResolvedUrl): void {
-    if (url.length <= URL_CHARACTERS_KEPT) this.#urls.set(url, known)
+    if (url.length <= URL_CHARACTERS_CACHED_MAX) this.#urls.set(url, known)
   }
 }
 

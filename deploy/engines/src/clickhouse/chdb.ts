@@ -10,7 +10,7 @@ import { engineOf, type LaneSlots } from './engine.js'
 import { type Connection, engineError, KILLABLE, laneOf, running, type Statement, type Target } from './lane.js'
 import { type MemoryFile, memoryFile } from './memory-file.js'
 import { parameterText, stringLiteral } from './parameters.js'
-import { settled, slotsOf } from './slots.js'
+import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
   assignments,
@@ -95,7 +95,7 @@ const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessi
     await resolvesWithin(allIdle, CLOSE_KILL_WAIT_MS)
   }
   slots.control.close()
-  const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.settled())])
+  const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.idle())])
   // A connection closed under a running statement takes the whole process down, so such ones are left to its end.
   if (!(await resolvesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
   for (const session of sessions) session.close()
@@ -247,4 +247,4 @@ const knownSettings = async (control: LaneSlots): Promise<ReadonlySet<string>> =
 
 /** A query that has ended meanwhile is no longer found, which is as good. Never with SYNC: that waits for the query. */
 const killWhere = (control: LaneSlots, condition: string): Promise<void> =>
-  settled(runOn(control, `KILL QUERY WHERE ${condition}`))
+  ended(runOn(control, `KILL QUERY WHERE ${condition}`))

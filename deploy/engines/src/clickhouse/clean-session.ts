@@ -36,17 +36,17 @@ export class CleanSession {
   /** The chunks of an answer; a stream that is left early is cancelled. */
   async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
     await this.#cleaned()
-    let isWhole = false
+    let isComplete = false
     try {
       for await (const chunk of this.#session.queryStream(sql, { format })) yield chunk.raw()
-      isWhole = true
+      isComplete = true
     } finally {
-      if (!isWhole) this.#startCleaning()
+      if (!isComplete) this.#startCleaning()
     }
   }
 
   /** Resolves when no cleaning is under way; between two statements nothing else runs. */
-  async settled(): Promise<void> {
+  async idle(): Promise<void> {
     await this.#cleaning?.catch(() => undefined)
   }
 

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
 import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
-import { type Running, type Slots, settled } from './slots.js'
+import { ended, type Running, type Slots } from './slots.js'
 import {
   ANSWER_SETTINGS,
   BODY_SETTINGS,
@@ -91,7 +91,7 @@ export const laneOf = (needs: {
   }
 }
 
-export const running = <Answer>(answer: Promise<Answer>): Running<Answer> => ({ answer, released: settled(answer) })
+export const running = <Answer>(answer: Promise<Answer>): Running<Answer> => ({ answer, released: ended(answer) })
 
 /** Rejects as soon as `signal` aborts; the slot stays held until the engine has noticed the kill. */
 const abortable = <Answer>(
@@ -110,7 +110,7 @@ const abortable = <Answer>(
     const forget = (): void => signal.removeEventListener('abort', abort)
     work.then(resolve, reject).finally(forget)
   })
-  return { answer, released: settled(work).then(() => stopped) }
+  return { answer, released: ended(work).then(() => stopped) }
 }
 
 /** Answers only when the engine is done with it: what writes must have ended when its caller goes on. */
@@ -124,7 +124,7 @@ const STOP_AGAIN = { firstMs: 50, maxMs: 1000 }
 /** A kill that comes before the query executes does nothing, so it is sent until the query is over. */
 const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>): Promise<void> => {
   let isOver = false
-  const over = settled(work).then(() => {
+  const over = ended(work).then(() => {
     isOver = true
   })
   for (let tries = 1; !isOver; tries += 1) {

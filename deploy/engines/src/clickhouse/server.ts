@@ -7,7 +7,7 @@ import { type ClickHouse, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import { type Connection, engineError, KILLABLE, type KnownSettings, laneOf, newTag, running } from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
-import { settled, slotsOf } from './slots.js'
+import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
   assignments,
@@ -75,7 +75,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     )
   }
   const known = knownSettings(slots.control)
-  const kill = (tag: string) => killUntilGone(slots.control, tag)
+  const kill = (tag: string) => killUntilEnded(slots.control, tag)
   return engineOf({
     slots,
     lane: (name) =>
@@ -118,7 +118,7 @@ const closeClients = async (
   clearTimeout(killing)
   clearTimeout(abandoning)
   slots.control.close()
-  await Promise.all(clients.map((client) => settled(client.close())))
+  await Promise.all(clients.map((client) => ended(client.close())))
 }
 
 const GONE_CHECK_MS = 50
@@ -128,7 +128,7 @@ const GONE_CHECK_MS_MAX = 1000
  * The request of an abandoned query is over at once, the query in the server is not; a kill that comes too early does
  * nothing. So it is sent until the query is twice not found, or nobody can be asked.
  */
-const killUntilGone = async (control: LaneSlots, tag: string): Promise<void> => {
+const killUntilEnded = async (control: LaneSlots, tag: string): Promise<void> => {
   const condition = `query_id = ${stringLiteral(tag)}`
   let missing = 0
   for (let ms = GONE_CHECK_MS; missing < 2; ms = Math.min(ms * 2, GONE_CHECK_MS_MAX)) {
@@ -144,7 +144,7 @@ const killUntilGone = async (control: LaneSlots, tag: string): Promise<void> => 
 }
 
 const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<void> => {
-  await Promise.all(tags.map((tag) => killUntilGone(control, tag)))
+  await Promise.all(tags.map((tag) => killUntilEnded(control, tag)))
 }
 
 /** Clients of one lane, which differ in how long they wait for an answer. */

@@ -119,7 +119,7 @@ export const slotsOf = <Slot>(
 }
 
 /** The same work, without its outcome. */
-export const settled = (work: Promise<unknown>): Promise<void> =>
+export const ended = (work: Promise<unknown>): Promise<void> =>
   work.then(
     () => undefined,
     () => undefined

@@ -337,12 +337,12 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
   }
   /** Those of the group whose topic exists; the others are told so, and hold nobody up. */
   const sendable = async (group: readonly WaitingAppend[]): Promise<WaitingAppend[]> => {
-    const kept: WaitingAppend[] = []
+    const others: WaitingAppend[] = []
     for (const append of group) {
-      if (await admin.exists(topicPrefix + append.topic)) kept.push(append)
+      if (await admin.exists(topicPrefix + append.topic)) others.push(append)
       else append.reject(appendFailure(new Error('the topic has to be made first'), append.topic, brokers))
     }
-    return kept
+    return others
   }
   const send = async (group: readonly WaitingAppend[]): Promise<void> => {
     const sender = await patiently(connected, () => isAtRest)

@@ -228,7 +228,7 @@ class Session {
         const key = nameOf(topic, partition)
         const holding = before.get(key) ?? fresh(topic, partition)
         this.#holdings.set(key, holding)
-        void this.#inTurn(key, () => this.#start(holding))
+        void this.#inOrder(key, () => this.#start(holding))
       }
     }
   }
@@ -262,7 +262,7 @@ class Session {
     if (holding.stalledAt !== stall.wanted) onStall(stall)
     holding.stalledAt = stall.wanted
     setTimeout(() => {
-      if (this.#holds(holding)) void this.#inTurn(nameOf(topic, partition), () => this.#start(holding))
+      if (this.#holds(holding)) void this.#inOrder(nameOf(topic, partition), () => this.#start(holding))
     }, STALL_CHECK_MS).unref()
   }
 
@@ -284,7 +284,7 @@ class Session {
       })
     }, this.#heartbeatMs)
     try {
-      await this.#inTurn(key, async () => {
+      await this.#inOrder(key, async () => {
         const holding = this.#holdings.get(key)
         if (holding === undefined || holding.next === undefined || this.#isEnding) return
         const isTaken = await this.#deliver(holding, batch.messages)
@@ -340,11 +340,11 @@ class Session {
   }
 
   /** Runs after what is under way for the same partition. A failure ends the session. */
-  async #inTurn(key: string, work: () => Promise<void>): Promise<void> {
-    const turn = (this.#busy.get(key) ?? Promise.resolve()).then(work).catch((error: unknown) => this.#end(error))
-    this.#busy.set(key, turn)
-    await turn
-    if (this.#busy.get(key) === turn) this.#busy.delete(key)
+  async #inOrder(key: string, work: () => Promise<void>): Promise<void> {
+    const queued = (this.#busy.get(key) ?? Promise.resolve()).then(work).catch((error: unknown) => this.#end(error))
+    this.#busy.set(key, queued)
+    await queued
+    if (this.#busy.get(key) === queued) this.#busy.delete(key)
   }
 
   get #stalledMs(): number {

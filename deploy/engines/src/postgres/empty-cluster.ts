@@ -20,7 +20,7 @@ export const layEmptyCluster = async (dir: string): Promise<void> => {
   await rm(draft, { recursive: true, force: true })
   if (await hasTemplate()) await cp(TEMPLATE, draft, { recursive: true })
   else await makeCluster(draft)
-  await moveWhole(draft, dir)
+  await moveComplete(draft, dir)
 }
 
 const makeCluster = async (dir: string): Promise<void> => {
@@ -30,7 +30,7 @@ const makeCluster = async (dir: string): Promise<void> => {
 }
 
 /** The files are on the disk before they have the name under which they are found. */
-const moveWhole = async (draft: string, dir: string): Promise<void> => {
+const moveComplete = async (draft: string, dir: string): Promise<void> => {
   await flushTree(draft)
   await rename(draft, dir)
   await flushPath(dirname(dir))
@@ -43,7 +43,7 @@ const hasTemplate = async (): Promise<boolean> => {
   if (draft === undefined) return false
   try {
     await makeCluster(draft)
-    await moveWhole(draft, TEMPLATE)
+    await moveComplete(draft, TEMPLATE)
     return true
   } catch {
     // Another process was first, or the disk is full.

@@ -3,7 +3,7 @@ import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { errorMessage } from '@gamenet/schemas'
 import { layEmptyCluster } from './empty-cluster.js'
 import { openFlushing } from './flushing-files.js'
-import { keepUp, type UpkeepOptions } from './pglite-upkeep.js'
+import { startUpkeep, type UpkeepOptions } from './pglite-upkeep.js'
 
 /*
  * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
@@ -21,7 +21,7 @@ export type ThreadRequest =
     }
   | { readonly kind: 'script'; readonly id: number; readonly transaction?: number; readonly sql: string }
   | { readonly kind: 'begin'; readonly id: number; readonly transaction: number }
-  | { readonly kind: 'end'; readonly id: number; readonly transaction: number; readonly isKept: boolean }
+  | { readonly kind: 'end'; readonly id: number; readonly transaction: number; readonly isCommitted: boolean }
   | { readonly kind: 'listen' | 'unlisten'; readonly id: number; readonly listener: number; readonly channel: string }
   | { readonly kind: 'close'; readonly id: number }
 
@@ -37,14 +37,14 @@ const INT8 = 20
 /** What PostgreSQL says of an error; the rest cannot be sent, or is ours. */
 const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', 'column', 'constraint'] as const
 
-type Open = { readonly target: Transaction; end(isKept: boolean): void; readonly ended: Promise<void> }
+type Open = { readonly target: Transaction; end(isCommitted: boolean): void; readonly ended: Promise<void> }
 
 const port = parentPort
 if (port === null) throw new Error('this runs as a thread alone')
 const post = (message: ThreadMessage): void => port.postMessage(message)
 
 const serve = (database: PGlite, options: UpkeepOptions): void => {
-  const upkeep = keepUp(database, options)
+  const upkeep = startUpkeep(database, options)
   const transactions = new Map<number, Open>()
   const unlisten = new Map<number, () => Promise<void>>()
   const targetOf = (transaction: number | undefined): PGlite | Transaction => {
@@ -66,7 +66,7 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
       case 'end': {
         const open = transactions.get(request.transaction)
         transactions.delete(request.transaction)
-        open?.end(request.isKept)
+        open?.end(request.isCommitted)
         await open?.ended
         return []
       }
@@ -100,10 +100,10 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
 const begin = (database: PGlite): Promise<Open> =>
   new Promise((resolve, reject) => {
     const ended = database.transaction(async (target) => {
-      const isKept = await new Promise<boolean>((end) => {
+      const isCommitted = await new Promise<boolean>((end) => {
         resolve({ target, end, ended: Promise.resolve().then(() => ended) })
       })
-      if (!isKept) await target.rollback()
+      if (!isCommitted) await target.rollback()
     })
     ended.catch(reject)
   })

@@ -16,7 +16,7 @@ const FREEZE_AT_AGE = 100_000_000
 export type UpkeepOptions = { readonly everyMs?: number | undefined; readonly freezeAtAge?: number | undefined }
 
 /** Looks every 10 s what is to be vacuumed, one look at a time, until it is stopped. */
-export const keepUp = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge }: UpkeepOptions = {}) => {
+export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge }: UpkeepOptions = {}) => {
   let looking: Promise<void> = Promise.resolve()
   let isLooking = false
   const timer = setInterval(() => {

@@ -33,10 +33,10 @@ export const openPglite = async (options: {
       await thread.ask({ kind: 'begin', transaction })
       try {
         const result = await work(queriesOn(thread, transaction))
-        await thread.ask({ kind: 'end', transaction, isKept: true })
+        await thread.ask({ kind: 'end', transaction, isCommitted: true })
         return result
       } catch (error) {
-        await thread.ask({ kind: 'end', transaction, isKept: false }).catch(() => undefined)
+        await thread.ask({ kind: 'end', transaction, isCommitted: false }).catch(() => undefined)
         throw error
       }
     },

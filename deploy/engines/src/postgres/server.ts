@@ -91,7 +91,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
   } catch (error) {
     // A server that is away rolls back by itself when the connection is closed.
     isBroken =
-      isAway(error) ||
+      isUnavailable(error) ||
       (await queries.query('ROLLBACK').then(
         () => false,
         () => true
@@ -103,7 +103,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
   }
 }
 
-const isAway = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
+const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
 
 /** SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): the server, not the statement. */
 const failure = (cause: unknown): unknown => {

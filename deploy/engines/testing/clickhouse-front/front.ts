@@ -20,7 +20,7 @@ import {
 import { drainPending } from 'chdb'
 import { CleanSession } from '../../src/clickhouse/clean-session.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../../src/clickhouse/parameters.js'
-import { type Slots, settled, slotsOf } from '../../src/clickhouse/slots.js'
+import { ended, type Slots, slotsOf } from '../../src/clickhouse/slots.js'
 import { statusOf } from './status.js'
 
 export type FrontOptions = {
@@ -62,7 +62,7 @@ export const openFront = async (options: FrontOptions): Promise<Front> => {
       const killAll = `KILL QUERY WHERE query NOT LIKE 'KILL QUERY%'`
       await engine.killer.run((session) => {
         const answer = session.query(killAll, 'TabSeparated')
-        return { answer, released: settled(answer) }
+        return { answer, released: ended(answer) }
       })
       await engine.slots.idle()
       for (const session of [...sessions, killer]) session.close()
@@ -102,7 +102,7 @@ const serve = async (engine: Engine, request: IncomingMessage, response: ServerR
     const lane = /^\s*KILL\b/i.test(codeOf(call.sql)) ? engine.killer : engine.slots
     await lane.run((session) => {
       const answer = respond(engine, session, call, response)
-      return { answer, released: settled(answer) }
+      return { answer, released: ended(answer) }
     })
   } catch (error) {
     refuse(response, error)
@@ -156,7 +156,7 @@ const respond = async (engine: Engine, session: CleanSession, call: Call, respon
   const isIt = `(startsWith(query, '/*$1*/') OR Settings['log_comment'] = '$1')`
   const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, isIt)
   const text = `/*${call.queryId}*/ ${sql}`
-  const failure = await sendWhole(session, text, call.gzip, response)
+  const failure = await sendComplete(session, text, call.gzip, response)
   if (failure === undefined) return
   // A server has sent the first rows when a later one throws. Streams of chDB do not always end when they are killed,
   // so only a statement that is known to throw is streamed.
@@ -169,7 +169,7 @@ const THROWN_BY_THROW_IF = 395
 const codeOfException = (error: unknown): number => Number(/Code: (\d+)/.exec(messageOf(error))?.[1])
 
 /** Sends the whole answer, or gives the reason why there is none. */
-const sendWhole = async (session: CleanSession, sql: string, gzip: boolean, response: ServerResponse) => {
+const sendComplete = async (session: CleanSession, sql: string, gzip: boolean, response: ServerResponse) => {
   let bytes: Uint8Array
   try {
     bytes = (await session.query(sql, 'TabSeparated')).bytes()

@@ -53,7 +53,7 @@ export async function cutPower(power: Power): Promise<Cut[]> {
   const { directory, note } = power
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'cuts.ndjson')
-  const cuts = keptCuts(file)
+  const cuts = readCuts(file)
   const network = { url: 'http://network.example', world: createWorld(7), instantShown: () => NOON }
   const auth = await startDemoAuth({ network })
   try {
@@ -127,7 +127,7 @@ function shuffled(seed: number): Activity[] {
   return order
 }
 
-function keptCuts(file: string): Cut[] {
+function readCuts(file: string): Cut[] {
   try {
     const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
     return lines.map((line) => Cut.parse(JSON.parse(line)))

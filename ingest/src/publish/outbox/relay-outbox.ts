@@ -92,27 +92,27 @@ async function sendAll(needs: RelayNeeds, parcels: readonly Parcel[]): Promise<{
 
 /** The number of rows that the log has now, or undefined when another relay is at work. */
 async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): Promise<number | undefined> {
-  const taken: { ids: readonly string[]; appending: Promise<void> } = { ids: [], appending: Promise.resolve() }
+  const claimed: { ids: readonly string[]; appending: Promise<void> } = { ids: [], appending: Promise.resolve() }
   const outcome = await needs.writes.transaction(async (transaction) => {
     if (!(await isMine(transaction))) return 'elsewhere'
     const left = await remainingRows(transaction, rows)
     const messages = left.flatMap(({ event }) => sealedEvent(topic, event, PROVENANCE, seals) ?? [])
     if (messages.length < left.length) needs.people.passedOver(topic.name, left.length - messages.length)
-    taken.ids = left.map(({ id }) => id)
-    if (messages.length > 0) taken.appending = needs.log.append(topic.name, messages)
+    claimed.ids = left.map(({ id }) => id)
+    if (messages.length > 0) claimed.appending = needs.log.append(topic.name, messages)
     // It is awaited below, unless PostgreSQL fails first.
-    taken.appending.catch(() => undefined)
-    const isAppended = taken.appending.then(() => true)
+    claimed.appending.catch(() => undefined)
+    const isAppended = claimed.appending.then(() => true)
     if (!(await withTimeout(isAppended, needs.heldMsMax ?? HELD_MS_MAX, () => false))) return 'slow'
-    await deleteRows(transaction, taken.ids)
+    await deleteRows(transaction, claimed.ids)
     return 'sent'
   })
   if (outcome === 'elsewhere') return undefined
   if (outcome === 'slow') {
-    await taken.appending
-    await deleteRows(needs.writes, taken.ids)
+    await claimed.appending
+    await deleteRows(needs.writes, claimed.ids)
   }
-  return taken.ids.length
+  return claimed.ids.length
 }
 
 async function isMine(transaction: WriteSide): Promise<boolean> {

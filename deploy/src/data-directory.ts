@@ -103,6 +103,7 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
     return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
     const code = errorCode(error)
+    if (code === 'ENOSPC') throw error
     throw new FailureError(
       `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.`
     )

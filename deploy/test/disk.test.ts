@@ -3,7 +3,7 @@ import { appendFile, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { openChdb } from '@gamenet/engines'
+import { openChdb, openPglite } from '@gamenet/engines'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { type Disk, openDisk } from '../src/disk/disk.js'
@@ -240,6 +240,46 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   t.match(done.stdout, new RegExp(`${rows} rows read, ${rows} events published`))
   t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 0$/m)
   t.match(service.stderr(), /Room again/)
+})
+
+test('a write that a full disk cannot store is refused, and stored once there is space', async (t) => {
+  const small = await smallDisk(t, 120)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const postgres = await openPglite({ dir: join(small, 'writes') })
+  t.teardown(() => postgres.close())
+  await postgres.script('CREATE TABLE filler (text text)')
+  await fill(small, 200_000)
+  const write = () => postgres.query('INSERT INTO filler SELECT md5(n::text) FROM generate_series(1, 10000) AS n')
+  await t.rejects(write(), { code: 'disk_full', status: 503, message: /disk of the service is full/ })
+  // Where the write-ahead log finds no space, PostgreSQL ends itself and is started again.
+  await t.rejects(postgres.script('SELECT pg_switch_wal(); TRUNCATE filler'), { code: 'disk_full' })
+  await rm(join(small, 'ballast'))
+  await write()
+  t.match(await postgres.query('SELECT count(*)::int AS rows FROM filler'), [{ rows: 10_000 }])
+})
+
+test('a start on a full disk names the disk and what to free; with free space it starts', async (t) => {
+  const small = await smallDisk(t, 200)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const environment = { ...QUIET, DATA_DIR: join(small, 'data') }
+  const sentence =
+    /^The disk of the data directory .*data is full: [\d.]+ (bytes|kB) of 210 MB are free\. Free space on it \(backups/
+  for (const freeBytes of [0, 100_000]) {
+    await fill(small, freeBytes)
+    const { code, stdout, stderr } = await gamenet(environment, ['start'])
+    t.same([code, stdout], [1, ''], `${freeBytes} bytes`)
+    t.match(stderr.trim(), sentence)
+    t.notMatch(stderr.trim(), /\n/, 'one sentence')
+  }
+  await rm(join(small, 'ballast'))
+  const service = await startGamenet(environment)
+  await service.stop()
+  await fill(small, 0)
+  const again = await gamenet(environment, ['start'])
+  t.equal(again.code, 1)
+  t.match(again.stderr, sentence)
+  await rm(join(small, 'ballast'))
+  t.equal(await (await startGamenet(environment)).stop(), 0)
 })
 
 /** Rows that do not compress to nothing, in time order. */

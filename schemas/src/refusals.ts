@@ -67,6 +67,10 @@ export const refusals = {
     status: 503,
     message: 'What this needs is damaged on the disk of the service; its operator can repair it (gamenet verify).'
   },
+  disk_full: {
+    status: 503,
+    message: 'The disk of the service is full, and nothing was stored; ask again when its operator has freed space.'
+  },
   engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
 } as const satisfies Record<string, { status: number; message: string }>
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -219,6 +219,41 @@ test('a PGlite that was killed while it was laid out first is laid out again', a
   t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])
   await postgres.close()
   t.notOk(existsSync(`${dir}.new`))
+})
+
+test('a PGlite whose files fail refuses what it is asked, and is started again', async (t) => {
+  const dir = t.testdir()
+  const postgres = await openPglite({ dir })
+  t.teardown(() => postgres.close())
+  await postgres.script('CREATE TABLE kept (n integer)')
+  await postgres.query('INSERT INTO kept VALUES (1)')
+  const heard: string[] = []
+  let listened = 0
+  postgres.listen(
+    'events',
+    (payload) => heard.push(payload),
+    () => {
+      listened += 1
+    }
+  )
+  await postgres.check()
+  // The next file of the write-ahead log cannot be created: PostgreSQL ends itself.
+  const obstacle = join(dir, 'pg_wal', 'xlogtemp.42')
+  mkdirSync(obstacle)
+  const away = { name: 'Refusal', code: 'engine_away', status: 503, retryAfterSeconds: 5 }
+  await t.rejects(
+    postgres.script('SELECT pg_switch_wal(); INSERT INTO kept SELECT * FROM generate_series(1, 100000)'),
+    {
+      ...away,
+      cause: { message: /PANIC: +could not create file "pg_wal.xlogtemp.42"/ }
+    }
+  )
+  rmdirSync(obstacle)
+  t.same(await postgres.query('SELECT n FROM kept'), [{ n: 1 }])
+  t.equal(listened, 2, 'a listener is told that notifications may be missing')
+  await postgres.query(`SELECT pg_notify('events', 'after')`)
+  await postgres.check()
+  t.same(heard, ['after'])
 })
 
 test('a path that is no directory is refused in one sentence', async (t) => {

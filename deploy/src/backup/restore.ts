@@ -5,6 +5,7 @@ import { flushPath, flushTree } from '@gamenet/engines/files'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE } from '../data-directory.js'
+import { fullDisk } from '../disk/full-disk.js'
 import { type LedgerFile, mergeLedger, readLedgerFile } from '../erasure/ledger-file.js'
 import { VERSIONS } from '../wiring/version.js'
 import { refuseLowDisk } from './backup.js'
@@ -67,7 +68,7 @@ export async function restore(request: RestoreRequest): Promise<RestoreReport> {
     return await restoreInto({ request, backup, path, manifest, ledger, interrupted })
   } catch (error) {
     if (made !== undefined) await removeEmpty(path, made)
-    throw error
+    throw (await fullDisk(path, error)) ?? error
   }
 }
 

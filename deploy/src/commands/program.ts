@@ -79,6 +79,10 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   const message = harmless(errorMessage(error))
+  if (error instanceof Refusal && error.code === 'disk_full') {
+    terminal.errors.write(`${message}\n`)
+    return 1
+  }
   if (isUnreachable(error)) {
     terminal.errors.write(
       `${message} Look at KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`

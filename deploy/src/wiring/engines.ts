@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import {
   type ClickHouse,
   migratePostgres,
@@ -16,6 +16,7 @@ import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
+import { fullDisk } from '../disk/full-disk.js'
 import type { ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
 import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
@@ -119,7 +120,7 @@ export async function openEngines({
     // What is still opening is closed too.
     await writing?.catch(() => undefined)
     await disposers.close()
-    throw orDamaged(error)
+    throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? orDamaged(error)
   }
 }
 

@@ -109,11 +109,11 @@ export async function openLostRows({
     guarded: (readers) => ({
       rows: async (sql, ...more) => {
         refuse(sql)
-        return await readers.rows(sql, ...more).catch(refuseDamaged)
+        return await readers.rows(sql, ...more).catch(refuseUnreadable)
       },
       json: async (sql, ...more) => {
         refuse(sql)
-        return await readers.json(sql, ...more).catch(refuseDamaged)
+        return await readers.json(sql, ...more).catch(refuseUnreadable)
       }
     }),
     finish: (projector, last) => {
@@ -153,9 +153,14 @@ export async function openLostRows({
 /** What ClickHouse says of files that are not what it wrote: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
 
-function refuseDamaged(error: unknown): never {
-  if (!(error instanceof ClickHouseError) || error.code === undefined || !DAMAGE_CODES.has(error.code)) throw error
-  throw new Refusal('data_damaged', [], { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error })
+/** NOT_ENOUGH_SPACE: a query had no space for its temporary files. */
+const NOT_ENOUGH_SPACE = 243
+
+function refuseUnreadable(error: unknown): never {
+  if (!(error instanceof ClickHouseError) || error.code === undefined) throw error
+  const options = { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error }
+  if (error.code === NOT_ENOUGH_SPACE) throw new Refusal('disk_full', [], options)
+  throw DAMAGE_CODES.has(error.code) ? new Refusal('data_damaged', [], options) : error
 }
 
 /** Drops what is left of these parts. */

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector } from '@gamenet/projector'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Config } from '../config.js'
+import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
@@ -128,7 +130,10 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
-  const { parts, close } = await openComponents(components, { config, role, threadPoolSize, logger, registry })
+  const context = { config, role, threadPoolSize, logger, registry }
+  const { parts, close } = await openComponents(components, context).catch(async (error: unknown) => {
+    throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? error
+  })
   return {
     operations: parts.operations.operations,
     apiUrl: parts.api ?? null,

@@ -14,12 +14,22 @@ const START_PARAMS = [
 
 /**
  * PGlite on a directory of this machine, safe against a loss of power: what it is told to flush is flushed, so that a
- * commit is answered when the disk has it.
+ * commit is answered when the disk has it. `onPanic` gets PostgreSQL's reason for ending itself and must end the thread:
+ * PGlite's loop would run the ended PostgreSQL again, for ever.
  */
-export const openFlushing = async (dir: string, options: PGliteOptions = {}): Promise<PGlite> => {
+export const openFlushing = async (
+  dir: string,
+  options: PGliteOptions = {},
+  onPanic?: (reason: string) => void
+): Promise<PGlite> => {
   // The caller owns the directory. A loss of power leaves the file empty, which PostgreSQL refuses.
   rmSync(join(dir, 'postmaster.pid'), { force: true })
-  return await PGlite.create({ ...options, fs: new FlushingFiles(dir), startParams: START_PARAMS })
+  const files = new FlushingFiles(dir, onPanic)
+  try {
+    return await PGlite.create({ ...options, fs: files, startParams: START_PARAMS })
+  } catch (error) {
+    throw files.fault === undefined ? error : new Error(files.fault, { cause: error })
+  }
 }
 
 type Init = Awaited<ReturnType<NodeFS['init']>>
@@ -34,8 +44,18 @@ const INPUT_OUTPUT_ERROR = 29
 
 /** Files of a directory. Emscripten's own have no fsync: it says that all is well, and does nothing. */
 class FlushingFiles extends NodeFS {
+  /** The last line of PostgreSQL's log on an error that ended it. */
+  fault: string | undefined
+  readonly #onPanic: ((reason: string) => void) | undefined
+
+  constructor(dir: string, onPanic: ((reason: string) => void) | undefined) {
+    super(dir)
+    this.#onPanic = onPanic
+  }
+
   override async init(...given: Parameters<NodeFS['init']>): Promise<Init> {
     const { emscriptenOpts } = await super.init(...given)
+    const { printErr } = emscriptenOpts
     const addFsync = ({ NODEFS, FS }: Module): void => {
       NODEFS.stream_ops.fsync = ({ nfd }) => {
         try {
@@ -47,6 +67,16 @@ class FlushingFiles extends NodeFS {
         }
       }
     }
-    return { emscriptenOpts: { ...emscriptenOpts, preRun: [...(emscriptenOpts.preRun ?? []), addFsync as never] } }
+    return {
+      emscriptenOpts: {
+        ...emscriptenOpts,
+        preRun: [...(emscriptenOpts.preRun ?? []), addFsync as never],
+        printErr: (line: string) => {
+          this.fault = /\b(?:PANIC|FATAL): .*/.exec(line)?.[0] ?? this.fault
+          printErr?.(line)
+        },
+        onAbort: () => this.#onPanic?.(this.fault ?? 'PostgreSQL ended itself')
+      }
+    }
   }
 }

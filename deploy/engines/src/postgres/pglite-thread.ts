@@ -120,7 +120,11 @@ try {
   const parsers = { [INT8]: (text: string) => text }
   const { dir, upkeep = {} } = workerData as { dir: string; upkeep?: UpkeepOptions }
   await layEmptyCluster(dir)
-  const database = await openFlushing(dir, { parsers })
+  const database = await openFlushing(dir, { parsers }, (reason) => {
+    post({ kind: 'shut', reason })
+    // Ends this thread alone.
+    process.exit(1)
+  })
   serve(database, upkeep)
   post({ kind: 'open' })
 } catch (error) {

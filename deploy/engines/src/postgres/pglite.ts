@@ -1,6 +1,7 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { errorMessage, Refusal } from '@gamenet/schemas'
+import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
 import { plainName } from './listen.js'
 import type { ThreadMessage, ThreadRequest } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
@@ -12,48 +13,36 @@ const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT'
 const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
+/** A start costs half a second of processor time; after one that failed, requests are refused for so long. */
+const REOPEN_MS = 2000
+const RETRY_SECONDS = 5
+
 /**
  * PostgreSQL in a thread of this process, on a directory that is made when absent and belongs to it. What is committed
  * outlives the end of the process and a loss of power. Rejects with one sentence when the directory cannot be used.
+ * A PostgreSQL that ends itself, because its files fail, is started again: until then, requests are refused.
  */
-export const openPglite = async (options: {
-  readonly dir: string
-  readonly upkeep?: UpkeepOptions
-}): Promise<Postgres> => {
-  const thread = await open(options)
+export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
+  const { thread, listen, close } = await keepThread(options)
   const direct = queriesOn(thread, undefined)
   let transactions = 0
-  let listeners = 0
-  let closing: Promise<void> | undefined
   return {
     ...direct,
     transaction: async (work) => {
       transactions += 1
       const transaction = transactions
-      await thread.ask({ kind: 'begin', transaction })
+      const same = await thread()
+      await same.ask({ kind: 'begin', transaction })
       try {
-        const result = await work(queriesOn(thread, transaction))
-        await thread.ask({ kind: 'end', transaction, isCommitted: true })
+        const result = await work(queriesOn(async () => same, transaction))
+        await same.ask({ kind: 'end', transaction, isCommitted: true })
         return result
       } catch (error) {
-        await thread.ask({ kind: 'end', transaction, isCommitted: false }).catch(() => undefined)
+        await same.ask({ kind: 'end', transaction, isCommitted: false }).catch(() => undefined)
         throw error
       }
     },
-    listen: (channel, onPayload, onListening) => {
-      listeners += 1
-      const listener = listeners
-      const about = { listener, channel: plainName(channel) }
-      thread.handlers.set(listener, onPayload)
-      // It fails only in a database that is being closed, which tells nothing any more.
-      const listening = thread.ask({ kind: 'listen', ...about })
-      listening.then(onListening, () => undefined)
-      return async () => {
-        thread.handlers.delete(listener)
-        await listening.catch(() => undefined)
-        if (closing === undefined) await thread.ask({ kind: 'unlisten', ...about })
-      }
-    },
+    listen,
     erase: async (tables) => {
       for (const table of tables) await direct.script(`VACUUM FULL ${plainName(table)}`)
       for (const statement of NEW_LOG) await direct.script(statement)
@@ -62,8 +51,69 @@ export const openPglite = async (options: {
     check: async () => {
       await direct.query('SELECT 1')
     },
+    close
+  }
+}
+
+type PgliteOptions = { readonly dir: string; readonly upkeep?: UpkeepOptions }
+
+type Listener = { readonly channel: string; onPayload(payload: string): void; onListening(): void }
+
+/** A thread that runs PostgreSQL, and another one after it has ended. */
+const keepThread = async (options: PgliteOptions) => {
+  const listeners = new Map<number, Listener>()
+  let current = await open(options)
+  let opening: Promise<Thread> | undefined
+  let failed: { readonly at: number; readonly refusal: Refusal } | undefined
+  let closing: Promise<void> | undefined
+  let listenerCount = 0
+
+  /** Resolves or rejects as the statement does; a database that is closed publishes nothing any more. */
+  const listenOn = async (thread: Thread, listener: number, listening: Listener): Promise<void> => {
+    thread.handlers.set(listener, listening.onPayload)
+    await thread.ask({ kind: 'listen', listener, channel: listening.channel })
+    listening.onListening()
+  }
+  const reopen = async (): Promise<Thread> => {
+    if (failed !== undefined && performance.now() - failed.at < REOPEN_MS) throw failed.refusal
+    try {
+      await current.close()
+      current = await open(options)
+    } catch (cause) {
+      failed = { at: performance.now(), refusal: ended(errorMessage(cause), cause) }
+      throw failed.refusal
+    }
+    failed = undefined
+    for (const [listener, each] of listeners) listenOn(current, listener, each).catch(() => undefined)
+    return current
+  }
+  const thread = async (): Promise<Thread> => {
+    if (closing !== undefined || !current.hasEnded()) return current
+    opening ??= reopen().finally(() => {
+      opening = undefined
+    })
+    return await opening
+  }
+  return {
+    thread,
+    listen: (...[channel, onPayload, onListening]: Parameters<Postgres['listen']>) => {
+      listenerCount += 1
+      const listener = listenerCount
+      const added = { channel: plainName(channel), onPayload, onListening }
+      listeners.set(listener, added)
+      // A PostgreSQL that is started again listens for all listeners.
+      const listening = current.hasEnded() ? thread().then(() => undefined) : listenOn(current, listener, added)
+      listening.catch(() => undefined)
+      return async () => {
+        listeners.delete(listener)
+        current.handlers.delete(listener)
+        await listening.catch(() => undefined)
+        if (closing !== undefined || current.hasEnded()) return
+        await current.ask({ kind: 'unlisten', listener, channel: added.channel })
+      }
+    },
     close: () => {
-      closing ??= thread.close()
+      closing ??= Promise.resolve(opening?.catch(() => undefined)).then(() => current.close())
       return closing
     }
   }
@@ -76,21 +126,23 @@ type Thread = {
   ask(lastId: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
   /** Who hears what is told, by the number of the listener. */
   readonly handlers: Map<number, (payload: string) => void>
+  /** Whether PostgreSQL has ended, by itself. */
+  hasEnded(): boolean
   close(): Promise<void>
 }
 
-const queriesOn = (thread: Thread, transaction: number | undefined): Queries => {
+const queriesOn = (thread: () => Promise<Thread>, transaction: number | undefined): Queries => {
   const about = transaction === undefined ? {} : { transaction }
   return {
     query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
-      (await thread.ask({ kind: 'query', sql, values, ...about })) as Row[],
+      (await (await thread()).ask({ kind: 'query', sql, values, ...about })) as Row[],
     script: async (sql) => {
-      await thread.ask({ kind: 'script', sql, ...about })
+      await (await thread()).ask({ kind: 'script', sql, ...about })
     }
   }
 }
 
-const open = async ({ dir, upkeep }: Parameters<typeof openPglite>[0]): Promise<Thread> => {
+const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
   try {
     mkdirSync(dir, { recursive: true })
     accessSync(dir, constants.W_OK)
@@ -117,14 +169,16 @@ const startThread = (workerData: object): Promise<Thread> =>
       if (waiting.size === 0) worker.unref()
       return one
     }
-    const ended = new Promise<void>((resolveEnded) => worker.once('exit', () => resolveEnded()))
+    const exited = new Promise<void>((resolveExited) => worker.once('exit', () => resolveExited()))
     const fail = (error: Error): void => {
       end ??= error
       for (const id of [...waiting.keys()]) settle(id)?.reject(end)
       reject(end)
     }
-    worker.on('error', fail)
-    worker.on('exit', () => fail(new Error('The embedded PostgreSQL has ended.')))
+    let isOpen = false
+    const shut = (reason: string, cause?: unknown): void => fail(isOpen ? ended(reason, cause) : new Error(reason))
+    worker.on('error', (error) => shut(error.message, error))
+    worker.on('exit', () => shut('The embedded PostgreSQL has ended.'))
     const ask: Thread['ask'] = (message) =>
       new Promise((resolveRows, rejectRows) => {
         if (end !== undefined) {
@@ -140,24 +194,30 @@ const startThread = (workerData: object): Promise<Thread> =>
       // What cannot be closed is ended, as a crash would: nothing that was committed is lost by it.
       await ask({ kind: 'close' }).catch(() => worker.terminate())
       worker.ref()
-      await ended
+      await exited
     }
     worker.on('message', (answer: ThreadMessage) => {
       if (answer.kind === 'done') settle(answer.id)?.resolve(answer.rows)
       else if (answer.kind === 'failed') settle(answer.id)?.reject(faultOf(answer.fault))
       else if (answer.kind === 'heard') handlers.get(answer.listener)?.(answer.payload)
-      else if (answer.kind === 'shut') fail(new Error(answer.reason))
+      else if (answer.kind === 'shut') shut(answer.reason)
       else {
+        isOpen = true
         worker.unref()
-        resolve({ ask, handlers, close })
+        resolve({ ask, handlers, close, hasEnded: () => end !== undefined })
       }
     })
   })
+
+/** The refusal of requests to a PostgreSQL that ended itself for a reason. */
+const ended = (reason: string, cause: unknown = new Error(reason)): Refusal =>
+  saysDiskFull(reason) ? diskFull(cause) : new Refusal('engine_away', [], { retryAfterSeconds: RETRY_SECONDS, cause })
 
 /** DATA_CORRUPTED, INDEX_CORRUPTED, and a file that is missing or cannot be read. */
 const DAMAGE_CODES: ReadonlySet<unknown> = new Set(['XX001', 'XX002', '58P01', '58030'])
 
 const faultOf = ({ message, ...fields }: Readonly<Record<string, unknown>>): Error => {
   const fault = Object.assign(new Error(String(message)), fields)
+  if (fields.code === DISK_FULL) return diskFull(fault)
   return DAMAGE_CODES.has(fields.code) ? new Refusal('data_damaged', [], { cause: fault }) : fault
 }

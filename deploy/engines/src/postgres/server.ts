@@ -1,5 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import pg from 'pg'
+import { DISK_FULL, diskFull } from './disk-full.js'
 import { listenToServer, plainName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
 
@@ -108,6 +109,7 @@ const isUnavailable = (error: unknown): boolean => error instanceof Refusal && e
 /** SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): the server, not the statement. */
 const failure = (cause: unknown): unknown => {
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? '') : undefined
+  if (code === DISK_FULL) return diskFull(cause)
   const isStatement = code !== undefined && !/^(08|57P|53300)/.test(code)
   if (isStatement || cause instanceof TypeError) return cause
   return new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })

@@ -1,4 +1,4 @@
-/** What PostgreSQL tells while it is listened to: see `listen` of the engine. */
+/** PostgreSQL's notifications: see `listen` of the engine. */
 export type WriteChanges = {
   listen(channel: string, onPayload: (payload: string) => void, onListening: () => void): () => Promise<void>
 }

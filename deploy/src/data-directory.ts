@@ -183,7 +183,7 @@ function isNewer(version: string, than: string): boolean {
   return major > thanMajor || (major === thanMajor && minor > thanMinor)
 }
 
-/** A crash or a loss of power leaves the whole text, or what was there before. */
+/** Replaces a file atomically: a crash or power loss leaves the new text or the old one. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`
   await writeFile(draft, text, { flush: true })

@@ -132,7 +132,7 @@ export function createIngest(options: IngestOptions): Ingest {
     }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
-    // What the service's own end cut off before anything was read is no failure.
+    // A run that the service's stop interrupts before it has read anything is no failure.
     if (ran === undefined || (stopping.signal.aborted && ran.outcome === 'failed')) return ran
     metrics.ran(ran, now())
     report(logger, ran, stopping.signal)

@@ -8,7 +8,7 @@ export function healthMethods(get: Get) {
 
     /**
      * Whether the service answers with data; until it does, a {@link GamenetError} with 503 says why. `repairing`: tables that lost
-     * rows; what needs them is answered with 503 until these are made again.
+     * rows; requests that need them get 503 until the rows are restored.
      */
     getReadiness: (call?: CallOptions) => get<{ status: 'ready'; repairing?: readonly string[] }>('/readyz', {}, call)
   }

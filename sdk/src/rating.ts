@@ -10,7 +10,7 @@ export function ratingMethods(get: Get, act: Act) {
       call?: CallOptions
     ) => get<Reputation>('/api/profile/:username/reputation', parameters, call),
 
-    /** Rates a profile for the user whose `sessionKey` the call has, in place of what was given before. */
+    /** Rates a profile for the user of the call's `sessionKey`, and replaces that user's earlier rating. */
     rateProfile: (
       {
         username,

@@ -127,7 +127,7 @@ function pathAndQuery(template: string, parameters: Parameters): string {
   return queryText === '' ? path : `${path}?${queryText}`
 }
 
-/** One segment of a path. `.` and `..` are taken for steps by every URL parser, encoded too, and cannot be sent. */
+/** One segment of a path. Every URL parser resolves `.` and `..`, encoded too, so they cannot be sent. */
 function segmentOf(name: string, value: string): string {
   if (/^\.{0,2}$/.test(value) || /\p{Cs}/u.test(value)) {
     throw new GamenetError(0, `${name} cannot be asked for: ${JSON.stringify(value)} cannot stand in a path.`)

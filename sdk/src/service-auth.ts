@@ -131,7 +131,7 @@ export class ServiceAuth {
 
   /**
    * Ends the session here whatever happens, emits `logout`, and ends it at the auth service. Rejects when the auth
-   * service could not be told: the session then lives there until it expires.
+   * service could not be notified: the session then lives there until it expires.
    */
   logout(): Promise<void> {
     return this.#telling(async () => {
@@ -154,14 +154,14 @@ export class ServiceAuth {
   }
 
   /**
-   * Asks the auth service whether the session is valid. False when it is not, and the session is forgotten; false when
+   * Asks the auth service whether the session is valid. False when it is not, and the session is deleted; false when
    * that cannot be found out, and the session is kept and `error` emitted. Never rejects.
    */
   async verifySession(): Promise<boolean> {
     const session = this.#store.read()
     if (session === undefined) return false
     const verdict = await this.#verdictOn(session.sessionKey)
-    // Somebody logged out or in meanwhile, here or in another tab: the verdict is about a session that is gone.
+    // Somebody logged out or in meanwhile, here or in another tab: the verdict is about a session that no longer exists.
     if (this.#store.read()?.sessionKey !== session.sessionKey) return this.verifySession()
     if (verdict === 'invalid') this.#hold(undefined)
     return verdict === 'valid'
@@ -216,7 +216,7 @@ export class ServiceAuth {
   }
 
   /**
-   * Verifies the session again and again, `intervalMs` after the last check had its answer, and tells `onVerified` what
+   * Verifies the session repeatedly, `intervalMs` after the last check had its answer, and calls `onVerified` with what
    * came of it. Gives a function that stops it; a second start replaces the first.
    */
   startAutoVerify(intervalMs: number = VERIFY_INTERVAL_MS, onVerified?: (isValid: boolean) => void): () => void {
@@ -247,7 +247,7 @@ export class ServiceAuth {
       // A page that is left at `logout` does not take the request with it.
       await this.#ask('/auth/logout', { body: { sessionKey }, sessionKey, keepalive: true })
     } catch (error) {
-      // The auth service does not know the session any more: that is what was wanted.
+      // The auth service no longer knows the session, which is the goal.
       if (!(error instanceof ServiceAuthError && error.status === 401)) throw error
     }
   }
@@ -288,7 +288,7 @@ export class ServiceAuth {
       const sessionKey = this.#sessionKey()
       const answer = listed(noun, await this.#ask(`/auth/refresh/${noun}`, { sessionKey, method: 'POST' }))
       const { success: _, ...fresh } = answer
-      // Games come from the profile: what was kept of the other nouns may be older than this.
+      // Games come from the profile: cached answers of the other nouns may be older than this.
       this.#cached.clear()
       const text = Promise.resolve(JSON.stringify(fresh))
       this.#cached.set(noun, { sessionKey, untilMs: performance.now() + CACHE_MS, text })
@@ -337,7 +337,7 @@ export class ServiceAuth {
     throw new ServiceAuthError(response.status, `${url} answered no JSON object; check apiUrl.`)
   }
 
-  /** Runs what a method does; a failure is told to those who listen before the method rejects. */
+  /** Runs a method's work; a failure is emitted to the listeners before the method rejects. */
   async #telling<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()

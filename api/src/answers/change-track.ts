@@ -14,7 +14,7 @@ const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
 
 /** Hours back from the horizon whose minutes are held. */
 export const HOURS_HELD_BY_MINUTE = 48
-/** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them for ever. */
+/** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them forever. */
 export const KEYED_BLOCKS_HELD_BY_HOUR = 3
 
 /** The newest minute (since 1970) in which a change begins. Shared by all tracks of a process. */
@@ -151,7 +151,7 @@ export class ChangeTrack {
  * before. One that begins later than a newer one says nothing and is not held.
  */
 class LastingChanges {
-  /** Ascending, as are the versions beside them. */
+  /** Ascending, like the versions in the parallel array. */
   #minutes: number[] = []
   #versions: number[] = []
 

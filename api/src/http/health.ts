@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 export type Readiness =
   | {
       readonly ok: true
-      /** Tables that lost rows which are being made again: what needs them is not answered, all else is. */
+      /** Tables whose lost rows are being restored. Requests that need them get 503; all others are answered. */
       readonly repairing?: readonly string[]
     }
   | { readonly ok: false; readonly reason: string }

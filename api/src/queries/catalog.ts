@@ -131,7 +131,7 @@ export function catalogCache(needs: {
 
 type Versions = { readonly facts: number; readonly counts: number; readonly others: number }
 
-/** What makes a title known beside facts and counts. */
+/** The other sources that make a title known, besides facts and counts. */
 const OTHERS = ['leaderboard', 'leaderboard-entry', 'match-latest'] as const
 
 /** Folds what the tables know of titles into a catalog; `others` are titles that are known by something else. */
@@ -147,7 +147,7 @@ export function catalogOf(
   for (const title of described) byId.set(title.titleId, title)
   const byName = new Map(described.map((title) => [nameKey(title.shownName), title]))
   for (const title of described) {
-    // A link made while another title had the bare name goes on working.
+    // A link made while another title had the bare name still works.
     const withId = nameKey(numbered(title.name, title.titleId))
     if (!byName.has(withId)) byName.set(withId, title)
   }

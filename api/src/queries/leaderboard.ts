@@ -63,7 +63,7 @@ export const boardDescription = query({
       AND l.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
 })
 
-/** When a board was first told of, by a list or by an entry, milliseconds since 1970; null for one that never was. */
+/** When a list or an entry first mentioned a board, in milliseconds since 1970; null for an unknown board. */
 export const firstSight = query({
   params: BoardParams,
   row: z.object({ firstMs: Ms.nullable() }),

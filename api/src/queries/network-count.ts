@@ -17,7 +17,7 @@ const Peaks = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() 
 
 /**
  * The samples of a metric, oldest first; nothing at all when there are more than {@link POINTS_MAX}, so that a body
- * of that size is never built ({@link networkPointCount} tells "too many" from "none").
+ * of that size is never built ({@link networkPointCount} distinguishes "too many" from "none").
  */
 const samplesSql = (column: string) => `
   SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.value AS ${column}

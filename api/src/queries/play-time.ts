@@ -4,7 +4,7 @@ import { query } from './query.js'
 const Ms = z.int().nonnegative()
 const OfUser = z.object({ userKey: z.string() })
 
-/** What of a user is known from presence: each field by itself, with the instant of the sighting that said it. */
+/** The newest presence of a user: each field separately, with the instant of its sighting. */
 export const PRESENCE_FIELDS = ['username', 'seen', 'period', 'online', 'game', 'gamertag'] as const
 
 /** A user's newest sightings, one row a field; see the table. */

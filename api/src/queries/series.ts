@@ -73,7 +73,7 @@ export function uncut({ fromMs, toMs }: Window): HourCut {
   return { from: fromMs, to: toMs, firstHour: toMs, lastHour: toMs }
 }
 
-/** Cuts a window into whole days, whole hours beside them, and edges. */
+/** Splits a window into whole days, the whole hours around them, and the edges. */
 export function cutAtDays(window: Window): DayCut {
   const hours = cutAtHours(window)
   const { first, last } = whole(hours.firstHour, hours.lastHour, DAY_MS)

@@ -30,7 +30,7 @@ export type ChatPlatform = {
   close(): Promise<void>
 }
 
-/** An id alone is taken out of what was given: nothing is ever asked of the address itself. */
+/** Extracts only an id from the input; the address itself is never requested. */
 const PROFILE_URL = /^https:\/\/([a-z0-9.-]+)\/users\/([0-9]{17,20})$/i
 const AVATAR_LENGTH_MAX = 200
 

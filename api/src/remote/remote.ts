@@ -69,7 +69,7 @@ async function answerOf(
   })
     .then(async (answer) => ({ status: answer.statusCode, text: await answer.body.text() }))
     .catch((error: unknown) => {
-      // The error itself may carry bytes of the answer, and with them what was asked.
+      // The error itself may contain bytes of the answer, and with them the request.
       throw new Error(error instanceof Error ? `${error.name}: ${error.message}` : 'no answer')
     })
   const json = jsonOf(text)

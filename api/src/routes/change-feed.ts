@@ -92,7 +92,7 @@ async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: A
 
 const START: FeedPlace = { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
 
-/** Merges what was found until there is enough, and moves the lanes' places behind what was taken. */
+/** Merges the lanes' rows until the page is full, and moves each lane's place behind its consumed rows. */
 function take(lanes: readonly Lane[], wanted: number, page: ChangeRow[]): void {
   const at = new Map(lanes.map((lane) => [lane, 0]))
   const isFull = (): boolean => page.length >= end

@@ -100,7 +100,7 @@ async function currentPage(request: BoardRequest, { tables, signal }: AnswerCont
   const board = { titleId, leaderboardId }
   const limit = request.limit ?? ENTRIES_MAX
   const entries = await rowsOf(tables, currentEntries, { ...board, limit, offset }, { signal })
-  // A page that holds the end of the board tells how long it is; most boards fit on one.
+  // A page that holds the end of the board gives its length; most boards fit on one page.
   const hasEnd = entries.length < limit && (entries.length > 0 || offset === 0)
   if (hasEnd) return { total: offset + entries.length, entries }
   const [counted] = await rowsOf(tables, currentTotal, board, { signal })

@@ -20,7 +20,7 @@ import { windowParameters } from './series.js'
 const TAGS = ['Matches']
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
-/** When the paths of before stopped being the ones to use. */
+/** When the former paths became deprecated. */
 const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
 
 type TitleInput = { titleId: string }
@@ -217,7 +217,7 @@ async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<O
   return { titleId, gameName: shownName }
 }
 
-/** Whether a match is open is told by the newest list and the clock; any later list of the title can lengthen a match of any window. */
+/** Whether a match is open follows from the newest list and the clock; any later list of the title can lengthen a match of any window. */
 function readsOfMatches(titleId: string): Dependency[] {
   return [
     { projection: 'match-session', key: titleId },

@@ -159,7 +159,7 @@ function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { play
         const distance = players.reduce((sum, { rank }, place) => sum + Math.abs(rank - (ranks[place] ?? rank)), 0)
         return { players, distance }
       })
-      // The last board may be cut off by the limit of rows.
+      // The row limit may truncate the last board.
       .filter(({ players }) => players.length === ranks.length)
       .sort((a, b) => a.distance - b.distance)
       .slice(0, ROSTERS_MAX)

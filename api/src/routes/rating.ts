@@ -18,7 +18,7 @@ import { saveSighted, saveUser } from '../writes/user.js'
 import { knownUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 
 const PATH = '/api/profile/:username/reputation'
-/** A rating is begun again when a user was made known, or forgotten, meanwhile. */
+/** A rating is retried when a user was created or erased concurrently. */
 const TRIES_MAX = 3
 
 const totalsExample = { average: 4.91, ratingCount: 1, effectiveVotes: 11, priorOnly: false }

@@ -33,7 +33,7 @@ export const windowParameters = {
   to: instant().optional().describe('End of the window, not included; needs `from`.')
 }
 
-/** The parameters that every series has beside its length. */
+/** The parameters that every series has besides its length. */
 export const seriesParameters = {
   ...windowParameters,
   resolution: resolution()

@@ -87,7 +87,7 @@ export type TitledGame = {
 }
 type UserGame = Omit<TitledGame, 'key'> & { seconds: number; lastMs: number }
 
-/** The title that a name of presence means, or the name by itself. */
+/** The title that a presence name refers to, or the name alone. */
 export function titledGame(game: string, titles: Catalog): TitledGame {
   const title = titles.byGame(game)
   if (title === undefined) return { key: `"${game}`, gameName: game, titleId: null, image: '' }

@@ -14,7 +14,7 @@ const CACHE_MAX = 10_000
 
 export type SessionsNeeds = {
   readonly authService: Pick<AuthService, 'verify'>
-  /** Called when the auth service has said who a session is, before anybody is told; not when that is still known. */
+  /** Called when the auth service has identified a session, before the caller gets it; not called for a cached session. */
   readonly onVerified: (session: Session) => Promise<void>
   readonly metrics: SessionMetrics
   /** Milliseconds since 1970. */

@@ -8,7 +8,7 @@ export const engineVersions = (): Readonly<Record<string, string>> => ({
   lmdb: versionOf('lmdb')
 })
 
-/** As its package.json says, which lies beside its program or above it, and may not be imported. */
+/** As in its package.json, which lies next to its program or above it and may not be imported. */
 export const versionOf = (name: string): string => {
   for (let at = new URL(import.meta.resolve(name)); at.pathname !== '/'; at = new URL('..', at)) {
     const found = packageAt(new URL('./package.json', at))

@@ -32,7 +32,7 @@ export type BackupNeeds = {
   readonly signal: AbortSignal
 }
 
-/** What is left free beside what the backup takes: the service goes on writing. */
+/** Free space left besides the size of the backup: the service continues to write. */
 const SPARE_BYTES = 256 * 1024 * 1024
 /** Parts of the data directory that are copied by what they are, or that are of no use to another process. */
 const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads']
@@ -93,7 +93,7 @@ async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<
     total.files += files
     total.bytes += bytes
   }
-  // Journals of what was appended to the log: never ahead of it.
+  // Journals of the log's appends: never ahead of the log.
   const rest = (await readdir(directory.path)).filter(
     (name) => !NOT_COPIED.includes(name) && !name.startsWith(OWNER_FILE)
   )

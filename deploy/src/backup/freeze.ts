@@ -62,7 +62,7 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
   throw new Error(`the tables were made, dropped or swapped ${ROUNDS_MAX} times while they were copied`)
 }
 
-/** Lets the files of what was frozen go. */
+/** Releases the frozen files. */
 export async function unfreeze(folder: string): Promise<void> {
   await rm(join(folder, SHADOW), { recursive: true, force: true })
 }
@@ -91,7 +91,7 @@ async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   }))
 }
 
-/** The engine keeps a table's definition in the folder of its database, and the format of its files beside its parts. */
+/** The engine keeps a table's definition in the folder of its database, and the format of its files next to its parts. */
 async function definitions(folder: string): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   for (const path of await readdir(join(folder, 'store'), { recursive: true })) {

@@ -17,7 +17,7 @@ export const DATA_FOLDER = 'data'
 /** Stands in what may be removed: a backup that has not its name yet. */
 export const UNFINISHED_FILE = 'unfinished'
 
-/** Where a backup is made, beside its place. */
+/** The draft of a backup, next to its target. */
 export function draftOf(target: string): string {
   return join(dirname(target), `${basename(target)}.unfinished`)
 }

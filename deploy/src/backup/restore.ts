@@ -15,7 +15,7 @@ import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from 
 export type RestoreRequest = {
   readonly backup: string
   readonly dataDirectory: string
-  /** A data directory, or a copy of its ledger: who was forgotten since. */
+  /** A data directory, or a copy of its ledger: the users erased since. */
   readonly ledger: string | undefined
   readonly onProgress: (bytes: number, bytesTotal: number) => void
   readonly signal: AbortSignal
@@ -26,7 +26,7 @@ export type RestoreReport = {
   readonly createdAt: string
   readonly files: number
   readonly bytes: number
-  /** Forgettings of the ledger that the backup does not have; null where no ledger was given. */
+  /** Erasures of the ledger that the backup does not have; null without a ledger. */
   readonly toForget: number | null
   readonly tookMs: number
 }

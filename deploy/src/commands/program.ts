@@ -105,7 +105,7 @@ function isUnreachable(error: unknown): boolean {
   )
 }
 
-/** What ClickHouse and PostgreSQL say of a statement; damaged files are told so too. */
+/** Errors of ClickHouse and PostgreSQL about a statement; damaged files are reported this way too. */
 function isOfEngine(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof Refusal) return true

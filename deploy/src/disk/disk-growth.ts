@@ -8,7 +8,7 @@ const DAY_MS = 24 * HOUR_MS
 const SAMPLE_MS = 10 * MINUTE_MS
 /** The rate is that of the last day: an import of years on Monday says nothing about Friday. */
 const WINDOW_MS = DAY_MS
-/** Merges make the tables' size go up and down by some per cent: over less time, that would be taken for a rate. */
+/** Merges make the tables' size go up and down by some per cent: over less time, that would look like a rate. */
 const SPAN_MS_MIN = HOUR_MS
 const SAMPLES_MIN = 4
 const FORECAST_DAYS_MAX = 36_500

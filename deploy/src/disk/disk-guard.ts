@@ -3,10 +3,10 @@ import { FailureError } from '../config.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
 
 const GIB = 1024 ** 3
-/** Unless told otherwise so much stays free; on a small disk a twentieth of it. */
+/** The default minimum of free space; on a small disk a twentieth of it. */
 const FREE_MIN_BYTES = GIB
 const FREE_MIN_SHARE = 0.05
-/** There is room again when a quarter more is free than must be, so that it does not go on and off by turns. */
+/** Hysteresis: space is sufficient again when a quarter more than the minimum is free. */
 const ROOM_AGAIN = 1.25
 /** An import writes some 10 MB a second, so that far less than what stays free is written between two looks. */
 const LOOK_MS = 1000
@@ -151,7 +151,7 @@ class DiskWatch {
     }
   }
 
-  /** A look, and merges as it asks for; what fails is told once and done again at the next. */
+  /** Checks the disk and stops or starts merges accordingly; a failure is logged once and retried at the next check. */
   async #round(): Promise<void> {
     try {
       await this.look()

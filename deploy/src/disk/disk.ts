@@ -17,7 +17,7 @@ const SAMPLE_LOOK_MS = 60_000
 /** Measuring walks over some thousand files. */
 const USED_AGE_MS_MAX = 30_000
 
-/** What `gamenet status` tells of the disk. */
+/** What `gamenet status` prints about the disk. */
 export const DiskStatus = z.object({
   /** Bytes. Null where a part is not on a disk of this machine and cannot be asked for its size. */
   used: Used,

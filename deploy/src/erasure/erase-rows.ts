@@ -7,9 +7,9 @@ type Lane = ClickHouse['control']
 
 /** Columns that hold a user_key, in whatever table. */
 const NAME_COLUMNS = ['user_key', 'rater_key']
-/** Changes that projections of topics about people told of have a user_key as key. */
+/** Changes recorded by projections of topics about people have a user_key as key. */
 const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
-/** Nothing else of ours uses it, so that it tells these conditions from others. */
+/** No other statement of ours uses it, so it identifies these conditions. */
 const NAME_HASH = 'sipHash64Keyed'
 const LOOK_MS = 200
 /** A mutation rewrites every part that holds a row of the person. */
@@ -18,7 +18,7 @@ const MUTATION_MS_MAX = 600_000
 const INSERT_MS_MAX = 600_000
 /** How long parts that were replaced are waited for; a query may still read them. */
 const OLD_PARTS_MS_MAX = 60_000
-/** An engine removes the files of a dropped table after 480 s, unless it is told otherwise. */
+/** An engine removes the files of a dropped table after 480 s by default. */
 const DROPPED_MS_MAX = 1_200_000
 /** Each round finds what was stored meanwhile by steps that had read, before the rows were deleted, the tables behind them. */
 const ROUNDS_MAX = 8
@@ -35,7 +35,7 @@ export type EraseRowsNeeds = {
   readonly signal: AbortSignal
 }
 
-/** The user_keys in the tables that have one of these hashes: of a forgetting under way nothing else is known. */
+/** The user_keys in the tables that have one of these hashes: nothing else is known about an unfinished erasure. */
 export async function usersInTables(
   { tables, salt, signal }: Pick<EraseRowsNeeds, 'tables' | 'salt' | 'signal'>,
   nameHashes: readonly string[]
@@ -70,7 +70,7 @@ export async function isKnownToTables(tables: Lane, userKey: string): Promise<bo
   return false
 }
 
-/** The forgettings that these tables were cleaned of. */
+/** The erasures that were applied to these tables. */
 export async function readCleaned(tables: Lane): Promise<LedgerEntry[]> {
   const rows = await tables.rows(
     `SELECT f.name_hash AS nameHash, toUnixTimestamp64Milli(max(f.forgotten_at)) AS forgottenAtMs
@@ -82,7 +82,7 @@ export async function readCleaned(tables: Lane): Promise<LedgerEntry[]> {
   }))
 }
 
-/** Says in the tables themselves that they are clean of these, so that an older copy of them tells that it is not. */
+/** Records in the tables themselves that these erasures were applied; an older copy lacks the record. */
 export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[]): Promise<void> {
   const lines = entries.map(({ nameHash, forgottenAtMs }) => {
     const forgottenAt = new Date(forgottenAtMs).toISOString().slice(0, -1).replace('T', ' ')
@@ -92,7 +92,7 @@ export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[])
 }
 
 /**
- * Deletes every row of a user from every table, and waits until the files that held them are gone.
+ * Deletes every row of a user from every table, and waits until the files that held them are deleted.
  *
  * A step that has read rows before they were deleted stores what it made of them afterwards: of a rebuild, many seconds later,
  * and into tables that were not there at first. So each round waits for the steps under way and looks at the tables that there
@@ -128,7 +128,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
 }
 
 /**
- * Resolves when what the engine stores at this instant is stored. A statement goes on there when its process has been killed, or
+ * Resolves when what the engine stores at this instant is stored. A statement continues there when its process was killed, or
  * has lost the connection by which others could have waited for it.
  */
 async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
@@ -148,7 +148,7 @@ async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
     throw new Error(`${left} statements still store rows that they may have read before; they are waited for again`)
 }
 
-/** Tables of a rebuild are dropped at any time, and the rows are gone with them. */
+/** Tables of a rebuild can be dropped at any time, with their rows. */
 async function unlessDropped<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work
@@ -237,7 +237,7 @@ async function waitForOldParts(tables: Lane, names: readonly string[], signal: A
   const old = new Set((await oldParts()).map(({ part }) => part))
   await until(OLD_PARTS_MS_MAX, signal, async () => {
     const left = (await oldParts()).filter(({ part }) => old.has(part))
-    // Otherwise looked after twice a minute; an older ClickHouse cannot be told.
+    // Otherwise looked after twice a minute; an older ClickHouse cannot be configured.
     for (const table of new Set(left.map(({ table }) => table))) {
       await tables.execute(`SYSTEM START CLEANUP ${table}`).catch(() => undefined)
     }

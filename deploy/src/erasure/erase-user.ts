@@ -54,7 +54,7 @@ export async function eraseUser(needs: EraseNeeds, username: string, anyway = fa
 }
 
 /**
- * Ends the forgettings of the ledger that are not done: cut off by a crash, or put there again beside an older state of
+ * Completes the unfinished erasures of the ledger: interrupted by a crash, or merged into an older state of
  * everything else.
  * @returns how many there were
  */
@@ -81,8 +81,8 @@ export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' |
  *
  * PostgreSQL has the ledger, and the tables know which erasures were applied to them. An entry that only the tables know
  * tells of an older PostgreSQL: it is entered again, not done. One that the tables lack tells of older tables: whatever
- * they have of the person is from before the forgetting.
- * @returns how many forgettings were done again here
+ * they have of the person is from before the erasure.
+ * @returns how many erasures were repeated here
  */
 export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
   const { writes, tables, stepsEnded, signal, isAlone } = needs

@@ -9,8 +9,8 @@ import type { Engines } from '../wiring/engines.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 
 /*
- * A copy of the ledger beside what the engines keep, and wherever an operator takes it: hashes alone, from which nobody can
- * tell a name. Put beside an older copy of everything else, it lists the users to erase again.
+ * A copy of the ledger outside the engines, which an operator can store elsewhere. It has only hashes, which do not
+ * reveal a name. Next to an older copy of everything else, it lists the users to erase again.
  */
 
 /** In the data directory. */

@@ -3,11 +3,11 @@ import type { Postgres, Queries } from '@gamenet/engines'
 import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet/schemas'
 
 /*
- * forgetting   taking away all that is kept of a person, and the key without which nobody can read their events
- * ledger       the table `forgotten`: whose names are not listened to, as hashes that only this service can make
+ * erasure      deletes all rows about a person, and the key that decrypts their events
+ * ledger       the table `forgotten`: the erased names, as salted hashes that only this service can compute
  */
 
-/** Told on this channel, with an empty payload: what memories hold of answers may be about somebody who was forgotten. */
+/** Notified on this channel, with an empty payload: cached answers may be about an erased person. */
 export const ERASED_CHANNEL = 'gamenet_forgotten'
 
 /** The tables of the write side that say something of people. */
@@ -24,7 +24,7 @@ export type Erasure = {
   readonly returnedAt: Date | null
 }
 
-/** A forgetting as it is known outside PostgreSQL. */
+/** An erasure as stored outside PostgreSQL. */
 export type LedgerEntry = { readonly nameHash: string; readonly forgottenAtMs: number }
 
 /** What the write side held of a person. */
@@ -94,7 +94,7 @@ export async function addToLedger(writes: Queries, entries: readonly LedgerEntry
   return added.length
 }
 
-/** Whether the write side has anything of a user, or has forgotten them and not seen them again. */
+/** Whether the write side has rows of a user, or erased them and has not seen them since. */
 export async function isKnownToWrites(writes: Queries, userKey: string): Promise<boolean> {
   const [row] = await writes.query<{ is_known: boolean }>(
     `SELECT EXISTS (SELECT FROM person AS p WHERE p.user_key = $1)
@@ -150,7 +150,7 @@ export async function markDone(writes: Postgres, nameHash: string): Promise<void
   })
 }
 
-/** Everybody's answers may be about somebody who was forgotten. No name is told: what is told can stand in a file. */
+/** Any cached answer may be about an erased person. The payload has no name: PostgreSQL may write it to a file. */
 async function notifyAll(transaction: Queries): Promise<void> {
   for (const noun of WRITE_NOUNS) {
     await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])

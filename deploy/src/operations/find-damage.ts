@@ -79,7 +79,7 @@ function reasonOf(error: unknown): string {
   return shown(errorMessage(said))
 }
 
-/** Pages of the write side by their checksums. Indexes are made again of their tables; tables are not. */
+/** Pages of the write side by their checksums. Indexes are rebuilt from their tables; tables are not. */
 async function damageOfPages(
   writes: Postgres | undefined,
   directory: string,

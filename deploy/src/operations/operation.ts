@@ -56,7 +56,7 @@ export type Operations = {
 /** The parts of a process that operations use. */
 export type OperationNeeds = {
   readonly engines: Engines
-  /** False in an API process, which is not told where the log is. */
+  /** False in an API process, which does not know the log. */
   readonly hasLog: boolean
   /** False where a command has opened the engines of a stopped service: nothing else reads or writes them. */
   readonly isRunning: boolean

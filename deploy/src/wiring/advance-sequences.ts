@@ -14,7 +14,7 @@ export async function advanceSequences(
   logger: Pick<Logger, 'error'>
 ): Promise<void> {
   const known = await newestWrites(tables).catch((error: unknown) => {
-    // A server that is away tells at the next start.
+    // The next start checks a server that is unavailable.
     if (error instanceof Refusal) return undefined
     throw error
   })

@@ -4,7 +4,7 @@ import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
 import { sharedPasses } from './passes.js'
 
-/** What a projector is told of others that write to the same tables. */
+/** What a projector knows about others that write to the same tables. */
 export type ConcurrentWriters = {
   readonly isShared?: true
   readonly passLock?: PassLock

@@ -124,7 +124,7 @@ export async function openEngines({
   }
 }
 
-/** A log without its file would be recreated, and what the tables have of it would be taken for what is still to come. */
+/** A log without its file would be recreated, and its new events would be skipped as already loaded. */
 function refuseLostLog(directory: DataDirectory): void {
   const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
   if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return

@@ -52,11 +52,11 @@ export type OpenLogOptions = {
   readonly share?: ReloadShare['share'] | undefined
   /** Told when what reads the log failed or stood still and is replaced. */
   readonly onReplaced?: (reason: string) => void
-  /** Told that Kafka is away at the start, which is then no failure: the topics are made before the first append. */
+  /** Called when Kafka is unavailable at the start. That is no failure: the topics are created before the first append. */
   readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 
-/** Opens the log, and makes the topics that Kafka does not have yet. `role` tells Kafka's operators who is connected. */
+/** Opens the log, and creates the topics that Kafka does not have yet. Kafka's operators see `role` as the client. */
 export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
   const { group, share } = options
   if (choice.engine === 'lmdb') {

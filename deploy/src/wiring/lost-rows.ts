@@ -19,18 +19,18 @@ import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Engines } from './engines.js'
 
-/** A table that lost rows, as status tells of it. */
+/** A table that lost rows, as status shows it. */
 export type LostTable = {
   readonly table: string
   readonly parts: number
-  /** `repairing`: its rows are being made again. `left`: it is for an operator to decide. */
+  /** `repairing`: its rows are being restored. `left`: an operator must decide. */
   readonly state: 'repairing' | 'left'
   readonly reason: string
 }
 
 /** Tables whose rows were lost with parts that the engine could not read, and how they get them back. */
 export type LostRows = {
-  /** Refuses to read what is being made again: an answer without the lost rows would be wrong, and so would a scrape's comparison. */
+  /** Refuses to read tables that are being restored: an answer without the lost rows would be wrong, and so would a scrape's comparison. */
   guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json'>
   /** Sees the repair through, in the background, when the projector has been started; does `last` before all is read again. */
   finish(projector: Pick<Projector, 'caughtUp'>, last: () => Promise<void>): void
@@ -230,7 +230,7 @@ function sentences(
   })
 }
 
-/** Where the log's topics begin and end; those that it does not tell in time are missing. */
+/** Where the log's topics begin and end; topics without an answer in time are missing. */
 async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
   const extents = new Map<string, readonly PartitionExtent[]>()
   const reads = topics.map(async ({ name }) => {
@@ -247,7 +247,7 @@ function addMetric(registry: Registry, tables: ClickHouse['control'], dropped: r
     labelNames: ['table'],
     registers: [registry],
     async collect() {
-      // Whether the tables are away other metrics tell.
+      // Other metrics show whether the tables are unavailable.
       const parts = await findLostParts(tables).catch(() => undefined)
       if (parts === undefined) return
       gauge.reset()

@@ -16,7 +16,7 @@ const BUSY = 'A rebuild is begun, or event tables change places; this step has t
 const HELD_UP = 'Tables are swapped or compared; what was to be stored waits for it, and is made again.'
 const SWAPPED = 'Tables were swapped while PostgreSQL could not be reached; the step is made again.'
 
-/** What goes on without PostgreSQL, and what waits until it is back: nobody asks for a rebuild to be fresh. */
+/** Passes run without PostgreSQL; rebuild steps wait until it is back, because no reader depends on them. */
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**

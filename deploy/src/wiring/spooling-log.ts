@@ -30,9 +30,9 @@ export const SPOOLED_TOPICS: ReadonlySet<string> = new Set(
 )
 
 const RETRY: Backoff = { firstMs: 500, maxMs: 5000 }
-/** Longer than an append takes under load. The log goes on trying what it was given; what then comes twice has one id. */
+/** Longer than an append takes under load. The log keeps retrying an append; a message stored twice has one id. */
 const PATIENCE_MS = 10_000
-/** Long enough for a log that answers; one that is away keeps no service from ending. */
+/** Long enough for a log that answers; an unavailable one does not keep the service from ending. */
 const LAST_APPEND_MS = 1000
 
 type ExtentsLog = Log & { extents(topic: string): Promise<readonly PartitionExtent[]> }

@@ -46,7 +46,7 @@ function ownSwaps(dataVersions: DataVersions, logger: Logger): TableSwaps {
   }
 }
 
-/** Other processes read the tables too: swaps are told of in a table. */
+/** Other processes read the tables too: swaps are announced in a table. */
 function sharedSwaps(tables: ClickHouse['control'], learn: () => Promise<void>): TableSwaps {
   const watch = new SwapWatch({ tables, learn })
   return {

@@ -27,7 +27,7 @@ const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
         SELECT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range}))`
 }
 
-/** Who holds the record of a board now: a reign grows older by itself. */
+/** Who holds the record of a board now: a reign grows longer without events. */
 const AFFECTED_BY_TIME = `
   SELECT DISTINCT u.user_key AS user_key FROM user_player AS u
   WHERE u.player_key IN (

@@ -3,7 +3,7 @@ import { headsOf, tableProgress } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 import { EVALUATED_TOPICS } from './topic-positions.js'
 
-/** An import tells of itself before its first event, every few seconds, and at its end; the next file may follow. */
+/** An import announces itself before its first event, every few seconds, and at its end; the next file may follow. */
 const QUIET_MS = 60_000
 
 /**

@@ -3,7 +3,7 @@ import { achievementUnlockTopic, type ReadTables } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 
-/** The projections whose tables tell what events of a topic mean for achievements. */
+/** The projections whose tables hold what a topic's events mean for achievements. */
 const PROJECTIONS_BY_TOPIC = {
   presence: ['presence-day', 'presence-latest', 'user-gamertag'],
   profile: ['profile'],

@@ -19,11 +19,11 @@ export type BoardLease = Place & {
   readonly periodS: number
   /** Visits since the last that succeeded. */
   readonly failures: number
-  /** Whether a visit before may have appended what it did not tell of. */
+  /** Whether an earlier visit may have appended events that it did not record. */
   readonly wasUnclean: boolean
   /** Where the log's partitions ended when the last visit that ended well had appended its changes. */
   readonly appended: Heads
-  /** The page that was found equal to the board in the read tables; null when what it told is not known to be there. */
+  /** The page that was found equal to the board in the read tables; null when its events may be missing there. */
   readonly equal: EqualPage | null
 }
 

@@ -2,7 +2,7 @@ import { ENTRY_CHANGES } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Visit } from './visit-board.js'
 
-/** What Prometheus is told about visits of boards. */
+/** The Prometheus metrics of board visits. */
 export type BoardMetrics = {
   visited(visit: Visit): void
   /** All places, and those that are due with a free lease. */

@@ -13,7 +13,7 @@ export type KnownEntry = {
   /** Null for an imported entry. */
   readonly order: number | null
   readonly step: number | null
-  /** What the board shows beside the rating, by name; absent when that is nothing. */
+  /** What the board shows next to the rating, by name; absent without such values. */
   readonly details?: Readonly<Record<string, string>>
 }
 

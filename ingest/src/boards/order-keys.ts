@@ -7,15 +7,15 @@ const KEY_MAX = 2 ** 52
 export type Placed = {
   /** The order key of each; NaN for one that has none. */
   readonly orders: Float64Array
-  /** 1 for one that an event tells of whatever becomes of its key, so that a new key costs nothing. */
+  /** 1 for an entry that gets an event anyway, so that a new key costs nothing. */
   readonly isPublished: Uint8Array
 }
 
 /**
- * Order keys, strictly rising, for the entries of a page, so that as few as can be of those that are not told anyhow get
+ * Order keys, strictly rising, for the entries of a page, so that as few as possible of the entries without an event get
  * another key. Two entries can both keep their keys when these differ by at least as much as their places do: then they
  * rise, and all entries between find room. So the entries that keep their keys are a longest run over the places in which
- * `order − place` never falls; entries that are told anyhow count less than one of the others. The rest get keys spread
+ * `order − place` never falls; all entries with an event together count less than one of the others. The rest get keys spread
  * evenly over the gaps. Only where a key would pass ± 2^52 (a million entries later, each above all others) are all
  * renewed. Takes O(n log n).
  */

@@ -34,7 +34,7 @@ export type Visit =
     }
   /** Upstream said that the page is as it was. */
   | { readonly outcome: 'not-modified' }
-  /** The board has no page: it vanished since its title's list was read, which is due now. No fault, and nothing to tell. */
+  /** The board has no page: it vanished since its title's list was read, which is due now. No fault, and nothing to publish. */
   | { readonly outcome: 'absent' }
   /** `isAnswered`: upstream is there, though not with a page that can be read. */
   | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
@@ -131,7 +131,7 @@ export async function visitBoard(
   if (!parsed.ok) return await failed(needs, lease, `${fetched.address}: ${parsed.reason}`, true)
   const seen = { page: parsed.page, fetched, before, equal, batch }
   const news = await newsOf(needs, lease, seen, signal).catch(async (error: unknown) => {
-    // Nothing was appended yet. Should this fail too, the lease ends by itself.
+    // Nothing was appended yet. If this fails too, the lease expires.
     await needs.leases.release([lease]).catch(() => undefined)
     throw error
   })

@@ -68,5 +68,5 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
   }
 }
 
-/** A body that nobody reads any more may still fail; that is nobody's concern, but unheard it ends the process. */
+/** A discarded body may still fail; without a listener, its error would end the process. */
 export function ignoreLateError(): void {}

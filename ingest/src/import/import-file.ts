@@ -13,7 +13,7 @@ const BLOCK_BYTES = 262_144
 /** What standard input may hold: ten years of a thousand titles by the minute are about 250 GB, so not everything. */
 const SPOOL_BYTES_MAX = 64 * 2 ** 30
 const GZIP = [0x1f, 0x8b]
-/** Samples by the minute are packed to a twentieth; gzip's best, of one byte again and again, is 1,032. */
+/** Samples by the minute are packed to a twentieth; gzip's maximum, for one repeated byte, is 1,032. */
 const GZIP_RATIO_MAX = 250
 /** So much may come of any gzip: the first blocks of a file say little of its whole. */
 const UNPACKED_FREE_BYTES = 64 * 2 ** 20
@@ -21,7 +21,7 @@ const UNPACKED_FREE_BYTES = 64 * 2 ** 20
 /** How rows stand in a file. */
 export type Format = 'csv' | 'ndjson' | 'json'
 
-/** A file that can be read again and again. */
+/** A file that can be read repeatedly. */
 export type ImportFile = {
   /** As the user named it, for messages. */
   readonly name: string
@@ -31,7 +31,7 @@ export type ImportFile = {
   readonly isGzip: boolean
 }
 
-/** What reading a file once from end to end tells about it. */
+/** The facts about a file that one complete read gives. */
 export type Fingerprint = {
   /** SHA-256 over the unpacked bytes, so that packing a file again makes no other import of it. */
   readonly digest: Buffer
@@ -101,7 +101,7 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
       yield chunk
     }
   }
-  // A pipeline waits for its source, also when it is told to stop.
+  // A pipeline waits for its source, even when it is aborted.
   await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }))
 }
 
@@ -113,7 +113,7 @@ export async function hasChanged(file: ImportFile): Promise<boolean> {
 
 /**
  * Reads the whole file once before anything of it is published: it makes the import's identity, and shows a gzip that
- * was cut off or damaged while nothing is half done yet. Throws an {@link ImportRefused}.
+ * is truncated or damaged before anything was published. Throws an {@link ImportRefused}.
  */
 export async function fingerprint(
   file: ImportFile,
@@ -187,7 +187,7 @@ async function* bytesOf(file: ImportFile, { signal, onBytes }: Reading): AsyncGe
   }
 }
 
-/** Files of another kind that are taken for tables now and then, by their first bytes. */
+/** Files of other kinds that users mistake for tables, by their first bytes. */
 const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: string }[] = [
   { bytes: [0x50, 0x4b, 0x03, 0x04], what: 'a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV' },
   { bytes: [0x28, 0xb5, 0x2f, 0xfd], what: 'packed with zstd; unpack it, or pack it with gzip' },

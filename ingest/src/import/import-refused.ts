@@ -8,7 +8,7 @@ export class ImportRefused extends Error {
   }
 }
 
-/** An import that was cut off. What was published stays; the same import run again goes on behind it. */
+/** An interrupted import. Published events stay; the same import, run again, continues after them. */
 export class ImportCutOff extends Error {
   /** The file's name as the user gave it. */
   readonly file: string

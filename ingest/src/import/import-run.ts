@@ -41,11 +41,11 @@ export type KnownImport = {
   readonly published: number
   readonly rejected: number
   readonly finished: boolean
-  /** It was taken back: importing the same again is another import. */
+  /** It was undone: importing the same file again is another import. */
   readonly isRetracted: boolean
 }
 
-/** What an import tells while it runs. Bytes are those of the file as it stands on disk. */
+/** Progress of a running import. Bytes are those of the file on disk. */
 export type ImportProgress = {
   /** `reading`: the whole file once, for its identity. `checking`: every row, in a strict import. */
   readonly phase: 'reading' | 'checking' | 'publishing'
@@ -146,7 +146,7 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
       }
     })
   } catch (error) {
-    // Streams say "aborted"; the caller is told what it gave as the reason.
+    // Streams say "aborted"; the caller gets its own abort reason.
     signal.throwIfAborted()
     throw error
   }
@@ -217,7 +217,7 @@ function importIdOf(topic: string, mapping: Mapping, format: Format | undefined,
   return createHash('sha256').update(how).update(print.digest).digest('hex').slice(0, 32)
 }
 
-/** The identity of an import of what was taken back under this one. */
+/** The import id of a repeated import after this one was undone. */
 function nextImportId(importId: string): string {
   return createHash('sha256').update(`after ${importId}`).digest('hex').slice(0, 32)
 }
@@ -251,7 +251,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
       },
       afterBlock: async () => {
         const messages = await abortable(run.signal, encodeEvents(topic, events, provenance, run.needs.people))
-        // Rows about somebody who was forgotten give as little as rows without a value.
+        // Rows about an erased person count like rows without a value.
         tally.published -= events.length - messages.length
         tally.missing += events.length - messages.length
         await inFlight
@@ -328,7 +328,7 @@ function progressReporter(
 
 type RowUse = {
   take(event: unknown): void
-  /** Told of the first row that waits for others: from there on another run would have to read all again. */
+  /** Called at the first row that waits for others: another run would have to read from here. */
   hold(): void
   afterBlock(): Promise<void>
 }

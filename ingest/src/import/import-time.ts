@@ -17,7 +17,7 @@ export type ReadTime = { readonly ms: number; readonly instant: string } | { rea
 /**
  * Reads a time as files write it: ISO 8601 with `Z` or an offset; the same without one, or with a blank for the `T`, as
  * UTC; a date alone as its first instant; epoch seconds (1e8 to 1e11) or milliseconds (from 1e11). What is finer than
- * a millisecond is cut off. Days that no calendar has are faults.
+ * a millisecond is truncated. Days that no calendar has are faults.
  */
 export function readTime(text: string): ReadTime {
   if (text !== lastText) {

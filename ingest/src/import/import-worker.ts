@@ -24,7 +24,7 @@ import { checkMapping } from './row-plan.js'
 const WORKER_HEAP_MB = 384
 /**
  * A block's rows and events outlive several of the usual small collections, and each one copies them: that took a third
- * of the thread's time. The thread and its memory are gone after the import.
+ * of the thread's time. The thread ends with the import and frees its memory.
  */
 const WORKER_YOUNG_HEAP_MB = 192
 
@@ -50,13 +50,13 @@ type ToWorker =
   | { readonly answer: number; readonly error: string }
   | { readonly abort: true }
 
-/** An error as it can be posted: its class is made again on the other side. */
+/** An error as it can be posted: the other side restores its class. */
 type Failure =
   | { readonly name: string; readonly message: string }
   | { readonly file: string; readonly message: string; readonly rowsRead: number; readonly published: number }
 
 /**
- * {@link runImport} in a thread of its own, so that this one goes on answering: here only the log is appended to,
+ * {@link runImport} in a separate thread, so that this one keeps answering: here only the log is appended to,
  * 2,000 events at a time. Resolves and rejects as `runImport` does.
  */
 export async function importInWorker(request: ImportRequest, needs: Omit<ImportNeeds, 'now'>): Promise<ImportResult> {

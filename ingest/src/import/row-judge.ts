@@ -4,7 +4,7 @@ import type { Fields } from './importable.js'
 /** What a schema made of a row, or why it takes none such. */
 export type Judged<Value> = { readonly value: Value } | { readonly fault: string }
 
-/** Reads a row by a schema; the first thing that is wrong is named with its field and what was found there. */
+/** Reads a row by a schema; the first fault is reported with its field and value. */
 export function judged<Value>(schema: z.ZodType<Value>, fields: Fields): Judged<Value> {
   const parsed = schema.safeParse(fields)
   if (parsed.success) return { value: parsed.data }

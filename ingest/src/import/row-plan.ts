@@ -131,7 +131,7 @@ function judgement(target: Importable): (event: Fields) => Outcome {
   }
 }
 
-/** A cell that cannot be read, told apart from every value. */
+/** An unreadable cell, distinct from every value. */
 class CellFault {
   readonly reason: string
   constructor(reason: string) {

@@ -11,7 +11,7 @@ const WHOLE_NUMBER = /^(?:0|[1-9]\d{0,9})$/
 const NAME_LENGTH_MAX = 500
 const BOARDS_MAX = 20_000
 const EMPTY_VALUE = /\svalue\s*=\s*(?:""|'')/i
-/** The value of another option, or what was left of its name. */
+/** The value of another option, or the rest of its name. */
 const OTHER_VALUE = /["']\s*(?:alue|lue|ue|e)\s*=|value.*value/is
 const OPTION_TAG = /<\/?option[\s>]/i
 
@@ -62,7 +62,7 @@ function boardIdIn(value: string | undefined): number | undefined {
   return LeaderboardId.safeParse(Number(value)).data
 }
 
-/** The options, or what shows that the markup lost some: text beside them, or one that lost its end tag. */
+/** The options, or what shows that the markup lost some: text next to them, or an option without its end tag. */
 function optionsIn(select: PageElement, source: PageSource): PageElement[] | string {
   const extent = extentOf(select)
   if (extent?.end === undefined) return `${NAME} is not closed: the page is cut off or broken`

@@ -26,7 +26,7 @@ const HEAP_MAX_MB = 512
 /**
  * Starts its thread with the first page. A home page of 200 titles is 40 to 100 ms of work, which would hold up
  * everything else in a process that serves answers too; and only a thread can be stopped when a page is made to
- * take for ever. The next page gets a new thread then.
+ * take forever. The next page gets a new thread then.
  */
 export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): PageParsing {
   let thread: Worker | undefined
@@ -60,7 +60,7 @@ function startThread(): Worker {
   const thread = new Worker(new URL('./parse-thread.js', import.meta.url), {
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB }
   })
-  // Unheard between two pages it would end the process; during a page `answerOf` hears it too.
+  // Without a listener between two pages, it would end the process; during a page `answerOf` listens too.
   thread.on('error', () => {})
   return thread
 }

@@ -90,7 +90,7 @@ function hasStrayEndTag(text: string): boolean {
   return [...ended].some((name) => !begun.has(name))
 }
 
-/** Builds the same tree as always, but gives up on a page that nests too deep or grows too large, and tells what spills. */
+/** Builds the same tree as always, but gives up on a page that nests too deep or grows too large, and reports spilled nodes. */
 function limitedAdapter(spilling: Set<unknown>): typeof adapter {
   let depth = 0
   let elements = 0

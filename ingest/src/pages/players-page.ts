@@ -17,7 +17,7 @@ export type ShownPlayer = {
 /** The players page, as far as it could be read. */
 export type PlayersPage = {
   readonly players: readonly ShownPlayer[]
-  /** One sentence for each row that is no sighting. They name nobody: reasons are kept in the log for ever. */
+  /** One sentence for each row that is no sighting, without names: the log keeps reasons forever. */
   readonly unreadable: readonly string[]
 }
 

@@ -3,7 +3,7 @@ import type { LogMessage, PartitionExtent } from '@gamenet/schemas'
 /** All that publishing asks of a log. */
 export type Log = {
   /**
-   * Resolves when the log has all messages for good, in their order per key. On an error none or some of them
+   * Resolves when the log has stored all messages durably, in their order per key. On an error none or some of them
    * may have been written; appending them again is safe, since readers know an event by its id and key.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>

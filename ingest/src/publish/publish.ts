@@ -7,10 +7,10 @@ import type { People } from './people/people.js'
 const APPEND_EVENTS_MAX = 10_000
 
 /**
- * Appends events to their topic in their order, each chunk after the one before it is in the log for good.
+ * Appends events to their topic in their order, each chunk after the log has stored the previous one.
  * Rejects with the log's error; chunks before the failed one are in the log then, and publishing all of them
  * again is safe: an event has the same id each time.
- * Events about people need `people`; those about somebody who was forgotten are left out.
+ * Events about people need `people`; those about erased persons are left out.
  */
 export async function publish<Event>(
   log: Log,

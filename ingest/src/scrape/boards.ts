@@ -16,7 +16,7 @@ const VISITS_AT_ONCE = 3
 const CAUGHT_UP_MS = 20_000
 /** Titles are looked up again so often. */
 const TITLES_EVERY_MS = 60_000
-/** So many pages in a row that upstream gives no answer for say that it is away. */
+/** After this many unanswered pages in a row, upstream counts as unavailable. */
 const UNANSWERED_MAX = 3
 const REST = { firstMs: 10_000, maxMs: 300_000 }
 
@@ -76,7 +76,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
       let beganAt: Date | undefined
       let isOver = false
       let done = 0
-      /** Even a run that finds nothing says that it was there. */
+      /** Even a run that finds nothing publishes its scrape event. */
       const reported = (reading: Reading, isFirst: boolean): Reading =>
         isFirst && reading.ok && 'isIdle' in reading ? { ok: true, publications: [], gaps: [] } : reading
       return {
@@ -104,7 +104,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
             taken,
             signal
           )
-          // An upstream that is away is not asked for everything else too.
+          // An unavailable upstream gets no further requests in this run.
           isOver = isUnavailable
           return reported(reading, isFirst)
         }
@@ -166,7 +166,7 @@ async function visitSome(
   return { reading: readingOf(visits, signal), isUnavailable: unanswered > 0 && unanswered === visits.length }
 }
 
-/** All that visits need to know of what was published before, asked once for all. */
+/** The published state that visits need, read once for all of them. */
 async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: AbortSignal): Promise<VisitBatch> {
   const { tables, log, departed } = needs
   const extents = await log.extents(leaderboardEntryTopic.name)
@@ -197,7 +197,7 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
 
 function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
-  // That a board has no page is neither: what its list says is told by the visit of the list.
+  // A board without a page is neither: the visit of its list reports it.
   const answered = visits.filter(({ outcome }) => outcome !== 'absent')
   const unread = answered.filter(({ outcome }) => outcome === 'failed' || outcome === 'behind').length
   if (signal.aborted) {

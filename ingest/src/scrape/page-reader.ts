@@ -13,7 +13,7 @@ export type ReadPage<Page> =
   | { readonly ok: false; readonly reason: string }
 
 /**
- * Reads one page again and again. Upstream is asked to send it only when it has changed; "not changed" is as good
+ * Reads one page repeatedly. Requests are conditional on a change; "not changed" is as good
  * an observation as a new text, so the page as last parsed comes back with the new instant. Only a text that
  * parsed is remembered: "not changed" about a broken page would be no page at all.
  */

@@ -8,7 +8,7 @@ import { presenceOf } from '../sources/presence.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
-/** Sightings that are not in the tables by then are taken from what was published here. */
+/** Sightings that are not yet in the tables are read from this process's own publications. */
 const CAUGHT_UP_MS = 5_000
 
 export type PlayersNeeds = {

@@ -11,10 +11,10 @@ export type Reading =
       readonly publications: readonly Publication[]
       /** What could not be read; a run with any is `partial`. */
       readonly gaps: readonly string[]
-      /** Called when the log has all publications for good. */
+      /** Called when the log has stored all publications. */
       readonly onPublished?: () => void
     }
-  /** There was nothing to do: no run, and nothing to tell. */
+  /** There was nothing to do: no run, and nothing to publish. */
   | { readonly ok: true; readonly isIdle: true }
   | { readonly ok: false; readonly reason: string }
 
@@ -37,7 +37,7 @@ export type Source = {
   read(reader: Reader, signal: AbortSignal): Promise<Reading>
 }
 
-/** Why a run that was cut off failed. */
+/** The reason of an interrupted run's failure. */
 export const STOPPING = 'the service is stopping'
 
 /** Unreadable rows that a reason names; more of them say nothing new. */

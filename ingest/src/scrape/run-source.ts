@@ -21,7 +21,7 @@ export type RunNeeds = {
   readonly fetcher: PageFetcher
   readonly logger: Logger
   readonly now: () => number
-  /** Called as the run of a source of many pages goes on. */
+  /** Called during the run of a source of many pages. */
   readonly onProgress?: (done: number, total: number) => void
   /** Called when the log did not take a run's events. */
   readonly onLogRefusal: () => void
@@ -32,7 +32,7 @@ export type RunNeeds = {
  * its run in the log. A crash before it leaves samples without a scrape event: true samples all the same, and the
  * next run speaks for the source. A run that was cut off because the service stops is partial where it has published or
  * read something; else it says nothing about upstream and publishes nothing. Never rejects: a log that takes nothing
- * fails the run, and the next one goes on.
+ * fails the run, and the next one continues.
  * @returns undefined when there was nothing to do
  */
 export async function runSource(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<ScrapeRan | undefined> {

@@ -86,7 +86,7 @@ export function partRunner(needs: {
   }
 }
 
-/** The result of several runs, as if it had been one. There is at least one. */
+/** The summary of several runs as one. There is at least one. */
 function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
   const [first] = runs
   if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')

@@ -1,4 +1,4 @@
-/** Something that runs again and again. */
+/** A repeated task. */
 export type Schedule = {
   /** When the next run is due, milliseconds since 1970; undefined while none is planned. */
   nextAtMs(): number | undefined

@@ -1,7 +1,7 @@
 import { SCRAPE_SOURCES, type ScrapeRan, type ScrapeSource } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** What Prometheus is told about scraping. */
+/** The Prometheus metrics of scraping. */
 export type ScrapeMetrics = {
   ran(run: ScrapeRan, endedAtMs: number): void
   /** Messages of a topic that the log took. */
@@ -10,7 +10,7 @@ export type ScrapeMetrics = {
   refusedByLog(source: ScrapeSource): void
 }
 
-/** Registers the metrics. `sources` are those that run by themselves: only they can be late or alarming. */
+/** Registers the metrics. `sources` are the scheduled ones: only they can be late or alarming. */
 export function createScrapeMetrics(
   registry: Registry,
   sources: readonly ScrapeSource[],

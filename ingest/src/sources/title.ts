@@ -21,7 +21,7 @@ export type PublishedTitles = {
   changed(titles: readonly TitleDescribed[]): TitleDescribed[]
   /**
    * To be called with a whole page's descriptions once the log has the changed ones. Titles that are not on the
-   * page are forgotten, so that this holds no more than a page does.
+   * page are dropped, so the memory is bounded by one page.
    */
   remember(titles: readonly TitleDescribed[]): void
 }

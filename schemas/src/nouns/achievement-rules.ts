@@ -83,7 +83,7 @@ export function gamesPlayed(games: number): Rule {
 }
 
 export function weekend(): Rule {
-  // A lambda that takes in another list copies it for every element: of years of days, gigabytes.
+  // A lambda that captures another list copies it for every element: of years of days, gigabytes.
   const isSunday = '(at, day, since) -> toDayOfWeek(toDate(day)) = 7 AND since = 1'
   return { facts: DAYS, reached: nth(1, `arrayFilter(${isSunday}, f.ends, f.days, arrayDifference(f.days))`) }
 }

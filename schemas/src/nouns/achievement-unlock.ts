@@ -3,7 +3,7 @@ import { Instant } from '../values/instant.js'
 import { Username } from '../values/username.js'
 import { topic } from '../wire/topic.js'
 
-/** A user reached what an achievement asks for. Once for a user and achievement; the first event counts for good. */
+/** A user fulfilled an achievement's rule. At most one unlock per user and achievement; the first event counts. */
 export const AchievementUnlocked = z.object({
   username: Username,
   /** The achievement's number in the catalog; never given to another. */

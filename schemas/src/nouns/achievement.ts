@@ -114,7 +114,7 @@ export const RecentUnlocks = z
   .meta({ description: 'The newest unlocks, newest first.' })
 export type RecentUnlocks = z.infer<typeof RecentUnlocks>
 
-/** A group as answers list it: hidden achievements are a group of their own, so that the others do not tell of them. */
+/** A group as answers list it: hidden achievements are a group of their own, so that the others do not reveal them. */
 export type ShownGroup = {
   readonly groupId: string
   readonly displayName: string

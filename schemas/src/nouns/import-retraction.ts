@@ -3,7 +3,7 @@ import { Instant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
 import { ImportAdvanced } from './import-run.js'
 
-/** An import was taken back: none of its events counts any more, and whatever was made of them is rebuilt without. */
+/** An import was undone: its events no longer count, and the tables derived from them are rebuilt without them. */
 export const ImportRetracted = z.object({
   importId: ImportAdvanced.shape.importId,
   /** The topic that the import published to. */

@@ -4,7 +4,7 @@ import { topic } from '../wire/topic.js'
 
 /**
  * How far one import has come. `importId` is made of what is imported (bytes, topic, mapping), so that the
- * same file imported again is known, and an import that was cut off goes on behind its last row.
+ * same file imported again is recognized, and an interrupted import continues after its last row.
  */
 export const ImportAdvanced = z.object({
   importId: z.string().regex(/^[0-9a-f]{32}$/),

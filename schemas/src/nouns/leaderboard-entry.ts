@@ -9,7 +9,7 @@ import { shownMeasure } from './shown-measure.js'
 /** What an entry went through, for those who follow a board: it came, its rating changed, it left. */
 export const BOARD_CHANGES = ['new', 'updated', 'removed'] as const
 
-/** `moved`: only its place, or what stands beside its rating, is another; its rating stayed. */
+/** `moved`: only its place or the details next to its rating changed, not the rating. */
 export const ENTRY_CHANGES = [...BOARD_CHANGES, 'moved'] as const
 export type EntryChange = (typeof ENTRY_CHANGES)[number]
 

@@ -9,7 +9,7 @@ import { PlayTime } from './play-time.js'
 export const BIO_LENGTH_MAX = 1000
 export const SOCIAL_LINKS_MAX = 10
 
-/** An address beside a profile. */
+/** A link of a profile. */
 export const SocialLink = z.object({
   platform: z.string().min(1).max(64),
   url: z.url({ protocol: /^https$/ }).max(2048),

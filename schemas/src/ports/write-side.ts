@@ -1,13 +1,13 @@
 import { z } from 'zod'
 
 /*
- * What those who write to and read from PostgreSQL must agree on, beside its tables.
+ * The conventions shared by all readers and writers of PostgreSQL, besides its tables.
  */
 
-/** The channel on which PostgreSQL tells of each change of the write side, when it is committed. */
+/** The channel on which PostgreSQL notifies of each committed change of the write side. */
 export const CHANGED_CHANNEL = 'gamenet_changed'
 
-/** What is told of: which kind of row has changed, and whose profile it belongs to; `["rating","luckybadger"]`. */
+/** The payload: the kind of the changed row, and the user_key of its profile; `["rating","luckybadger"]`. */
 export const WRITE_NOUNS = ['profile', 'rating'] as const
 export const WriteChange = z.tuple([z.enum(WRITE_NOUNS), z.string()])
 export type WriteChange = z.infer<typeof WriteChange>
@@ -19,7 +19,7 @@ export const MIGRATION_LOCK = 7_203_114
 
 /**
  * Held, shared, while persons and users are made, and alone by who forgets one: else somebody could be made by a
- * statement that began before the forgetting ended, and would be known again.
+ * statement that began before the erasure ended, and would be known again.
  */
 export const PEOPLE_LOCK = 7_203_115
 
@@ -31,7 +31,7 @@ export const FILLS_LOCK = 7_203_117
 export const RELAY_LOCK = 7_203_118
 
 /**
- * The hash by which a forgotten name is known, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.
+ * The hash that identifies an erased name, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.
  */
 export function nameHashSql(userKey: string, salt: string): string {
   return `sha256(${salt} || convert_to(${userKey}, 'UTF8'))`

@@ -14,7 +14,7 @@ const TYPE_PREFIX = 'gamenet.'
 export type Provenance = {
   /** CloudEvents `source`, a URI reference such as `/scrape/network` or `/import/1f3a…`. */
   readonly source: string
-  /** Set on imported events, so that an import can be listed and taken back. */
+  /** Set on imported events, so that an import can be listed and undone. */
   readonly importId?: string
 }
 

@@ -76,7 +76,7 @@ export function openSealed({ version, sealed }: SealedValue, place: SealedPlace,
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error(`${bytes.length} bytes are too few to be a sealed event`)
   const key = keyOf(keys)
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-  // A bound value whose version byte was cut off does not open: its tag covers the associated data.
+  // A bound value without its version byte does not open: its tag covers the associated data.
   if (version > 0) decipher.setAAD(boundTo(place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))

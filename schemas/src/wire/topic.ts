@@ -12,7 +12,7 @@ export type Topic<Event = unknown> = {
   readonly event: z.ZodType<Event>
   /** Ordering key: events of one key keep their order. Of a topic about people, the first of these. */
   key(event: Event): string
-  /** What tells events of one instant apart: with the instant, the event's id. The key, unless given. */
+  /** Distinguishes events of one instant; with the instant, it forms the event's id. Default: the key. */
   identity(event: Event): string
   /** When the fact held, canonical text ({@link Instant}). */
   instant(event: Event): string

@@ -6,7 +6,7 @@ export const COMMON_HEADERS = {
   'X-Content-Type-Options': 'nosniff'
 } as const satisfies Record<string, string>
 
-/** What a preflight is told besides the methods of the path; browsers may remember it for a day. */
+/** The headers of a preflight answer besides the path's methods; browsers may cache them for a day. */
 export const PREFLIGHT_HEADERS = {
   'Access-Control-Allow-Headers': 'X-Session-Key, Content-Type, If-None-Match, Last-Event-ID',
   'Access-Control-Max-Age': '86400'

@@ -25,7 +25,7 @@ export function answerSocketError(error: SocketError, socket: Socket, requestId:
   answered(refusal.status, requestId)
 }
 
-/** Makes Node ask us about expectations and CONNECT, which it would answer without a body by itself. */
+/** Makes Node ask us about expectations and CONNECT, which it would otherwise answer without a body. */
 export function answerOddRequests(server: Server, nextId: () => string, answered: Answered): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const requestId = nextId()

@@ -8,7 +8,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
  * Bodies are JSON in UTF-8, and nothing else: bytes of another coding are refused, not replaced, so that no garbled text
  * is ever stored. `JSON.parse` makes fields called `__proto__` or `constructor` plain properties, and only known fields
  * are ever read; of a field that is given twice the last value counts. Where something is written, such a body is
- * refused: nobody sends one by mistake, and other readers of it may have understood something else.
+ * refused: no client sends one by mistake, and other parsers may read it differently.
  */
 export function addJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()

@@ -30,7 +30,7 @@ export function oneOf<const Word extends string>(words: readonly [Word, ...Word[
   )
 }
 
-/** An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; milliseconds since 1970, finer digits are cut off. */
+/** An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; milliseconds since 1970; finer digits are truncated. */
 export function instant() {
   const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
   return parameter(allowed, { type: 'string', format: 'date-time' }, millisecondsOfIso)
@@ -128,7 +128,7 @@ export function shown(given: string): string {
 
 /**
  * Parses path parameters and query with an endpoint's schema. Refuses with one sentence that names the parameter,
- * the allowed values and the value; the first fault in the schema's order is told.
+ * the allowed values and the value; the first fault in the schema's order is reported.
  */
 export function parseInput<Input>(schema: z.ZodType<Input>, given: Readonly<Record<string, unknown>>): Input {
   const parsed = schema.safeParse(given)

@@ -143,7 +143,7 @@ const openSession = (path: string, memoryBytes: number): CleanSession => {
   }
 }
 
-/** The engine locks its file `status`, which names the process; why opening failed it tells standard error alone. */
+/** The engine locks its file `status`, which names the process. It prints the reason of a failed open only to standard error. */
 const holderOf = (path: string): number | undefined => {
   try {
     const pid = Number(/^PID: (\d+)$/m.exec(readFileSync(join(path, 'status'), 'utf8'))?.[1])
@@ -173,7 +173,7 @@ const connectionArgs = (memoryBytes: number): string[] => [
   `--config-file=${CONFIG_FILE}`,
   '--async_load_databases=0',
   '--async_load_system_database=0',
-  // Nobody undrops a table of ours, and erasing a user waits for the files of dropped ones: 8 minutes unless told so.
+  // Nobody undrops a table of ours, and erasing a user waits for the files of dropped ones: 8 minutes by default.
   '--database_atomic_delay_before_drop_table_sec=0',
   `--max_server_memory_usage=${Math.floor(memoryBytes)}`,
   // The usual caches may take 5 GiB each. The marks and keys of 100 million rows of ours are some 10 MB.

@@ -26,7 +26,7 @@ export class CleanSession {
 
   /**
    * With more threads than one chDB hands the rows to a thread that it begins for this insert: on a machine with much else to do such
-   * an insert of a few rows was never heard of again, three times in all. With one they are stored by the thread that asks.
+   * an insert of a few rows never returned, three times in all. With one they are stored by the thread that asks.
    */
   async insert(params: RawInsertParams): Promise<void> {
     const settings = { ...params.settings, max_threads: 1 }

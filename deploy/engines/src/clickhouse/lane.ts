@@ -41,7 +41,7 @@ export type Connection = {
 export type KnownSettings = () => Promise<ReadonlySet<string>>
 
 let lastTag = 0
-/** Tags tell apart the statements of several processes on one server too. */
+/** Tags also distinguish the statements of several processes on one server. */
 const TAG_PREFIX = `gamenet-${process.pid}-${Date.now().toString(36)}`
 export const newTag = (): string => {
   lastTag += 1
@@ -113,7 +113,7 @@ const abortable = <Answer>(
   return { answer, released: ended(work).then(() => stopped) }
 }
 
-/** Answers only when the engine is done with it: what writes must have ended when its caller goes on. */
+/** Answers only when the engine has finished: a write must have ended before its caller continues. */
 const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> => ({
   answer: Promise.allSettled([answer, released]).then(() => answer),
   released

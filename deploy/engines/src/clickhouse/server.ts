@@ -40,7 +40,7 @@ type Client = ReturnType<typeof createClient>
 const SERIAL_QUEUE_MAX = 1024
 const BUSY_RETRY_SECONDS = 1
 const AWAY_RETRY_SECONDS = 5
-/** The server stops a statement at its limit by itself; the socket waits a little longer, to hear that. */
+/** The server itself stops a statement at its limit; the socket waits a little longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000
 /** Below the 3 s after which the oldest servers in use close an idle connection. */
 const IDLE_SOCKET_MS = 2000
@@ -216,7 +216,7 @@ const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): P
 const oneOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** An answer of ClickHouse's own is an error of the statement; all else on the way means that the engine is away. */
+/** An answer of ClickHouse's own is an error of the statement; any other error on the way means that the engine is unavailable. */
 const failure = (cause: unknown, sql: string): unknown => {
   if (cause instanceof ClientError) return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   if (cause instanceof TypeError) return cause

@@ -52,7 +52,7 @@ export const ANSWER_SETTINGS: Settings = {
   output_format_json_quote_64bit_integers: 1,
   output_format_json_quote_decimals: 1,
   output_format_json_quote_denormals: 0,
-  // CHECK TABLE tells of every part.
+  // CHECK TABLE reports every part.
   check_query_single_value_result: 0
 }
 

@@ -26,7 +26,7 @@ const tagged = (tail: string, tag: string): string | undefined => {
     .trim()
 }
 
-/** `<length> <tag>` and the closing mark, whole or cut off. */
+/** `<length> <tag>` and the closing mark, complete or truncated. */
 const CLOSING = /\n\d+(?: \w*(?:\r?\n?\w*\r?\n?)?)?$/
 
 /** A row cannot look like this: strings in JSON hold no raw line break, and an array ends with its bracket. */

@@ -1,5 +1,5 @@
 /*
- * The byte forms of one column: what a batch of records is made of before it is compressed.
+ * The byte forms of one column: the content of a batch of records before compression.
  * Integers are LEB128 varints; signed ones are zigzag-coded first.
  */
 

@@ -32,7 +32,7 @@ export function headsOf(batches: Batches): LogHead[] {
 
 /**
  * Copies the file as it is at some instant of the call, without what deleted batches left behind, and takes out of the
- * copy what was appended behind `heads`.
+ * copy the records appended after `heads`.
  */
 export async function copyLog(root: RootDatabase, directory: string, heads: readonly LogHead[]): Promise<void> {
   mkdirSync(directory, { recursive: true })

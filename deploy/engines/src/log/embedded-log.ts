@@ -40,7 +40,7 @@ const READ_RECORDS = 4096
 /** A delivery at most: 512 records are 0.3 MB, of which nothing is left when the garbage collector comes by. */
 const DELIVERY_RECORDS = 512
 const TRIM_BATCHES_MAX = 1000
-/** How often it is asked whether a stalled partition may go on. */
+/** How often the reader checks whether a stalled partition may continue. */
 const STALL_CHECK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
@@ -49,7 +49,7 @@ const FULL_BYTES = 16 * 1024 * 1024
 
 const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.'
 
-/** What the log holds is not what was appended. The message says what to do. */
+/** The log's content differs from the appended records. The message says what to do. */
 export class LogDamaged extends Error {}
 
 export type EmbeddedLogOptions = {

@@ -3,7 +3,7 @@ import { errorMessage, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 
 /*
- * kafkajs is no longer maintained. What we know of its faults is kept in this folder; nobody else imports it.
+ * kafkajs is no longer maintained. Workarounds for its faults live in this folder; no other module imports it.
  */
 
 const load = createRequire(import.meta.url)
@@ -11,7 +11,7 @@ const load = createRequire(import.meta.url)
 /** Its 143 files are loaded where a Kafka is named: most services have none. */
 export const kafkajs = (): typeof import('kafkajs') => load('kafkajs')
 
-/** A client of kafkajs with bounded waits, silent: what goes wrong is told by errors. */
+/** A silent kafkajs client with bounded waits; failures are reported as errors. */
 export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl' | 'sasl'>): Kafka {
   quietIdleQueues()
   const { Kafka, logLevel } = kafkajs()
@@ -32,7 +32,7 @@ export class LogUnreachable extends Error {}
 /** What kafkajs says of a client that takes itself for connected, and is not. */
 const NOT_CONNECTED = 'Broker not connected'
 
-/** What kafkajs would try again, if it had not given up: brokers that are away, starting, or without enough replicas. */
+/** What kafkajs would try again, if it had not given up: brokers that are unavailable, starting, or without enough replicas. */
 export function isUnreachable(error: unknown): boolean {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) {
@@ -45,7 +45,7 @@ export function isUnreachable(error: unknown): boolean {
   return innermost instanceof Error && 'retriable' in innermost && innermost.retriable === true
 }
 
-/** The answer, or a rejection when there is none in time: kafkajs can lose a request, and wait for ever. */
+/** The answer, or a rejection when there is none in time: kafkajs can lose a request and wait forever. */
 export async function answeredWithin<Answer>(ms: number, what: string, answer: Promise<Answer>): Promise<Answer> {
   return await withTimeout(answer, ms, () => {
     throw new LogUnreachable(`${what} did not answer within ${ms} ms`)
@@ -90,7 +90,7 @@ type RequestQueue = { readonly pending: readonly unknown[]; scheduleCheckPending
 let isQuiet = false
 
 /**
- * A connection of kafkajs 2.2.4 without pending requests sets itself a timer of 1 ms again and again, about 58 ms of
+ * A connection of kafkajs 2.2.4 without pending requests sets a timer of 1 ms repeatedly, about 58 ms of
  * CPU a second each. A check without anything pending does nothing, so it need not be planned: the next request that
  * has to wait plans it.
  */

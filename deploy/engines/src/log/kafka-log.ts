@@ -33,7 +33,7 @@ const WAITING_APPENDS_MAX = 10_000
 /** How much is sent at once, before compression; a single append may be larger. */
 const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
 const SEND_MESSAGES_MAX = 20_000
-/** Longer than all that kafkajs tries by itself; what takes longer has been lost. */
+/** Longer than all of kafkajs's own retries; a request that takes longer has been lost. */
 const ANSWER_MS = 60_000
 /** So long appends under way may take when the log is closed, and then the connection. */
 const CLOSE_MS = 3000
@@ -155,7 +155,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, answer)
     } catch (error) {
       if (!isUnreachable(error)) throw error
-      // Whatever became of it, the next question gets a connection of its own.
+      // The next request gets its own connection, whatever the outcome of this one.
       if (connected === used) connected = undefined
       void used.admin.then((admin) => disconnect(admin, used.pending)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
@@ -170,7 +170,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       () => isClosed
     )
   const topicNames = async (): Promise<Set<string>> => new Set(await use((admin) => listTopics(admin, brokers)))
-  /** kafkajs asks for 14 seconds again and again for the offsets of a topic that does not exist. */
+  /** kafkajs retries for 14 seconds to read the offsets of a topic that does not exist. */
   const exists = async (topic: string): Promise<boolean> => {
     if (!known.has(topic)) for (const name of await topicNames()) known.add(name)
     return known.has(topic)
@@ -279,7 +279,7 @@ async function listTopics(admin: Admin, brokers: readonly string[]): Promise<str
   }
 }
 
-/** Keeps a question in a set until it is settled. */
+/** Keeps a request in a set until it has ended. */
 function trackPending<Answer>(pending: Set<Promise<unknown>>, answer: Promise<Answer>): Promise<Answer> {
   pending.add(answer)
   return answer.finally(() => pending.delete(answer))
@@ -332,10 +332,10 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
     producer = undefined
     if (failed === undefined) return
     disconnect(failed, [sent]).catch(() => {
-      // Its connection is gone with it.
+      // Its connection was closed with it.
     })
   }
-  /** Those of the group whose topic exists; the others are told so, and hold nobody up. */
+  /** The group's appends whose topic exists; the others are rejected and block no others. */
   const sendable = async (group: readonly WaitingAppend[]): Promise<WaitingAppend[]> => {
     const others: WaitingAppend[] = []
     for (const append of group) {

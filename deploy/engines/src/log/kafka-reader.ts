@@ -23,11 +23,11 @@ const PARTITIONS_AT_ONCE = 16
 const WATCHES_IN_STALLED = 3
 /** A partition that has records to read and none delivered for so long stands still; kafkajs does not notice. */
 const STALLED_MS = 30_000
-/** Joining takes as long as the slowest member takes to hear of it. */
+/** Joining takes as long as the slowest member needs to notice it. */
 const JOINED_MS = REBALANCE_MS + STALLED_MS
 const EXTENTS_MS = 10_000
 const LEAVE_MS = 5000
-/** How often it is asked whether a stalled partition may go on. */
+/** How often the reader checks whether a stalled partition may continue. */
 const STALL_CHECK_MS = 2000
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 const OFFSETS_END = 2 ** 48
@@ -84,7 +84,7 @@ type Holding = {
   committed: number
   progressAtMs: number
   isDelivering: boolean
-  /** The offset at which it was told to stand. */
+  /** The offset at which it was paused. */
   stalledAt: number | undefined
 }
 
@@ -120,7 +120,7 @@ export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): Ka
   }
 }
 
-/** One consumer of kafkajs, from its start until it is told to stop, crashes or stands still. */
+/** One consumer of kafkajs, from its start until it is stopped, crashes or stalls. */
 class Session {
   readonly #needs: ReaderNeeds
   readonly #request: ConsumeRequest
@@ -215,7 +215,7 @@ class Session {
     }
   }
 
-  /** The group gave partitions to this process: each waits until it is known where its reading goes on. */
+  /** The group gave partitions to this process: each waits until its start offset is known. */
   #assigned(assignment: Readonly<Record<string, number[]>>): void {
     const before = this.#holdings
     this.#holdings = new Map()
@@ -252,7 +252,7 @@ class Session {
     this.#consumer.resume([{ topic: this.#prefix + topic, partitions: [partition] }])
   }
 
-  /** Stands until the checkpoint, or the log, is another one; the other partitions go on. */
+  /** Stalls until the checkpoint or the log changes; the other partitions continue. */
   #stall(holding: Holding, stall: StalledPartition): void {
     const { onStall } = this.#request
     if (onStall === undefined) throw new ReadingEnded(new Error(stallReason(stall, 'Kafka')))
@@ -360,7 +360,7 @@ class Session {
         this.#end(new Error(`the group ${this.#needs.options.groupId} was not joined within ${JOINED_MS} ms`))
       for (const holding of this.#holdings.values()) await this.#watchOne(holding)
     } catch {
-      // Kafka is away, and the consumer will notice that on its own.
+      // Kafka is unavailable; the consumer notices that itself.
     } finally {
       this.#isWatching = false
     }

@@ -9,7 +9,7 @@ export type SignalChannel = {
   notify(): void
   /** How many signals came so far. */
   received(): number
-  /** Resolves when a signal came after the `heard` first ones, when `signal` aborts, or after a second. */
+  /** Resolves when a signal came after the `received` first ones, when `signal` aborts, or after a second. */
   wait(received: number, signal: AbortSignal): Promise<void>
   close(): void
 }

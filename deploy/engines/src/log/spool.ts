@@ -4,7 +4,7 @@ import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
 
 /*
- * What waits for a log that is away, in one LMDB file: a queue of parcels. Key: its number; value: the topic's length and
+ * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the topic's length and
  * name, then a packed batch. The file keeps the size that it once had: LMDB uses freed pages again.
  */
 

@@ -384,7 +384,7 @@ function hexText(value: number): string {
   return value.toString(16).padStart(8, '0')
 }
 
-/** Where the string ends that goes on at `from`: the first quotation mark that no backslash hides, or -1. */
+/** The end of the string that continues at `from`: the first quotation mark that no backslash hides, or -1. */
 function quoteAfter(text: string, from: number): number {
   let end = text.indexOf('"', from)
   while (end >= 0) {

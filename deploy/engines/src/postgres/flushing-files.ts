@@ -62,7 +62,7 @@ class FlushingFiles extends NodeFS {
           fs.fsyncSync(nfd)
           return 0
         } catch {
-          // PostgreSQL ends itself: what is on the disk now, nobody can tell.
+          // PostgreSQL ends itself: the state on disk is now unknown.
           throw new FS.ErrnoError(INPUT_OUTPUT_ERROR)
         }
       }

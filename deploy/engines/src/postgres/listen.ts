@@ -42,7 +42,7 @@ export const listenToServer = (
         onListening()
         await beat(client, AbortSignal.any([lost.signal, stopping.signal]))
       } catch {
-        // Whatever it was, the next connection tells.
+        // The next connection shows whether the cause persists.
       }
       await withTimeout(
         client.end().catch(() => undefined),

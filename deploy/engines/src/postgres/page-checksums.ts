@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /*
- * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 sums beside one another over the words of a page,
+ * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 parallel sums over the words of a page,
  * each with a number of its own at the start, folded into 16 bits with the number of the page.
  */
 
@@ -20,10 +20,10 @@ const STARTS = Uint32Array.of(
   ...[0x783125bb, 0x6ca8eaa2, 0xe407eac6, 0x4b5cfc3e, 0x9fbf8c76, 0x15ca20be, 0xf2ca9fd3, 0x959bd756]
 )
 
-/** A file of tables or indexes, and the pages of it that are not what was written. */
+/** A file of tables or indexes, and its pages that differ from what was written. */
 export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
 
-/** Checks every page of the database's own tables and indexes, and tells how many bytes were read. */
+/** Checks every page of the database's own tables and indexes, and reports the bytes read. */
 export function checkPages(dir: string, onBytes: (bytes: number) => void): PageFault[] {
   const faults: PageFault[] = []
   for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {

@@ -7,10 +7,10 @@ import { startUpkeep, type UpkeepOptions } from './pglite-upkeep.js'
 
 /*
  * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
- * without a look at anything else: on the thread of a server, nothing would be heard or answered meanwhile.
+ * without a look at anything else: on the thread of a server, it would block all other requests.
  */
 
-/** What is asked of the thread. `transaction` numbers one that was begun. */
+/** A request to the thread. `transaction` is the number of an open transaction. */
 export type ThreadRequest =
   | {
       readonly kind: 'query'
@@ -25,7 +25,7 @@ export type ThreadRequest =
   | { readonly kind: 'listen' | 'unlisten'; readonly id: number; readonly listener: number; readonly channel: string }
   | { readonly kind: 'close'; readonly id: number }
 
-/** What the thread answers, by the number of what was asked, and what it tells by itself. */
+/** A message of the thread: the answer to the request with this id, or a notification. */
 export type ThreadMessage =
   | { readonly kind: 'open' }
   | { readonly kind: 'shut'; readonly reason: string }
@@ -34,7 +34,7 @@ export type ThreadMessage =
   | { readonly kind: 'heard'; readonly listener: number; readonly payload: string }
 
 const INT8 = 20
-/** What PostgreSQL says of an error; the rest cannot be sent, or is ours. */
+/** The fields of a PostgreSQL error that are posted; the rest cannot be cloned or is our own. */
 const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', 'column', 'constraint'] as const
 
 type Open = { readonly target: Transaction; end(isCommitted: boolean): void; readonly ended: Promise<void> }
@@ -96,7 +96,7 @@ const serve = (database: PGlite, options: UpkeepOptions): void => {
   })
 }
 
-/** A transaction that stays open until it is told how to end; anyone else who asks waits until then. */
+/** A transaction that stays open until a message ends it; all other requests wait until then. */
 const begin = (database: PGlite): Promise<Open> =>
   new Promise((resolve, reject) => {
     const ended = database.transaction(async (target) => {

@@ -2,7 +2,7 @@ import type { PGlite } from '@electric-sql/pglite'
 
 /*
  * What autovacuum does on a server. It is another process, so that PGlite never has it: rows that are deleted or replaced
- * would stay in the files for good, and after 2^31 transactions PostgreSQL takes no more writes.
+ * would stay in the files forever, and after 2^31 transactions PostgreSQL takes no more writes.
  */
 
 /** At the 1,000 writes a second that it can do, 10,000 dead rows of the outbox: 4 MB. A vacuum of them takes 40 ms. */

@@ -7,9 +7,9 @@ import type { ThreadMessage, ThreadRequest } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
-/** The write-ahead log goes on in a new file, and the older ones are removed instead of being used again. */
+/** Switches the write-ahead log to a new file; the older ones are removed instead of recycled. */
 const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT', 'RESET wal_recycle']
-/** What is told goes through a queue of files of 32 pages; a file is removed when the queue is past it. */
+/** Notifications go through a queue of files of 32 pages; a file is removed when the queue is past it. */
 const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
@@ -122,11 +122,11 @@ const keepThread = async (options: PgliteOptions) => {
 type Without<Union, Key extends string> = Union extends unknown ? Omit<Union, Key> : never
 
 type Thread = {
-  /** The rows of what was asked; rejects with PostgreSQL's error, or when the thread has ended. */
-  ask(lastId: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
-  /** Who hears what is told, by the number of the listener. */
+  /** The rows of a request; rejects with PostgreSQL's error, or when the thread has ended. */
+  ask(request: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
+  /** Handlers of notifications, by the number of the listener. */
   readonly handlers: Map<number, (payload: string) => void>
-  /** Whether PostgreSQL has ended, by itself. */
+  /** Whether PostgreSQL has ended without a close. */
   hasEnded(): boolean
   close(): Promise<void>
 }
@@ -165,7 +165,7 @@ const startThread = (workerData: object): Promise<Thread> =>
     const settle = (id: number) => {
       const one = waiting.get(id)
       waiting.delete(id)
-      // Like a connection that is not used, a thread that is not asked keeps no process alive.
+      // Like an unused connection, an idle thread keeps no process alive.
       if (waiting.size === 0) worker.unref()
       return one
     }
@@ -191,7 +191,7 @@ const startThread = (workerData: object): Promise<Thread> =>
         if (waiting.size === 1) worker.ref()
       })
     const close = async (): Promise<void> => {
-      // What cannot be closed is ended, as a crash would: nothing that was committed is lost by it.
+      // A database that cannot be closed is terminated like in a crash: no committed data is lost.
       await ask({ kind: 'close' }).catch(() => worker.terminate())
       worker.ref()
       await exited

@@ -43,7 +43,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       }
     },
     erase: async (tables) => {
-      // With new statistics: the old ones hold values of rows that are gone.
+      // With new statistics: the old ones contain values of deleted rows.
       for (const table of tables) await queriesOn(pool).query(`VACUUM (ANALYZE) ${plainName(table)}`)
     },
     check: async () => {
@@ -90,7 +90,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
     isBroken = false
     return result
   } catch (error) {
-    // A server that is away rolls back by itself when the connection is closed.
+    // An unreachable server rolls back automatically when the connection is closed.
     isBroken =
       isUnavailable(error) ||
       (await queries.query('ROLLBACK').then(

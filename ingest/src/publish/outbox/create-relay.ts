@@ -5,9 +5,9 @@ import type { Logger } from '../../scrape/run-source.js'
 import type { People } from '../people/people.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 
-/** How often the outbox is looked at when nobody tells of a change. */
+/** How often the outbox is polled without a notification. */
 const POLL_MS = 250
-/** From a change that is told to the round that relays it: changes that come together go together. */
+/** Delay from a notification to its round, which batches changes that arrive together. */
 const GATHER_MS = 20
 const STOP_MS = 3000
 const RETRY = { firstMs: 250, maxMs: 5000 }

@@ -4,14 +4,14 @@ import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
 
 /*
- * outbox   events of the write side that the log may not have yet, each kept together with the change it tells of
+ * outbox   events of the write side that the log may not have yet, each stored together with its change
  * relay    takes events out of the outbox: into the log first, then out of the table
  */
 
 /** Rows that one round relays at most; with comments and biographies of full length about 3 MB. */
 export const ROUND_ROWS_MAX = 500
 /**
- * How long the log may take while the round's transaction is open: an embedded PostgreSQL answers nobody else meanwhile.
+ * How long the log may take while the round's transaction is open: an embedded PostgreSQL answers no other request meanwhile.
  * A slower log is waited for outside of it, where another relay may publish the same rows, too.
  */
 const HELD_MS_MAX = 2000
@@ -37,7 +37,7 @@ export type Round = { readonly relayed: number; readonly outcome: 'empty' | 'ful
  * write side is kept, because ids are given while that row is locked: a row's later event is never seen without the
  * earlier ones. Another id may appear late; so only what was published is deleted, and not all that is older.
  *
- * Ending anywhere loses nothing: rows go when the log has them for good. Rows published and not deleted are published
+ * A crash at any point loses nothing: rows are deleted after the log has stored them. Rows published and not deleted are published
  * again, as the same messages with the same ids.
  */
 export async function relayOnce(needs: RelayNeeds, unreadable: ReadonlySet<string>): Promise<Round> {
@@ -122,7 +122,7 @@ async function isMine(transaction: WriteSide): Promise<boolean> {
   return lock?.is_mine === true
 }
 
-/** Without what another relay took in the meantime, and what a forgetting took back. */
+/** Without the rows that another relay or an erasure deleted meanwhile. */
 async function remainingRows(transaction: WriteSide, rows: Parcel['rows']): Promise<Parcel['rows']> {
   const found = await transaction.query<{ id: string }>(
     'SELECT o.id FROM outbox AS o WHERE o.id = ANY ($1::bigint[])',

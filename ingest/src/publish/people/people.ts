@@ -10,7 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { Counter, type Registry } from 'prom-client'
 
-/** Seals by user_key. A person who was forgotten has none. */
+/** Seals by user_key. An erased person has none. */
 export type Seals = ReadonlyMap<string, Seal>
 
 /** Who events are about, as publishing asks. */
@@ -57,7 +57,7 @@ export function createPeople({
   }
 }
 
-/** The seal keys of persons by their numbers; those of forgotten ones are missing. */
+/** The seal keys of persons by their numbers; those of erased persons are missing. */
 export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
   const rows = await writes.query<{ id: string; seal_key: Uint8Array }>(
     'SELECT p.id, p.seal_key FROM person AS p WHERE p.id = ANY ($1::bigint[])',
@@ -67,7 +67,7 @@ export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promi
 }
 
 async function makePersons(transaction: WriteSide, userKeys: readonly string[]): Promise<Seals> {
-  // A statement of its own: the next one then sees what was committed while this one waited.
+  // A statement of its own: the next one then sees the commits during this one's wait.
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
   const sealKeysHex = userKeys.map(() => randomBytes(SEAL_KEY_BYTES).toString('hex'))
   await transaction.query(

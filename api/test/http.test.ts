@@ -258,6 +258,8 @@ test('what never becomes a request is answered in the same way, and the connecti
       'The request did not arrive in time.'
     ],
     ['GET * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/game/x HTTP/2.0\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
+    ['GET /api/game/x HTTP/0.9\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'The request is not valid HTTP/1.1.'],
     ['GET /api/game/x HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n', 400, /not exactly one host/],
     ['OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n', 400, /names no host/],
     ...['', 'a b', 'x/y', 'u@x', 'x:port', 'x:1:2', '[::1', '[:::1]', '%zz', 'x?'].map(

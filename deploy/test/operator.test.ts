@@ -46,6 +46,22 @@ test('the operator port answers the command line and no web page', async (t) => 
     ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
     ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
     ['an unknown source', 400, /There is no source "weather"/, await send('POST', '/scrape/weather', {})],
+    ['no username', 400, /octet-stream/, await send('POST', '/forget', {})],
+    [
+      'a username of 5 kB',
+      400,
+      /is longer than the 4096 bytes/,
+      await send('POST', '/forget', octets, 'a'.repeat(5000))
+    ],
+    [
+      'a username of 5 kB and no length',
+      400,
+      /the username, is longer than the 4096 bytes/,
+      await send('POST', '/forget', { ...octets, 'transfer-encoding': 'chunked' }, 'a'.repeat(5000))
+    ],
+    ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/forget?anyway=yes', octets, 'ann')],
+    ['an unknown parameter', 400, /takes no other parameters/, await send('GET', '/gaps?topic=scrape', {})],
+    ['no choice of dead letters', 400, /The body, .* is the JSON/, await send('POST', '/parked/drop', octets, '[1]')],
     ['a wait for ever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
     ['an unknown path', 404, /nothing at/, await send('GET', '/nothing', {})]
   ] as const) {

@@ -17,6 +17,8 @@ export function errorBody(sentence: string): string {
 
 /** Refuses what no route should see. Called before every route. */
 export function admit({ raw }: FastifyRequest): void {
+  // Node passes a request line of another major version on, and would answer it by HTTP/1.1.
+  if (raw.httpVersionMajor !== 1) throw new Refusal('request_malformed')
   requireHost(raw)
   // RFC 9112, 3.2.4: a server as a whole can be asked for its options, and for nothing else.
   if (raw.url === '*' && raw.method !== 'OPTIONS') throw new Refusal('request_malformed')

@@ -67,6 +67,7 @@ export {
   Verification,
   VerifyReport
 } from './rebuild/rebuild.js'
+export { settleTableNames } from './rebuild/swap.js'
 export type { Progress } from './store/checkpoint.js'
 export {
   beginRepair,

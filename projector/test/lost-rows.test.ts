@@ -13,10 +13,11 @@ import {
   projections,
   readMissingEvents,
   repairOf,
+  settleTableNames,
   type Tables
 } from '../src/index.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
-import { tablesOf } from '../src/rebuild/rebuild-tables.js'
+import { tablesOf, uuidsOf } from '../src/rebuild/rebuild-tables.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readModel } from './fold.js'
 import { MemoryLog } from './memory-log.js'
@@ -120,6 +121,35 @@ test('rebuilds that would go on without the lost rows are cancelled, others go o
   t.same(await cancelRebuilds(control, repairOf(projections, damaged)), [6, 4, 2, 1])
   const states = new Map((await readRebuilds(control)).map(({ id, state }) => [id, state]))
   for (const [n, [what, , state]] of cases.entries()) t.equal(states.get(n + 1), state, what)
+})
+
+test('rows that were lost during an interrupted swap are found under the name that their table keeps', async (t) => {
+  const { control } = await openTables()
+  const names = ['network_count', 'title', 'title_latest']
+  for (const name of names) await control.execute(`CREATE TABLE ${name}__9 AS ${name}`)
+  const swapOf = async (id: number, of: readonly string[]) =>
+    await storeRebuild(
+      control,
+      { ...RECORD, id, tables: Object.fromEntries(of.map((name) => [name, `${name}__9`])) },
+      { state: 'swapping', exchange: { uuids: Object.fromEntries(await uuidsOf(control, of)), definitions: {} } }
+    )
+  await swapOf(8, ['title_latest'])
+  await swapOf(9, ['network_count', 'title'])
+  await control.execute('EXCHANGE TABLES title AND title__9')
+  for (const name of ['network_count__9', 'title_latest__9'])
+    await control.execute(`INSERT INTO ${name} SELECT * FROM generateRandom() LIMIT 1`)
+  await breakParts(control, ['network_count__9', 'title_latest__9'])
+  for (const run of ['once', 'again after a crash']) {
+    await settleTableNames(control)
+    const found = (await findLostParts(control)).map(({ table }) => table)
+    t.same(found, ['network_count', 'title_latest__9'], run)
+    t.match(await readRebuilds(control), [
+      { id: 9, state: 'swapping' },
+      { id: 8, state: 'filled', exchange: null }
+    ])
+  }
+  const repair = repairOf(projections, new Set(['network_count', 'title_latest__9']))
+  t.same(await cancelRebuilds(control, repair), [8], 'a rebuild that lost rows is not swapped in later')
 })
 
 const RECORD: RebuildRecord = {

@@ -12,6 +12,7 @@ import {
   projections,
   readMissingEvents,
   repairOf,
+  settleTableNames,
   type Target
 } from '@gamenet/projector'
 import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
@@ -66,11 +67,12 @@ export async function openLostRows({
 }): Promise<LostRows> {
   const tables = clickhouse.control
   const stopping = new AbortController()
+  const isOurs = repairs !== 'never'
+  if (isOurs) await settleTableNames(tables)
   const found = await findLostParts(tables).catch((error: unknown) => {
     if (error instanceof Refusal) return []
     throw error
   })
-  const isOurs = repairs !== 'never'
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
   const repairing = new Set(tablesOf(ours))

@@ -2,15 +2,11 @@ import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import { dropTables, uuidsOf } from './rebuild-tables.js'
-import { resumeSwap, tablesToDrop } from './swap.js'
+import { isInterrupted, resumeSwap, tablesToDrop } from './swap.js'
 
 /** Of these nothing is to be left but the record. */
 function isOver({ state }: RebuildRecord): boolean {
   return state === 'cancelled' || state === 'rolled-back' || state === 'dropped'
-}
-
-function isInterrupted({ state }: RebuildRecord): boolean {
-  return state === 'swapping' || state === 'rolling-back'
 }
 
 /** Rejects while a swap of tables is under way, or cut off: nobody could tell which tables will serve. */

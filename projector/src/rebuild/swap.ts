@@ -2,6 +2,7 @@ import { loadCheckpoint } from '@gamenet/schemas'
 import { Checkpoints } from '../store/checkpoint.js'
 import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
 import { definitionOf } from '../store/serving-definitions.js'
+import type { Tables } from '../store/tables.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
 import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { catchUp } from './fill.js'
@@ -116,19 +117,41 @@ export async function atRest<Result>(
  */
 export async function resumeSwap(context: RebuildContext, record: RebuildRecord): Promise<void> {
   const { tables } = context
-  const { state, exchange } = record
-  const hasBegun = async () => {
-    const now = await uuidsOf(tables, Object.keys(record.tables))
-    return Object.entries(exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
-  }
-  if (await hasBegun()) {
+  if (await hasBegun(tables, record)) {
     await finish(context, record)
     return
   }
-  const before = state === 'swapping' ? 'filled' : 'swapped'
-  const takenBack = await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
+  const withdrawn = await withdraw(tables, record)
   // A process that lost the lock with PostgreSQL may have begun by now, and may not live to tell.
-  if (await hasBegun()) await finish(context, await storeRebuild(tables, takenBack, { state, exchange }))
+  const { state, exchange } = record
+  if (await hasBegun(tables, record)) await finish(context, await storeRebuild(tables, withdrawn, { state, exchange }))
+}
+
+/**
+ * Brings every table of interrupted swaps under the name that it keeps, or takes back the intent of a swap that has not begun,
+ * so that damage is found under that name. For a process that is alone on the tables; {@link resumeSwap} does the rest later.
+ */
+export async function settleTableNames(tables: Tables): Promise<void> {
+  for (const record of (await readRebuilds(tables)).filter(isInterrupted)) {
+    if (!(await hasBegun(tables, record))) await withdraw(tables, record)
+    else await swapTables(tables, new Map(Object.entries(record.tables)), record.exchange?.uuids ?? {})
+  }
+}
+
+/** Whether a rebuild's swap has an intent and no result yet. */
+export function isInterrupted({ state }: RebuildRecord): boolean {
+  return state === 'swapping' || state === 'rolling-back'
+}
+
+async function hasBegun(tables: Tables, { tables: names, exchange }: RebuildRecord): Promise<boolean> {
+  const now = await uuidsOf(tables, Object.keys(names))
+  return Object.entries(exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
+}
+
+/** Takes back the intent of a swap that has not begun. */
+async function withdraw(tables: Tables, record: RebuildRecord): Promise<RebuildRecord> {
+  const before = record.state === 'swapping' ? 'filled' : 'swapped'
+  return await storeRebuild(tables, record, { state: before, exchange: null }, 'recovery')
 }
 
 /**

@@ -8,6 +8,14 @@
  */
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'
+export {
+  type Calls,
+  callThread,
+  openCalls,
+  type PostedError,
+  restoredError,
+  ThreadExited
+} from './async/thread-calls.js'
 export { abortedAfter, withTimeout } from './async/timeout.js'
 export {
   AchievementCatalog,

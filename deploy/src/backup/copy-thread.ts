@@ -13,8 +13,8 @@ import {
   writeSync
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parentPort, workerData } from 'node:worker_threads'
-import { errorCode } from '@gamenet/schemas'
+import { parentPort } from 'node:worker_threads'
+import { errorCode, openCalls } from '@gamenet/schemas'
 import { Entry } from './manifest.js'
 
 /*
@@ -35,11 +35,18 @@ export type CopyRequest =
     }
   | { readonly kind: 'listed'; readonly list: string; readonly from: string; readonly root: string }
 
-export type CopyMessage =
-  | { readonly kind: 'bytes'; readonly bytes: number }
-  | { readonly kind: 'done'; readonly files: number; readonly bytes: number }
-  /** A file is not what the list says. */
-  | { readonly kind: 'differs'; readonly why: string }
+export type Copied = {
+  readonly files: number
+  readonly bytes: number
+  /** Why a file is not what the list says; then nothing counts. */
+  readonly differs: string | null
+}
+
+export type CopyThread = { copy(request: CopyRequest): Copied }
+export type CopyHost = {
+  /** Called with the bytes that were copied since the last call. */
+  copied(bytes: number): void
+}
 
 const CHUNK_BYTES = 1024 * 1024
 const REPORT_BYTES = 16 * CHUNK_BYTES
@@ -51,8 +58,19 @@ const total = { files: 0, bytes: 0 }
 let unreported = 0
 
 if (parentPort === null) throw new Error('this runs as a thread alone')
-const port = parentPort
-const send = (sent: CopyMessage): void => port.postMessage(sent)
+const host = openCalls<CopyHost>(parentPort, { copy } satisfies CopyThread)
+
+function copy(request: CopyRequest): Copied {
+  try {
+    if (request.kind === 'trees') copyTrees(request)
+    else copyListed(request)
+    host.notify('copied', unreported)
+    return { ...total, differs: null }
+  } catch (error) {
+    if (!(error instanceof Differs)) throw error
+    return { files: 0, bytes: 0, differs: error.message }
+  }
+}
 
 function copyTree(root: string, from: string, to: string, add: (entry: Entry) => void): void {
   const found = lstatSync(from)
@@ -96,7 +114,7 @@ function count(bytes: number): void {
   total.bytes += bytes
   unreported += bytes
   if (unreported < REPORT_BYTES) return
-  send({ kind: 'bytes', bytes: unreported })
+  host.notify('copied', unreported)
   unreported = 0
 }
 
@@ -140,15 +158,4 @@ function copyPresentFile(from: string, to: string, path: string): { bytes: numbe
     if (errorCode(error) === 'ENOENT') throw new Differs(`${path} is missing`)
     throw error
   }
-}
-
-const request = workerData as CopyRequest
-try {
-  if (request.kind === 'trees') copyTrees(request)
-  else copyListed(request)
-  send({ kind: 'bytes', bytes: unreported })
-  send({ kind: 'done', ...total })
-} catch (error) {
-  if (!(error instanceof Differs)) throw error
-  send({ kind: 'differs', why: error.message })
 }

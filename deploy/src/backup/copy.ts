@@ -1,31 +1,27 @@
 import { Worker } from 'node:worker_threads'
-import type { CopyMessage, CopyRequest } from './copy-thread.js'
-
-export type Copied = { readonly files: number; readonly bytes: number; readonly differs: string | null }
+import { callThread } from '@gamenet/schemas'
+import type { Copied, CopyHost, CopyRequest, CopyThread } from './copy-thread.js'
 
 /** Copies in a thread of its own; rejects with the signal's reason when that aborts, and with what the disk says. */
-export function copyFiles(
+export async function copyFiles(
   request: CopyRequest,
-  { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: (bytes: number) => void }
+  { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: CopyHost['copied'] }
 ): Promise<Copied> {
-  return new Promise((resolve, reject) => {
+  signal.throwIfAborted()
+  const worker = new Worker(new URL('./copy-thread.js', import.meta.url))
+  const host: CopyHost = { copied: onBytes }
+  const { call } = callThread<CopyThread>(worker, host, { exited: 'the thread that copies files has ended' })
+  const abort = (): void => {
+    void worker.terminate()
+  }
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    return await call('copy', request)
+  } catch (error) {
     signal.throwIfAborted()
-    const worker = new Worker(new URL('./copy-thread.js', import.meta.url), { workerData: request })
-    const abort = (): void => {
-      void worker.terminate()
-    }
-    let copied: Copied | undefined
-    signal.addEventListener('abort', abort, { once: true })
-    worker.on('message', (message: CopyMessage) => {
-      if (message.kind === 'bytes') onBytes(message.bytes)
-      else if (message.kind === 'done') copied = { files: message.files, bytes: message.bytes, differs: null }
-      else copied = { files: 0, bytes: 0, differs: message.why }
-    })
-    worker.on('error', reject)
-    worker.on('exit', () => {
-      signal.removeEventListener('abort', abort)
-      if (copied !== undefined) resolve(copied)
-      else reject(signal.aborted ? signal.reason : new Error('the thread that copies files has ended'))
-    })
-  })
+    throw error
+  } finally {
+    signal.removeEventListener('abort', abort)
+    await worker.terminate()
+  }
 }

@@ -1,7 +1,22 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import { type PostedRequest, serveImport } from './import-worker.js'
+import { parentPort } from 'node:worker_threads'
+import { type Calls, openCalls } from '@gamenet/schemas'
+import { runImport } from './import-run.js'
+import { type ImportHost, type ImportThread, packMessages } from './import-worker.js'
 
 /** Where the thread of an import begins. */
 if (parentPort === null) throw new Error('This file runs as a worker thread of importInWorker only')
-await serveImport(parentPort, workerData as PostedRequest)
-parentPort.close()
+const abort = new AbortController()
+const host: Calls<ImportHost> = openCalls(parentPort, {
+  run: (request) =>
+    runImport(request, {
+      log: { append: (topic, messages) => host.call('append', topic, packMessages(messages)) },
+      people: {
+        seals: (usernames) => host.call('seals', [...usernames]),
+        passedOver: (topic, events) => host.notify('passedOver', topic, events)
+      },
+      known: (importId) => host.call('known', importId),
+      onProgress: (progress) => host.notify('progress', progress),
+      signal: abort.signal
+    }),
+  abort: () => abort.abort()
+} satisfies ImportThread)

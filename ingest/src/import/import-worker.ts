@@ -1,16 +1,9 @@
-import { type MessagePort, Worker } from 'node:worker_threads'
-import { errorMessage, type LogMessage } from '@gamenet/schemas'
+import { Worker } from 'node:worker_threads'
+import { callThread, type LogMessage, type PostedError } from '@gamenet/schemas'
 import type { Seals } from '../publish/people/people.js'
 import { withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
-import {
-  type ImportNeeds,
-  type ImportProgress,
-  type ImportRequest,
-  type ImportResult,
-  type KnownImport,
-  runImport
-} from './import-run.js'
+import type { ImportNeeds, ImportProgress, ImportRequest, ImportResult, KnownImport } from './import-run.js'
 import { importableOf } from './importables.js'
 import { checkMapping } from './row-plan.js'
 
@@ -31,32 +24,23 @@ const WORKER_YOUNG_HEAP_MB = 192
 /** A request whose input is a path, and nothing that cannot be posted. */
 export type PostedRequest = Omit<ImportRequest, 'input' | 'spoolDirectory'> & { readonly input: string }
 
-type Question =
-  | { readonly ask: 'append'; readonly id: number; readonly topic: string; readonly packed: PackedMessages }
-  | { readonly ask: 'known'; readonly id: number; readonly importId: string }
-  | { readonly ask: 'seals'; readonly id: number; readonly usernames: readonly string[] }
+/** The methods of the import's thread. */
+export type ImportThread = {
+  run(request: PostedRequest): Promise<ImportResult>
+  abort(): void
+}
 
-type Answer = KnownImport | Seals | undefined
-
-type FromWorker =
-  | Question
-  | { readonly progress: ImportProgress }
-  | { readonly passedOver: { readonly topic: string; readonly events: number } }
-  | { readonly result: ImportResult }
-  | { readonly failure: Failure }
-
-type ToWorker =
-  | { readonly answer: number; readonly value: Answer }
-  | { readonly answer: number; readonly error: string }
-  | { readonly abort: true }
-
-/** An error as it can be posted: the other side restores its class. */
-type Failure =
-  | { readonly name: string; readonly message: string }
-  | { readonly file: string; readonly message: string; readonly rowsRead: number; readonly published: number }
+/** The methods that the import's thread calls. */
+export type ImportHost = {
+  append(topic: string, packed: PackedMessages): Promise<void>
+  known(importId: string): Promise<KnownImport | undefined>
+  seals(usernames: readonly string[]): Promise<Seals>
+  passedOver(topic: string, events: number): void
+  progress(progress: ImportProgress): void
+}
 
 /**
- * {@link runImport} in a separate thread, so that this one keeps answering: here only the log is appended to,
+ * `runImport` in a separate thread, so that this one keeps answering: here only the log is appended to,
  * 2,000 events at a time. Resolves and rejects as `runImport` does.
  */
 export async function importInWorker(request: ImportRequest, needs: Omit<ImportNeeds, 'now'>): Promise<ImportResult> {
@@ -80,103 +64,50 @@ async function importPathInWorker(
 ): Promise<ImportResult> {
   needs.signal.throwIfAborted()
   const worker = new Worker(new URL('./import-thread.js', import.meta.url), {
-    workerData: posted,
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB }
   })
-  const abort = () => worker.postMessage({ abort: true } satisfies ToWorker)
+  let hostError: unknown
+  const keepingError = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await work()
+    } catch (error) {
+      hostError = error
+      throw error
+    }
+  }
+  const host: ImportHost = {
+    append: (topic, packed) => keepingError(() => needs.log.append(topic, unpackMessages(packed))),
+    known: (importId) => keepingError(async () => needs.known(importId)),
+    seals: (usernames) =>
+      keepingError(async () => {
+        if (needs.people === undefined) throw new Error('Whose seals these are was not given to the import')
+        return await needs.people.seals(usernames)
+      }),
+    passedOver: (topic, events) => needs.people?.passedOver(topic, events),
+    progress: (progress) => needs.onProgress?.(progress)
+  }
+  const calls = callThread<ImportThread>(worker, host, {
+    exited: 'The thread of the import ended by itself',
+    errorOf: (failure) => errorOf(failure, hostError)
+  })
+  const abort = () => calls.notify('abort')
   needs.signal.addEventListener('abort', abort, { once: true })
-  let logError: unknown
   try {
-    return await new Promise<ImportResult>((resolve, reject) => {
-      worker.on('error', reject)
-      worker.on('exit', (code) => reject(new Error(`The thread of the import ended by itself, with code ${code}`)))
-      worker.on('message', (message: FromWorker) => {
-        if ('result' in message) resolve(message.result)
-        else if ('failure' in message) reject(failureOf(message.failure, logError))
-        else if ('progress' in message) needs.onProgress?.(message.progress)
-        else if ('passedOver' in message) needs.people?.passedOver(message.passedOver.topic, message.passedOver.events)
-        else {
-          answer(message, needs).then(
-            (value) => worker.postMessage({ answer: message.id, value } satisfies ToWorker),
-            (error: unknown) => {
-              logError = error
-              worker.postMessage({ answer: message.id, error: errorMessage(error) } satisfies ToWorker)
-            }
-          )
-        }
-      })
-    })
+    return await calls.call('run', posted)
   } finally {
     needs.signal.removeEventListener('abort', abort)
     await worker.terminate()
   }
 }
 
-async function answer(question: Question, needs: Pick<ImportNeeds, 'log' | 'people' | 'known'>): Promise<Answer> {
-  if (question.ask === 'known') return needs.known(question.importId)
-  if (question.ask === 'seals') {
-    if (needs.people === undefined) throw new Error('Whose seals these are was not given to the import')
-    return await needs.people.seals(question.usernames)
-  }
-  await needs.log.append(question.topic, unpackMessages(question.packed))
-  return undefined
-}
-
-/** The worker's side: runs one import and speaks of it through the port. Never rejects. */
-export async function serveImport(port: MessagePort, request: PostedRequest): Promise<void> {
-  const abort = new AbortController()
-  const waiting = new Map<number, { resolve(value: Answer): void; reject(error: Error): void }>()
-  let nextId = 0
-  const post = (message: FromWorker) => port.postMessage(message)
-  port.on('message', (message: ToWorker) => {
-    if ('abort' in message) {
-      abort.abort()
-      return
-    }
-    const asker = waiting.get(message.answer)
-    waiting.delete(message.answer)
-    if ('error' in message) asker?.reject(new Error(message.error))
-    else asker?.resolve(message.value)
-  })
-  /** Each question has an answer of its own kind. */
-  const ask = <Value extends Answer>(question: (id: number) => Question) =>
-    new Promise<Value>((resolve, reject) => {
-      const id = nextId
-      nextId += 1
-      waiting.set(id, { resolve: resolve as (value: Answer) => void, reject })
-      post(question(id))
-    })
-  try {
-    const result = await runImport(request, {
-      log: {
-        append: async (topic, messages) => {
-          await ask((id) => ({ ask: 'append', id, topic, packed: packMessages(messages) }))
-        }
-      },
-      people: {
-        seals: (usernames) => ask<Seals>((id) => ({ ask: 'seals', id, usernames: [...usernames] })),
-        passedOver: (topic, events) => post({ passedOver: { topic, events } })
-      },
-      known: (importId) => ask<KnownImport | undefined>((id) => ({ ask: 'known', id, importId })),
-      onProgress: (progress) => post({ progress }),
-      signal: abort.signal
-    })
-    post({ result })
-  } catch (error) {
-    const name = error instanceof Error ? error.name : 'Error'
-    post({ failure: error instanceof ImportCutOff ? cutOffOf(error) : { name, message: errorMessage(error) } })
-  }
-}
-
-function cutOffOf({ file, rowsRead, published, cause }: ImportCutOff): Failure {
-  return { file, message: errorMessage(cause), rowsRead, published }
-}
-
-/** `logError` is what the log or the lookup threw here: then the cause, with all that it carries. */
-function failureOf(failure: Failure, logError: unknown): Error {
-  if ('file' in failure) return new ImportCutOff(failure.file, failure, logError ?? new Error(failure.message))
-  if (failure.name === 'ImportRefused') return new ImportRefused(failure.message)
-  return new Error(failure.message, { cause: logError })
+/** `hostError` is what the log or the lookup threw here: then the cause, with all that it carries. */
+function errorOf(failure: PostedError, hostError: unknown): Error {
+  const { name, message, fields, cause } = failure
+  if (name === 'ImportRefused') return new ImportRefused(message)
+  if (name !== 'ImportCutOff') return new Error(message, { cause: hostError })
+  const { file, rowsRead, published } = fields
+  const counts = { rowsRead: Number(rowsRead), published: Number(published) }
+  return new ImportCutOff(String(file), counts, hostError ?? new Error(cause?.message))
 }
 
 /**

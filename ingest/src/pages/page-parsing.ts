@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import { Mutex } from '@gamenet/schemas'
+import { type Calls, callThread, errorMessage, Mutex, ThreadExited, withTimeout } from '@gamenet/schemas'
 import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
 import { unreadablePage } from './unreadable-page.js'
 
@@ -14,8 +14,11 @@ export type PageParsing = {
   close(): Promise<void>
 }
 
-/** Said by the thread when it has loaded and begins with a page: the time that a page may take counts from there. */
-export const PARSING_BEGINS = 'parsing begins'
+export type ParseThread = { parse(request: ParseRequest): unknown }
+export type ParseHost = {
+  /** The thread has loaded and begins with a page: the time that a page may take counts from there. */
+  begins(): void
+}
 
 /** A real page takes 0.05 s; some 400 KB of hostile markup take half a minute. */
 const PARSE_TIMEOUT_MS = 10_000
@@ -29,21 +32,26 @@ const HEAP_MAX_MB = 512
  * take forever. The next page gets a new thread then.
  */
 export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): PageParsing {
-  let thread: Worker | undefined
+  let thread: Thread | undefined
   const mutex = new Mutex()
   let closed = false
   const end = async () => {
     const ended = thread
     thread = undefined
-    await ended?.terminate()
+    await ended?.worker.terminate()
   }
   const ask = async (request: ParseRequest): Promise<unknown> => {
     if (closed) return unreadablePage('the service is stopping')
     thread ??= startThread()
-    const answer = await answerOf(thread, request, timeoutMs)
-    if (answer.ok) return answer.page
-    await end()
-    return unreadablePage(answer.reason)
+    try {
+      return await parsed(thread, request, timeoutMs)
+    } catch (error) {
+      await end()
+      const reason = errorMessage(error)
+      return unreadablePage(
+        error instanceof TooLong || error instanceof ThreadExited ? reason : `the page broke the parser: ${reason}`
+      )
+    }
   }
   return {
     async parse<Kind extends PageKind>(kind: Kind, html: string, address: string) {
@@ -56,40 +64,35 @@ export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?
   }
 }
 
-function startThread(): Worker {
-  const thread = new Worker(new URL('./parse-thread.js', import.meta.url), {
+type Thread = {
+  readonly worker: Worker
+  readonly calls: Calls<ParseThread>
+  /** Called when the thread begins with a page. */
+  begins: () => void
+}
+
+function startThread(): Thread {
+  const worker = new Worker(new URL('./parse-thread.js', import.meta.url), {
     resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB }
   })
-  // Without a listener between two pages, it would end the process; during a page `answerOf` listens too.
-  thread.on('error', () => {})
+  const host: ParseHost = { begins: () => thread.begins() }
+  const calls = callThread<ParseThread>(worker, host, { exited: 'the parsing of the page was stopped' })
+  const thread: Thread = { worker, calls, begins: () => undefined }
   return thread
 }
 
-type ThreadAnswer = { ok: true; page: unknown } | { ok: false; reason: string }
+class TooLong extends Error {}
 
-/** The thread keeps the process alive only while it works. */
-async function answerOf(thread: Worker, request: ParseRequest, timeoutMs: number): Promise<ThreadAnswer> {
-  let settle: (answer: ThreadAnswer) => void = () => {}
-  const answer = new Promise<ThreadAnswer>((resolve) => {
-    settle = resolve
+/** What the thread makes of a page. Rejects when the parser throws, takes too long or is stopped. */
+async function parsed(thread: Thread, request: ParseRequest, timeoutMs: number): Promise<unknown> {
+  const begun = new Promise<void>((resolve) => {
+    thread.begins = resolve
   })
-  const tooLong = (reason: string, ms: number) => setTimeout(() => settle({ ok: false, reason }), ms)
-  let timer = tooLong(`the parser did not begin within ${START_TIMEOUT_MS} ms`, START_TIMEOUT_MS)
-  const onMessage = (message: unknown) => {
-    if (message !== PARSING_BEGINS) return settle({ ok: true, page: message })
-    clearTimeout(timer)
-    timer = tooLong(`the page took longer than ${timeoutMs} ms to parse`, timeoutMs)
-  }
-  const onError = (error: Error) => settle({ ok: false, reason: `the page broke the parser: ${error.message}` })
-  const onExit = () => settle({ ok: false, reason: 'the parsing of the page was stopped' })
-  thread.ref()
-  thread.on('message', onMessage).on('error', onError).on('exit', onExit)
-  thread.postMessage(request)
-  try {
-    return await answer
-  } finally {
-    clearTimeout(timer)
-    thread.off('message', onMessage).off('error', onError).off('exit', onExit)
-    thread.unref()
-  }
+  const page = thread.calls.call('parse', request)
+  await withTimeout(Promise.race([begun, page]), START_TIMEOUT_MS, () => {
+    throw new TooLong(`the parser did not begin within ${START_TIMEOUT_MS} ms`)
+  })
+  return await withTimeout(page, timeoutMs, () => {
+    throw new TooLong(`the page took longer than ${timeoutMs} ms to parse`)
+  })
 }

@@ -1,10 +1,14 @@
 import { parentPort } from 'node:worker_threads'
-import { type ParseRequest, pageParsers } from './page-parsers.js'
-import { PARSING_BEGINS } from './page-parsing.js'
+import { openCalls } from '@gamenet/schemas'
+import { pageParsers } from './page-parsers.js'
+import type { ParseHost, ParseThread } from './page-parsing.js'
 
-/* The other side of page-parsing.ts: one request; word that it begins, then the answer. */
+/* The other side of page-parsing.ts. */
 
-parentPort?.on('message', ({ kind, html, address }: ParseRequest) => {
-  parentPort?.postMessage(PARSING_BEGINS)
-  parentPort?.postMessage(pageParsers[kind](html, address))
-})
+if (parentPort === null) throw new Error('This file runs as the thread that parses pages only')
+const host = openCalls<ParseHost>(parentPort, {
+  parse: ({ kind, html, address }) => {
+    host.notify('begins')
+    return pageParsers[kind](html, address)
+  }
+} satisfies ParseThread)

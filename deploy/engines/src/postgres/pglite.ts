@@ -1,9 +1,9 @@
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
-import { errorMessage, Refusal } from '@gamenet/schemas'
+import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
 import { plainName } from './listen.js'
-import type { ThreadMessage, ThreadRequest } from './pglite-thread.js'
+import type { PgliteHost, PgliteThread } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
@@ -32,13 +32,13 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
       transactions += 1
       const transaction = transactions
       const same = await thread()
-      await same.ask({ kind: 'begin', transaction })
+      await same.call('begin', transaction)
       try {
         const result = await work(queriesOn(async () => same, transaction))
-        await same.ask({ kind: 'end', transaction, isCommitted: true })
+        await same.call('end', transaction, true)
         return result
       } catch (error) {
-        await same.ask({ kind: 'end', transaction, isCommitted: false }).catch(() => undefined)
+        await same.call('end', transaction, false).catch(() => undefined)
         throw error
       }
     },
@@ -71,7 +71,7 @@ const keepThread = async (options: PgliteOptions) => {
   /** Resolves or rejects as the statement does; a database that is closed publishes nothing any more. */
   const listenOn = async (thread: Thread, listener: number, listening: Listener): Promise<void> => {
     thread.handlers.set(listener, listening.onPayload)
-    await thread.ask({ kind: 'listen', listener, channel: listening.channel })
+    await thread.call('listen', listener, listening.channel)
     listening.onListening()
   }
   const reopen = async (): Promise<Thread> => {
@@ -109,7 +109,7 @@ const keepThread = async (options: PgliteOptions) => {
         current.handlers.delete(listener)
         await listening.catch(() => undefined)
         if (closing !== undefined || current.hasEnded()) return
-        await current.ask({ kind: 'unlisten', listener, channel: added.channel })
+        await current.call('unlisten', listener)
       }
     },
     close: () => {
@@ -119,11 +119,8 @@ const keepThread = async (options: PgliteOptions) => {
   }
 }
 
-type Without<Union, Key extends string> = Union extends unknown ? Omit<Union, Key> : never
-
 type Thread = {
-  /** The rows of a request; rejects with PostgreSQL's error, or when the thread has ended. */
-  ask(request: Without<ThreadRequest, 'id'>): Promise<readonly unknown[]>
+  readonly call: Calls<PgliteThread>['call']
   /** Handlers of notifications, by the number of the listener. */
   readonly handlers: Map<number, (payload: string) => void>
   /** Whether PostgreSQL has ended without a close. */
@@ -131,22 +128,17 @@ type Thread = {
   close(): Promise<void>
 }
 
-const queriesOn = (thread: () => Promise<Thread>, transaction: number | undefined): Queries => {
-  const about = transaction === undefined ? {} : { transaction }
-  return {
-    query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
-      (await (await thread()).ask({ kind: 'query', sql, values, ...about })) as Row[],
-    script: async (sql) => {
-      await (await thread()).ask({ kind: 'script', sql, ...about })
-    }
-  }
-}
+const queriesOn = (thread: () => Promise<Thread>, transaction: number | undefined): Queries => ({
+  query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) =>
+    (await (await thread()).call('query', sql, values, transaction)) as Row[],
+  script: async (sql) => await (await thread()).call('script', sql, transaction)
+})
 
 const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
   try {
     mkdirSync(dir, { recursive: true })
     accessSync(dir, constants.W_OK)
-    return await startThread({ dir, upkeep })
+    return await startThread(dir, upkeep)
   } catch (cause) {
     const text = errorMessage(cause)
     throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${text.replace(/\s+/g, ' ').slice(0, 300)}`, {
@@ -155,59 +147,38 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
   }
 }
 
-const startThread = (workerData: object): Promise<Thread> =>
-  new Promise((resolve, reject) => {
-    const worker = new Worker(new URL('./pglite-thread.js', import.meta.url), { workerData })
-    const waiting = new Map<number, { resolve(rows: readonly unknown[]): void; reject(error: Error): void }>()
-    const handlers: Thread['handlers'] = new Map()
-    let lastId = 0
-    let end: Error | undefined
-    const settle = (id: number) => {
-      const one = waiting.get(id)
-      waiting.delete(id)
-      // Like an unused connection, an idle thread keeps no process alive.
-      if (waiting.size === 0) worker.unref()
-      return one
-    }
-    const exited = new Promise<void>((resolveExited) => worker.once('exit', () => resolveExited()))
-    const fail = (error: Error): void => {
-      end ??= error
-      for (const id of [...waiting.keys()]) settle(id)?.reject(end)
-      reject(end)
-    }
-    let isOpen = false
-    const shut = (reason: string, cause?: unknown): void => fail(isOpen ? ended(reason, cause) : new Error(reason))
-    worker.on('error', (error) => shut(error.message, error))
-    worker.on('exit', () => shut('The embedded PostgreSQL has ended.'))
-    const ask: Thread['ask'] = (message) =>
-      new Promise((resolveRows, rejectRows) => {
-        if (end !== undefined) {
-          rejectRows(end)
-          return
-        }
-        lastId += 1
-        worker.postMessage({ ...message, id: lastId })
-        waiting.set(lastId, { resolve: resolveRows, reject: rejectRows })
-        if (waiting.size === 1) worker.ref()
-      })
-    const close = async (): Promise<void> => {
-      // A database that cannot be closed is terminated like in a crash: no committed data is lost.
-      await ask({ kind: 'close' }).catch(() => worker.terminate())
-      worker.ref()
-      await exited
-    }
-    worker.on('message', (answer: ThreadMessage) => {
-      if (answer.kind === 'done') settle(answer.id)?.resolve(answer.rows)
-      else if (answer.kind === 'failed') settle(answer.id)?.reject(faultOf(answer.fault))
-      else if (answer.kind === 'heard') handlers.get(answer.listener)?.(answer.payload)
-      else if (answer.kind === 'shut') shut(answer.reason)
-      else {
-        isOpen = true
-        worker.unref()
-        resolve({ ask, handlers, close, hasEnded: () => end !== undefined })
-      }
-    })
-  })
+const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Promise<Thread> => {
+  const worker = new Worker(new URL('./pglite-thread.js', import.meta.url))
+  const handlers: Thread['handlers'] = new Map()
+  let isOpen = false
+  let hasEnded = false
+  const shut = (reason: string, cause?: unknown): void => {
+    hasEnded = true
+    calls.end(isOpen ? ended(reason, cause) : new Error(reason))
+  }
+  const host: PgliteHost = { publish: (listener, payload) => handlers.get(listener)?.(payload), shut }
+  // Like an unused connection, an idle thread keeps no process alive.
+  const onBusy = (isBusy: boolean) => (isBusy ? worker.ref() : worker.unref())
+  const calls = openCalls<PgliteThread>(worker, host, { errorOf, onBusy })
+  const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
+  worker.on('error', (error: Error) => shut(error.message, error))
+  worker.on('exit', () => shut('The embedded PostgreSQL has ended.'))
+  const close = async (): Promise<void> => {
+    // A database that cannot be closed is terminated like in a crash: no committed data is lost.
+    await calls.call('close').catch(() => undefined)
+    worker.ref()
+    await worker.terminate()
+    await exited
+  }
+  try {
+    await calls.call('open', dir, upkeep)
+  } catch (error) {
+    await worker.terminate()
+    throw error
+  }
+  isOpen = true
+  return { call: calls.call, handlers, hasEnded: () => hasEnded, close }
+}
 
 /** The refusal of requests to a PostgreSQL that ended itself for a reason. */
 const ended = (reason: string, cause: unknown = new Error(reason)): Refusal =>
@@ -216,8 +187,12 @@ const ended = (reason: string, cause: unknown = new Error(reason)): Refusal =>
 /** DATA_CORRUPTED, INDEX_CORRUPTED, and a file that is missing or cannot be read. */
 const DAMAGE_CODES: ReadonlySet<unknown> = new Set(['XX001', 'XX002', '58P01', '58030'])
 
-const faultOf = ({ message, ...fields }: Readonly<Record<string, unknown>>): Error => {
-  const fault = Object.assign(new Error(String(message)), fields)
+/** The fields of a PostgreSQL error; the rest are the driver's. */
+const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', 'column', 'constraint']
+
+const errorOf = ({ message, fields }: PostedError): Error => {
+  const said = Object.entries(fields).filter(([field]) => FAULT_FIELDS.includes(field))
+  const fault = Object.assign(new Error(message), Object.fromEntries(said))
   if (fields.code === DISK_FULL) return diskFull(fault)
   return DAMAGE_CODES.has(fields.code) ? new Refusal('data_damaged', [], { cause: fault }) : fault
 }

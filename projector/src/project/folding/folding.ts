@@ -1,5 +1,5 @@
-import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { type Calls, callThread } from '@gamenet/schemas'
 import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
 
 /** Where folds run. */
@@ -10,10 +10,8 @@ export type Folding = {
   close(): Promise<void>
 }
 
-export type ToFolder = { readonly id: number; readonly name: string; readonly answers: ChunkAnswers }
-export type FromFolder =
-  | { readonly id: number; readonly rows: ChunkRows | 'again' }
-  | { readonly id: number; readonly reason: string }
+/** What the thread of folds offers. */
+export type FoldThread = { fold(name: string, answers: ChunkAnswers): ChunkRows | 'again' }
 
 /** Folds in this very thread: for tests and small tools. */
 export function foldInline(): Folding {
@@ -28,49 +26,27 @@ const YOUNG_HEAP_MB = 96
  * thread would answer nobody. The thread loads no engine (one that loads chDB would close every connection at its end).
  */
 export function foldInThread(): Folding {
-  const waiting = new Map<number, { resolve: (rows: ChunkRows | 'again') => void; reject: (error: Error) => void }>()
-  let thread: Worker | undefined
-  let lastId = 0
-  const begin = (): Worker => {
-    const begun = new Worker(new URL('./fold-thread.js', import.meta.url), {
+  let thread: { readonly worker: Worker; readonly calls: Calls<FoldThread> } | undefined
+  const start = () => {
+    const worker = new Worker(new URL('./fold-thread.js', import.meta.url), {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB }
     })
-    const end = (reason: string) => {
-      if (thread === begun) thread = undefined
-      for (const { reject } of waiting.values()) reject(new Error(reason))
-      waiting.clear()
+    const calls = callThread<FoldThread>(worker, {}, { exited: 'the thread of folds has ended' })
+    const started = { worker, calls }
+    const forget = () => {
+      if (thread === started) thread = undefined
     }
-    const settle = (id: number) => {
-      const asked = waiting.get(id)
-      waiting.delete(id)
-      // It keeps the process alive only while it works.
-      if (waiting.size === 0) begun.unref()
-      return asked
-    }
-    begun.on('error', (error) => end(`the thread of folds died: ${error.message}`))
-    begun.on('exit', () => end('the thread of folds has ended'))
-    begun.on('message', (message: FromFolder) => {
-      const asked = settle(message.id)
-      if ('rows' in message) asked?.resolve(message.rows)
-      else asked?.reject(new Error(message.reason))
-    })
-    return begun
+    worker.on('error', forget).on('exit', forget)
+    return started
   }
   return {
-    fold: (name, answers) =>
-      new Promise((resolve, reject) => {
-        thread ??= begin()
-        lastId += 1
-        waiting.set(lastId, { resolve, reject })
-        thread.ref()
-        thread.postMessage({ id: lastId, name, answers } satisfies ToFolder)
-      }),
+    fold: (name, answers) => {
+      thread ??= start()
+      return thread.calls.call('fold', name, answers)
+    },
     close: async () => {
-      if (thread === undefined) return
-      const ended = once(thread, 'exit')
-      await thread.terminate()
-      await ended.catch(() => undefined)
+      await thread?.worker.terminate()
     }
   }
 }

@@ -8,6 +8,7 @@
  */
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'
+export { SharedRun } from './async/shared-run.js'
 export {
   type Calls,
   callThread,
@@ -118,6 +119,7 @@ export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
 export { CHANGE_OVERLAP_VERSIONS } from './ports/data-change.js'
+export { conditionOf, type OffsetRange } from './ports/offset-range.js'
 export type { AbortOptions, Parameters, ReadTables } from './ports/read-tables.js'
 export {
   CHANGED_CHANNEL,
@@ -151,6 +153,7 @@ export { TitleId } from './values/title-id.js'
 export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
 export {
+  type ConsumeRequest,
   type LogBatch,
   type LogMessage,
   type LogPosition,

@@ -1,4 +1,11 @@
-import { CHANGE_OVERLAP_VERSIONS, CHANGED_CHANNEL, INSTANTS_END_MS, WRITE_NOUNS, WriteChange } from '@gamenet/schemas'
+import {
+  CHANGE_OVERLAP_VERSIONS,
+  CHANGED_CHANNEL,
+  INSTANTS_END_MS,
+  SharedRun,
+  WRITE_NOUNS,
+  WriteChange
+} from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
 import { ChangeTrack, type Horizon, KEYED_BLOCKS_HELD_BY_HOUR, minutesHeldFromMs, type Span } from './change-track.js'
@@ -34,8 +41,7 @@ export class DataVersions {
   #newestOutdated = 0
   #revision = 0
   #isCurrent = false
-  #running: Promise<void> | undefined
-  #next: Promise<void> | undefined
+  readonly #reading = new SharedRun(() => this.#learn())
   #retry: NodeJS.Timeout | undefined
   #isStopped = false
   #poll: { timer: NodeJS.Timeout | undefined } | undefined
@@ -70,19 +76,7 @@ export class DataVersions {
    * next one. Rejects when the tables cannot be queried: known versions stay, and it retries automatically until `stop`.
    */
   refresh(): Promise<void> {
-    if (this.#running === undefined) {
-      this.#running = this.#learn().finally(() => {
-        this.#running = undefined
-      })
-      return this.#running
-    }
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined
-        return this.refresh()
-      })
-    return this.#next
+    return this.#reading.run()
   }
 
   /** Refreshes now and every `intervalMs`, until `stop`. Reports and retries a failed refresh. */
@@ -139,7 +133,7 @@ export class DataVersions {
     clearTimeout(this.#retry)
     clearTimeout(this.#poll?.timer)
     this.#poll = undefined
-    await this.#running?.catch(() => undefined)
+    await this.#reading.idle()
   }
 
   async #learn(): Promise<void> {

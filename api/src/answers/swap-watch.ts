@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, SharedRun } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query, rowsOf } from '../queries/query.js'
 import type { ReadTables } from '../read-tables.js'
@@ -55,8 +55,7 @@ export class SwapWatch implements SwapCount {
   readonly #learn: () => Promise<void>
   readonly #clock: Clock
   #known: Known | undefined
-  #running: Promise<Known> | undefined
-  #next: Promise<Known> | undefined
+  readonly #reading = new SharedRun(() => this.#learnState())
   #isStopped = false
 
   /** @param needs.learn brings what is kept in memory up to date behind a swap */
@@ -80,7 +79,7 @@ export class SwapWatch implements SwapCount {
   /** What is under way is waited for. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    await this.#running?.catch(() => undefined)
+    await this.#reading.idle()
   }
 
   async before(): Promise<number> {
@@ -102,19 +101,7 @@ export class SwapWatch implements SwapCount {
 
   /** Asks the table behind the call; calls that come while one runs share the next one. */
   #ask(): Promise<Known> {
-    if (this.#running === undefined) {
-      this.#running = this.#learnState().finally(() => {
-        this.#running = undefined
-      })
-      return this.#running
-    }
-    this.#next ??= this.#running
-      .catch(() => undefined)
-      .then(() => {
-        this.#next = undefined
-        return this.#ask()
-      })
-    return this.#next
+    return this.#reading.run()
   }
 
   async #learnState(): Promise<Known> {

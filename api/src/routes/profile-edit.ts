@@ -5,7 +5,7 @@ import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } fr
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
 import { type ProfileEdit, readProfile, editProfile as storeEdit } from '../writes/profile.js'
-import { isConsoleVerified, type ProfileState, saveUser } from '../writes/user.js'
+import { type ProfileState, publicProfile, saveUser } from '../writes/user.js'
 import { usernameParameter } from './known-user.js'
 
 const URL_LENGTH_MAX = 2048
@@ -184,14 +184,7 @@ function readSocialLinks(given: unknown): SocialLink[] {
 
 function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
   return {
-    avatar_url: state.avatar_url,
-    avatar_hue: state.avatar_hue,
-    chat_profile_url: state.chat_profile_url,
-    display_name_override: state.display_name_override,
-    linked_gamertag: state.linked_gamertag,
-    console_verified: isConsoleVerified(state),
-    bio: state.bio,
-    social_links: state.social_links,
+    ...publicProfile(state),
     sync_avatar_from_chat: isSynced
   }
 }

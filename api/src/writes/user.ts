@@ -88,9 +88,9 @@ export function isConsoleVerified(state: Pick<ProfileState, 'linked_gamertag' | 
   return state.linked_gamertag !== '' && nameKey(state.linked_gamertag) === nameKey(state.session_gamertag)
 }
 
-function eventOf(state: ProfileState): ProfileChanged {
+/** The fields of a profile that answers and the log have in common. */
+export function publicProfile(state: ProfileState) {
   return {
-    username: state.username,
     avatar_url: state.avatar_url,
     avatar_hue: state.avatar_hue,
     chat_profile_url: state.chat_profile_url,
@@ -98,7 +98,14 @@ function eventOf(state: ProfileState): ProfileChanged {
     linked_gamertag: state.linked_gamertag,
     console_verified: isConsoleVerified(state),
     bio: state.bio,
-    social_links: state.social_links,
+    social_links: state.social_links
+  }
+}
+
+function eventOf(state: ProfileState): ProfileChanged {
+  return {
+    username: state.username,
+    ...publicProfile(state),
     revision: Number(state.revision),
     changedAt: instantOf(state.changed_at.getTime())
   }

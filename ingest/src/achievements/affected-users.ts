@@ -1,15 +1,5 @@
-import type { Parameters, ReadTables } from '@gamenet/schemas'
+import { conditionOf, type OffsetRange, type Parameters, type ReadTables } from '@gamenet/schemas'
 import type { EvaluatedTopic } from './topic-positions.js'
-
-/** A stretch of one partition's events, half-open. */
-export type OffsetRange = {
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
-  /** These of the stretch alone; all of them unless given. */
-  readonly offsets?: readonly number[]
-}
 
 /**
  * Who may have reached something by events `e` of a topic, as user_keys. Of a board everybody whose name ever stood on it:
@@ -43,7 +33,7 @@ export async function usersAffectedBy(
   range: readonly OffsetRange[],
   signal?: AbortSignal
 ): Promise<string[]> {
-  const { sql, parameters } = rangeCondition(range)
+  const { sql, parameters } = conditionOf(range)
   return await userKeys(tables, AFFECTED_BY_TOPIC[topic].replaceAll('{range}', sql), parameters, signal)
 }
 
@@ -60,22 +50,4 @@ async function userKeys(
 ): Promise<string[]> {
   const rows = await tables.rows(sql, parameters, signal === undefined ? {} : { signal })
   return rows.map((row) => String(row.user_key))
-}
-
-/** The condition that an event `e` lies in one of the stretches, with its values bound. */
-function rangeCondition(range: readonly OffsetRange[]): { readonly sql: string; readonly parameters: Parameters } {
-  const parameters: Record<string, unknown> = {}
-  const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {
-    parameters[`epoch_${n}`] = epoch
-    parameters[`partition_${n}`] = partition
-    parameters[`first_${n}`] = first
-    parameters[`next_${n}`] = next
-    if (offsets !== undefined) parameters[`offsets_${n}`] = offsets
-    return (
-      `(e.epoch = {epoch_${n}: UInt16} AND e.partition = {partition_${n}: UInt16}` +
-      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64}` +
-      `${offsets === undefined ? '' : ` AND e.offset IN {offsets_${n}: Array(UInt64)}`})`
-    )
-  })
-  return { sql: `(${conditions.join(' OR ')})`, parameters }
 }

@@ -1,9 +1,9 @@
-import { achievementUnlockTopic, type ReadTables, type WriteSide } from '@gamenet/schemas'
+import { achievementUnlockTopic, type OffsetRange, type ReadTables, type WriteSide } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
 import type { Log, LogExtents } from '../ports/log.js'
 import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
-import { type OffsetRange, usersAffectedBy, usersAffectedByTime } from './affected-users.js'
+import { usersAffectedBy, usersAffectedByTime } from './affected-users.js'
 import {
   acquireEvaluationLease,
   type EvaluationProgress,

@@ -1,4 +1,4 @@
-import type { LogBatch, PartitionExtent, StalledPartition } from '@gamenet/schemas'
+import type { ConsumeRequest, PartitionExtent } from '@gamenet/schemas'
 
 /** What the loader asks of a log. */
 export type LogReader = {
@@ -13,13 +13,7 @@ export type LogReader = {
    * A partition stalls when the log lacks the wanted offsets: `onStall` is told, `startAt` is asked again every few
    * seconds until it names something that the log has, and everything else goes on. Without `onStall` it rejects.
    */
-  consume(options: {
-    readonly topics: readonly string[]
-    startAt(topic: string, epoch: number, partition: number): Promise<number>
-    deliver(batch: LogBatch): Promise<void>
-    readonly onStall?: ((stall: StalledPartition) => void) | undefined
-    readonly signal: AbortSignal
-  }): Promise<void>
+  consume(request: ConsumeRequest): Promise<void>
   /** Tells the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints decide. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
 }

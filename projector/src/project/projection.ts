@@ -1,6 +1,6 @@
-import type { Parameters, Topic } from '@gamenet/schemas'
+import { conditionOf, type Parameters, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
-import { conditionOf, type Range } from './range.js'
+import type { Range } from './range.js'
 
 /**
  * One step from a range of an event table to read tables: data, no client, no clock. Live, catch-up and rebuild run the same

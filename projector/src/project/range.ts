@@ -1,18 +1,8 @@
-import type { LogPosition, Parameters } from '@gamenet/schemas'
+import type { LogPosition, OffsetRange } from '@gamenet/schemas'
 import type { Progress } from '../store/checkpoint.js'
 
-/** A stretch of one partition's events, half-open. */
-export type Stretch = {
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
-  /** These of the stretch alone; all of them unless given. */
-  readonly offsets?: readonly number[]
-}
-
 /** Stretches of a topic, at most one a partition. */
-export type Range = readonly Stretch[]
+export type Range = readonly OffsetRange[]
 
 /** The range of these very positions. */
 export function rangeOf(positions: readonly LogPosition[]): Range {
@@ -30,8 +20,12 @@ export function rangeOf(positions: readonly LogPosition[]): Range {
 }
 
 /** What lies between a checkpoint and a head, at most `eventsMax` of it; the later partitions wait for the next step. */
-export function rangeBetween(reached: (at: Stretch) => number, head: readonly Progress[], eventsMax: number): Range {
-  const range: Stretch[] = []
+export function rangeBetween(
+  reached: (at: OffsetRange) => number,
+  head: readonly Progress[],
+  eventsMax: number
+): Range {
+  const range: OffsetRange[] = []
   let left = eventsMax
   for (const { epoch, partition, next } of head) {
     const first = reached({ epoch, partition, first: 0, next })
@@ -46,22 +40,4 @@ export function rangeBetween(reached: (at: Stretch) => number, head: readonly Pr
 /** Offsets in the range; the most events that it can hold. */
 export function lengthOf(range: Range): number {
   return range.reduce((sum, { first, next, offsets }) => sum + (offsets?.length ?? next - first), 0)
-}
-
-/** The condition that an event `e` lies in the range, with its values bound. */
-export function conditionOf(range: Range): { readonly sql: string; readonly parameters: Parameters } {
-  const parameters: Record<string, unknown> = {}
-  const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {
-    parameters[`epoch_${n}`] = epoch
-    parameters[`partition_${n}`] = partition
-    parameters[`first_${n}`] = first
-    parameters[`next_${n}`] = next
-    if (offsets !== undefined) parameters[`offsets_${n}`] = offsets
-    return (
-      `(e.epoch = {epoch_${n}: UInt16} AND e.partition = {partition_${n}: UInt16}` +
-      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64}` +
-      `${offsets === undefined ? '' : ` AND e.offset IN {offsets_${n}: Array(UInt64)}`})`
-    )
-  })
-  return { sql: `(${conditions.join(' OR ')})`, parameters }
 }

@@ -1,4 +1,4 @@
-import { loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
+import { conditionOf, loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import {
@@ -8,7 +8,7 @@ import {
   storeConsumed
 } from '../project/late-events/late-batches.js'
 import type { Projection } from '../project/projection.js'
-import { conditionOf, lengthOf } from '../project/range.js'
+import { lengthOf } from '../project/range.js'
 import { runStep, type StepContext } from '../project/run-step.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildRecord } from './rebuild-record.js'

@@ -36,6 +36,16 @@ export type PartitionExtent = {
 /** A partition that cannot be read on: `wanted` comes before `first`, or after `next`. */
 export type StalledPartition = PartitionExtent & { readonly topic: string; readonly wanted: number }
 
+/** What a reader of a log gives: where to begin, and what gets the records. */
+export type ConsumeRequest = {
+  readonly topics: readonly string[]
+  startAt(topic: string, epoch: number, partition: number): Promise<number>
+  deliver(batch: LogBatch): Promise<void>
+  /** Called when a partition stalls. */
+  readonly onStall?: ((stall: StalledPartition) => void) | undefined
+  readonly signal: AbortSignal
+}
+
 /** Whether reading can begin at an offset; 0 means the oldest that is held. */
 export function stallOf(topic: string, extent: PartitionExtent, wanted: number): StalledPartition | undefined {
   const isHeld = wanted <= extent.next && (wanted === 0 || wanted >= extent.first)

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import {
+  type ConsumeRequest,
   errorCode,
   errorMessage,
   type LogBatch,
@@ -9,7 +10,6 @@ import {
   type LogRecord,
   type PartitionExtent,
   pause,
-  type StalledPartition,
   stallOf,
   stallReason
 } from '@gamenet/schemas'
@@ -81,13 +81,7 @@ export type EmbeddedLog = {
    * means the oldest that is held; at any other start that is no longer, or not yet, held the partition stalls: `onStall`
    * is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects.
    */
-  consume(options: {
-    readonly topics: readonly string[]
-    startAt(topic: string, epoch: number, partition: number): Promise<number>
-    deliver(batch: LogBatch): Promise<void>
-    readonly onStall?: ((stall: StalledPartition) => void) | undefined
-    readonly signal: AbortSignal
-  }): Promise<void>
+  consume(request: ConsumeRequest): Promise<void>
   /** Does nothing: this log keeps no lag figures of its own. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
   /** Where all partitions end now, of whatever topic. */
@@ -512,8 +506,6 @@ function expiredKeys(store: Store, { retentionMs, retentionBytes }: EmbeddedLogO
   }
   return keys
 }
-
-type ConsumeRequest = Parameters<EmbeddedLog['consume']>[0]
 
 /** Reads the topics side by side; the first failure ends all of them. */
 async function consume(store: Store, request: ConsumeRequest): Promise<void> {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { LogMessage, PartitionExtent } from '@gamenet/schemas'
+import type { ConsumeRequest, LogMessage, PartitionExtent } from '@gamenet/schemas'
 import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
@@ -12,7 +12,6 @@ import {
   LogUnreachable
 } from './kafka-client.js'
 import {
-  type ConsumeRequest,
   type KafkaReader,
   type KafkaReaderOptions,
   metadataMs,

@@ -1,6 +1,6 @@
 import {
   backoffMs,
-  type LogBatch,
+  type ConsumeRequest,
   type LogRecord,
   type PartitionExtent,
   pause,
@@ -63,14 +63,6 @@ type ReaderNeeds = {
   readonly kafka: Kafka
   readonly options: KafkaReaderOptions
   extents(topic: string): Promise<readonly PartitionExtent[]>
-}
-
-export type ConsumeRequest = {
-  readonly topics: readonly string[]
-  startAt(topic: string, epoch: number, partition: number): Promise<number>
-  deliver(batch: LogBatch): Promise<void>
-  readonly onStall?: ((stall: StalledPartition) => void) | undefined
-  readonly signal: AbortSignal
 }
 
 /** What is known of one partition while this process holds it. */

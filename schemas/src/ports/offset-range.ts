@@ -1,0 +1,29 @@
+import type { Parameters } from './read-tables.js'
+
+/** A range of one partition's events, half-open. */
+export type OffsetRange = {
+  readonly epoch: number
+  readonly partition: number
+  readonly first: number
+  readonly next: number
+  /** The only offsets of it; all of them unless given. */
+  readonly offsets?: readonly number[]
+}
+
+/** The condition that an event `e` lies in one of the ranges, with its values bound. */
+export function conditionOf(range: readonly OffsetRange[]): { readonly sql: string; readonly parameters: Parameters } {
+  const parameters: Record<string, unknown> = {}
+  const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {
+    parameters[`epoch_${n}`] = epoch
+    parameters[`partition_${n}`] = partition
+    parameters[`first_${n}`] = first
+    parameters[`next_${n}`] = next
+    if (offsets !== undefined) parameters[`offsets_${n}`] = offsets
+    return (
+      `(e.epoch = {epoch_${n}: UInt16} AND e.partition = {partition_${n}: UInt16}` +
+      ` AND e.offset >= {first_${n}: UInt64} AND e.offset < {next_${n}: UInt64}` +
+      `${offsets === undefined ? '' : ` AND e.offset IN {offsets_${n}: Array(UInt64)}`})`
+    )
+  })
+  return { sql: `(${conditions.join(' OR ')})`, parameters }
+}

@@ -167,6 +167,26 @@ test('a directory that another process holds is refused in one sentence', async 
   t.same(await clickhouse.readers.rows('SELECT 1 AS n'), [{ n: 1 }], 'the holder is unharmed')
 })
 
+test('a damaged definition of a table is refused with the name of its file, and its bytes are not printed', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const first = await openChdb({ path })
+  await first.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  await first.close()
+  const file = join(path, 'metadata', 'default', 'kept.sql')
+  const sound = readFileSync(file)
+  for (const byte of [0x07, 0xe1]) {
+    const damaged = Buffer.from(sound)
+    damaged[40] = byte
+    writeFileSync(file, damaged)
+    await t.rejects(openChdb({ path }), {
+      name: 'ClickHouseError',
+      message: /the definition in .*kept\.sql is damaged/
+    })
+  }
+  writeFileSync(file, sound)
+  await (await openChdb({ path })).close()
+})
+
 test('a second directory in one process, and a path that is no directory, are refused in one sentence', async (t) => {
   const dir = t.testdir()
   const clickhouse = await openChdb({ path: join(dir, 'first') })

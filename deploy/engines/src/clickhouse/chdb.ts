@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync, readFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -56,6 +56,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
   warnOfFewThreads(options, readers + LANE_NAMES.length - 1)
   checkDirectory(options.path)
+  checkDefinitions(options.path)
   const sessions: CleanSession[] = []
   const open = (): Connection => {
     const session = openSession(options.path, options.memoryBytes ?? usualMemoryBytes())
@@ -132,6 +133,21 @@ const checkDirectory = (path: string): void => {
       `The ClickHouse directory ${path} cannot be written (${errorCode(cause)}); give a directory that this user may write.`,
       { cause }
     )
+  }
+}
+
+/** The engine prints a definition that it cannot parse to standard error, with its raw bytes. */
+const checkDefinitions = (path: string): void => {
+  const metadata = join(path, 'metadata')
+  if (!existsSync(metadata)) return
+  for (const database of readdirSync(metadata).map((name) => join(metadata, name))) {
+    if (!statSync(database, { throwIfNoEntry: false })?.isDirectory()) continue
+    for (const name of readdirSync(database).filter((each) => each.endsWith('.sql'))) {
+      if (!/[^\t\n\x20-\x7e]/.test(readFileSync(join(database, name), 'latin1'))) continue
+      throw new ClickHouseError(
+        `ClickHouse does not open ${path}: the definition in ${join(database, name)} is damaged.`
+      )
+    }
   }
 }
 

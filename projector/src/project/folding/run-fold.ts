@@ -1,5 +1,5 @@
 import type { FoldProjection } from '../projection.js'
-import type { StepContext, StepInput } from '../run-step.js'
+import type { StepContext, StepInput } from '../step.js'
 import { basisStatement, sinceReplacedRows } from './basis.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
 import { bound, chunksOf, type TouchedKey, touchedKeys } from './touched-keys.js'

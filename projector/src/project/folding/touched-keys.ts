@@ -1,6 +1,6 @@
 import type { Tables } from '../../store/tables.js'
 import { type FoldProjection, keysStatement, type Statement } from '../projection.js'
-import type { StepInput } from '../run-step.js'
+import type { StepInput } from '../step.js'
 
 /** A key that the range touched. */
 export type TouchedKey = {

@@ -1,7 +1,8 @@
 import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
-import { HourCut, POINTS_MAX } from './series.js'
+import { HourCut } from './series.js'
+import { peaksSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
  * Counts of the network as a whole. A row may still stand twice, as it was and as it was corrected: FINAL reads the
@@ -15,66 +16,21 @@ const Ms = z.int().nonnegative()
 const Samples = z.object({ metric: NetworkMetric, from: Ms, to: Ms })
 const Peaks = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })
 
-/**
- * The samples of a metric, oldest first; nothing at all when there are more than {@link POINTS_MAX}, so that a body
- * of that size is never built ({@link networkPointCount} distinguishes "too many" from "none").
- */
-const samplesSql = (column: string) => `
-  SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.value AS ${column}
-  FROM network_count AS c FINAL
-  WHERE c.metric = {metric: String}
-    AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-    AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-    AND (
-      SELECT count() <= ${POINTS_MAX} FROM (
-        SELECT 1 FROM network_count AS n FINAL
-        WHERE n.metric = {metric: String}
-          AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-          AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-        LIMIT ${POINTS_MAX + 1}
-      )
-    )
-  ORDER BY c.ts`
-
-/** The peak of each bucket that holds a sample: whole hours from the rollup, the edges from the samples. */
-const peaksSql = (column: string) => `
-  SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS ${column}
-  FROM (
-    SELECT intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket, h.max AS value
-    FROM network_count_hour AS h FINAL
-    WHERE h.metric = {metric: String}
-      AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-      AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-    UNION ALL
-    SELECT intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket, c.value AS value
-    FROM network_count AS c FINAL
-    WHERE c.metric = {metric: String}
-      AND (
-        (
-          c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-          AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        ) OR (
-          c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-          AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-        )
-      )
-  ) AS s
-  GROUP BY s.bucket
-  ORDER BY s.bucket`
+const SERIES = { table: 'network_count', value: 'value', key: 'metric', parameter: 'metric' }
 
 const OnlinePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 const LobbyPoint = z.object({ recorded_at: RecordedAt, lobby_count: Count })
 
 /** Samples of the metrics that are given as series, by metric. */
 export const networkSamples = {
-  online: query({ params: Samples, row: OnlinePoint, sql: samplesSql('online_count') }),
-  lobbies: query({ params: Samples, row: LobbyPoint, sql: samplesSql('lobby_count') })
+  online: query({ params: Samples, row: OnlinePoint, sql: samplesSql(SERIES, 'online_count') }),
+  lobbies: query({ params: Samples, row: LobbyPoint, sql: samplesSql(SERIES, 'lobby_count') })
 } as const
 
 /** Peaks per bucket of the metrics that are given as series, by metric. */
 export const networkPeaks = {
-  online: query({ params: Peaks, row: OnlinePoint, sql: peaksSql('online_count') }),
-  lobbies: query({ params: Peaks, row: LobbyPoint, sql: peaksSql('lobby_count') })
+  online: query({ params: Peaks, row: OnlinePoint, sql: peaksSql(SERIES, 'online_count') }),
+  lobbies: query({ params: Peaks, row: LobbyPoint, sql: peaksSql(SERIES, 'lobby_count') })
 } as const
 
 /**
@@ -84,16 +40,7 @@ export const networkPeaks = {
 export const networkPointCount = query({
   params: z.object({ metric: NetworkMetric, from: Ms, to: Ms, widthMs: z.int().positive() }),
   row: z.object({ points: z.int().nonnegative() }),
-  sql: `
-    SELECT toUInt32(count()) AS points
-    FROM (
-      SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
-      FROM network_count AS c
-      WHERE c.metric = {metric: String}
-        AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-        AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      LIMIT ${POINTS_MAX + 1}
-    )`
+  sql: pointCountSql(SERIES)
 })
 
 /** The last registered count of each UTC day that has one. Days are given by their hours, which the rollup holds. */

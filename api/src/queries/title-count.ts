@@ -1,7 +1,8 @@
 import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
-import { DayCut, HourCut, POINTS_MAX } from './series.js'
+import { DayCut, HourCut } from './series.js'
+import { peaksSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
  * Counts of titles. FINAL reads the corrected one of two rows of a key; merged stretches of a table are read without
@@ -10,74 +11,28 @@ import { DayCut, HourCut, POINTS_MAX } from './series.js'
 
 const Ms = z.int().nonnegative()
 const Samples = z.object({ titleId: TitleId, from: Ms, to: Ms })
+const SERIES = { table: 'title_count', value: 'online', key: 'title_id', parameter: 'titleId' }
 const TitlePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 
 /** The samples of one title, oldest first; nothing at all when there are more than a million of them. */
 export const titleSamples = query({
   params: Samples,
   row: TitlePoint,
-  sql: `
-    SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.online AS online_count
-    FROM title_count AS c FINAL
-    WHERE c.title_id = {titleId: String}
-      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      AND (
-        SELECT count() <= ${POINTS_MAX} FROM (
-          SELECT 1 FROM title_count AS n FINAL
-          WHERE n.title_id = {titleId: String}
-            AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-            AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-          LIMIT ${POINTS_MAX + 1}
-        )
-      )
-    ORDER BY c.ts`
+  sql: samplesSql(SERIES, 'online_count')
 })
 
 /** The peak of each bucket that holds a sample of one title: whole hours from the rollup, the edges from samples. */
 export const titlePeaks = query({
   params: HourCut.extend({ titleId: TitleId, width: z.int().positive() }),
   row: TitlePoint,
-  sql: `
-    SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS online_count
-    FROM (
-      SELECT intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket, h.max AS value
-      FROM title_count_hour AS h FINAL
-      WHERE h.title_id = {titleId: String}
-        AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-        AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-      UNION ALL
-      SELECT intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket, c.online AS value
-      FROM title_count AS c FINAL
-      WHERE c.title_id = {titleId: String}
-        AND (
-          (
-            c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-            AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
-          ) OR (
-            c.ts >= fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
-            AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-          )
-        )
-    ) AS s
-    GROUP BY s.bucket
-    ORDER BY s.bucket`
+  sql: peaksSql(SERIES, 'online_count')
 })
 
 /** How many points a title's series would have, counted no further than one above the limit. */
 export const titlePointCount = query({
   params: Samples.extend({ widthMs: z.int().positive() }),
   row: z.object({ points: z.int().nonnegative() }),
-  sql: `
-    SELECT toUInt32(count()) AS points
-    FROM (
-      SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
-      FROM title_count AS c
-      WHERE c.title_id = {titleId: String}
-        AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-        AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-      LIMIT ${POINTS_MAX + 1}
-    )`
+  sql: pointCountSql(SERIES)
 })
 
 /** What a window knows of one title. */

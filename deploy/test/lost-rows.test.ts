@@ -5,6 +5,7 @@ import { migrate } from '@gamenet/projector'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
+import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 
@@ -95,6 +96,18 @@ test('tables of a server are reported alone, with what to type', async (t) => {
     { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count DROP/ }
   ])
   t.same(lostRows.repairing(), [])
+})
+
+test('a username is not reported as unknown while rows that may name it are restored', async (t) => {
+  const none = { rows: async () => [], query: async () => [] }
+  const needs = (repairing: readonly string[]) => ({
+    engines: { clickhouse: { control: none }, writes: async () => none },
+    lostRows: { repairing: () => repairing },
+    stopping: new AbortController().signal
+  })
+  const run = (repairing: readonly string[]) =>
+    erase.run(needs(repairing) as never, { username: 'ann', anyway: false }, { onProgress: () => undefined } as never)
+  await t.rejects(run(['presence']), { message: /^Rows of presence were lost .* or use --anyway\.$/ })
 })
 
 async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = { extents: async () => [] }) {

@@ -44,6 +44,12 @@ export const erase = operation({
       import('../erasure/ledger-file.js')
     ])
     const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
+    const repairing = needs.lostRows.repairing()
+    if (!report.isEntered && repairing.length > 0) {
+      throw new FailureError(
+        `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
+      )
+    }
     await writeLedgerCopy(needs.engines)
     return report
   }

@@ -124,7 +124,7 @@ test('answers about achievements are what plain loops make of the unlocks', asyn
   await fc.assert(property, runs(6))
 })
 
-test('nothing anywhere tells of a hidden achievement but the achievements of who has it', async (t) => {
+test('only the achievements of its owner reveal a hidden achievement', async (t) => {
   const api = await openProfileApi(t)
   for (const username of USERS) await api.storeProfile({ username })
   await api.changed('profile')

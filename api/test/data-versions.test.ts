@@ -141,7 +141,7 @@ test('one key changing leaves the versions of other keys alone', async (t) => {
   ])
   t.equal(versions.versionOf({ projection: 'a', key: 'x' }), 2)
   t.equal(versions.versionOf({ projection: 'a', key: 'y' }), 1)
-  t.equal(versions.versionOf({ projection: 'a' }), 2, 'who reads all keys is told of each')
+  t.equal(versions.versionOf({ projection: 'a' }), 2, 'a reader of all keys learns of each change')
   t.equal(versions.versionOf({ projection: 'b' }), 0)
 })
 
@@ -244,7 +244,7 @@ test('a version beyond what a number holds is refused rather than rounded', asyn
   await t.rejects(new DataVersions({ tables }).refresh(), /expected an integer below 2\^53/)
 })
 
-test('a change that is heard of is news at once, for its key alone, whatever the clocks say', async (t) => {
+test('a notified change counts at once, for its key alone, whatever the clocks say', async (t) => {
   const tables = new TestTables()
   const ahead = (Date.now() + 3_600_000) * 1000
   tables.changes.push({ version: ahead, projection: 'rating', key: 'ann', fromMs: START, toMs: START + 1 })
@@ -282,7 +282,7 @@ test('what was taken for changed while the table was away changes again with the
   seen.push(versions.versionOf({ projection: 'a' }))
   versions.outdate(['a'])
   seen.push(versions.versionOf({ projection: 'a' }))
-  // Two swaps were told of meanwhile, then somebody changes the next.
+  // Two swaps were announced meanwhile, then another process changes the next.
   for (const version of [1001, 1002, 1003]) tables.changes.push(change(version))
   await versions.refresh()
   seen.push(versions.versionOf({ projection: 'a' }))

@@ -76,7 +76,7 @@ test('the example of every endpoint and action is one of its answers', async (t)
   for (const { operationId, body, bodyExample } of actions) t.ok(body.safeParse(bodyExample).success, operationId)
 })
 
-test('an action tells of its session, its fields and its other methods', async (t) => {
+test('an action documents its session, its fields and its other methods', async (t) => {
   const { app } = await testApp(t, { endpoints, actions })
   const { paths, components } = (await app.inject('/openapi.json')).json()
   const { patch, put } = paths['/api/profile/{username}']

@@ -90,7 +90,7 @@ test('of 2,000 different questions at once some are answered, the rest told when
   t.equal(last.statusCode, 200, 'later questions are answered')
 })
 
-test('the engine is told when the caller of a question has gone', async (t) => {
+test('the engine is notified when the caller of a query disconnects', async (t) => {
   const { clickhouse, app } = await heavyApp(t, 16)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

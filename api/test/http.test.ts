@@ -333,7 +333,7 @@ test('closing waits for what is in flight, and answers it', async (t) => {
   await closed
 })
 
-test('/healthz and /readyz tell of the process and of the data', async (t) => {
+test('/healthz and /readyz report the process and the data', async (t) => {
   let isReady = false
   const { app } = await testApp(t, {
     ready: async () => (isReady ? { ok: true } : { ok: false, reason: 'the tables are being made' })

@@ -130,7 +130,7 @@ test('the boards of a game are those that it lists now, by id; the others can st
   t.match((await api.get(`/api/game/${HALO}/leaderboards/5`)).json(), { name: 'Gone', listed: false, total: 1 })
 })
 
-test('a title and a board that only entries told of are known, with an id for a name and no name', async (t) => {
+test('a title and a board known only from entries are found, with an id for a name and no name', async (t) => {
   const api = await openBoardApi(t)
   const id = '0000beef'
   t.equal((await api.get(`/api/game/${id}/leaderboards`)).statusCode, 404)

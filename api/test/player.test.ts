@@ -71,8 +71,8 @@ test('all boards of a player have rank, size, percentile and the entry above, as
         .filter((entry) => nameKey(entry.playerName) === nameKey(name))
         .sort((a, b) => a.rank - b.rank || compareKeys(a, b))
       const answer = await get(`/api/player/${encodeURIComponent(name)}?limit=${limit}&offset=${offset}`)
-      const { boards, ...told } = Player.parse(answer.json())
-      deepStrictEqual(told, {
+      const { boards, ...answered } = Player.parse(answer.json())
+      deepStrictEqual(answered, {
         playerName: name,
         spellings: [...new Set(all.map(({ playerName }) => playerName))].sort(),
         total: all.length

@@ -316,7 +316,7 @@ onEachPostgres(
       writer.write({ userKey: 'a', rater: { userKey: rater, username: rater }, stars: 1, comment: null, nowMs: 0 })
     const all = await Promise.allSettled(Array.from({ length: 350 }, (_, n) => rate(`rater${n}`)))
     t.equal(all.filter((each) => each.status === 'rejected' && each.reason.code === 'engine_away').length, 350)
-    t.equal(asked, 1, 'nobody waits for the same thing again and again')
+    t.equal(asked, 1, 'no request waits twice for the same thing')
     isAway = false
     t.match(await rate('b'), { isUserKnown: false })
   }

@@ -85,7 +85,7 @@ test('the last hours of a title start at the floored minute, 48 when nothing is 
   t.same(await counts({ hours: '8760' }), ['21600', 2, 3, 5], 'peaks of six hours')
 })
 
-test('a title that nobody has heard of is unknown, one without samples in the window is empty', async (t) => {
+test('a title without events is unknown, one without samples in the window is empty', async (t) => {
   const model = await openReadModel()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(titleOnlineHistory, { titleId: NAMELESS }, needs)).body, [])

@@ -9,10 +9,10 @@ export type BoardWorld = ScrapedWorld & {
   /** Waits until all that the log holds can be read, and the API knows of it. */
   settled(): Promise<void>
   /** One answer of the API, its JSON read. */
-  ask(url: string, body?: object): Promise<Asked>
+  ask(url: string, body?: object): Promise<Expected>
 }
 
-export type Asked = {
+export type Expected = {
   readonly status: number
   // biome-ignore lint/suspicious/noExplicitAny: what it holds is compared whole
   readonly body: any

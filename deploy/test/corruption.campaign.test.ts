@@ -27,7 +27,7 @@ test(`${CASES} damaged files from case ${FIRST} on are harmless or told`, { time
     const damage = damageOf(world, done.next)
     let found = await tryDamage(world, right, damage)
     if (found.outcome === 'silent' || found.outcome === 'verify') {
-      // What answers tell of the last day moves with the clock.
+      // Answers about the last day move with the clock.
       right = await rightAnswers(world)
       found = await tryDamage(world, right, damage)
     }

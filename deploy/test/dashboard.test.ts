@@ -138,7 +138,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     looksAtBoards(t, page, client)
   )
 
-  // A browser tells of every refusal; two questions were asked that are refused.
+  // A browser logs every refusal; two requests were refused.
   const others = faults.filter((fault) => !/status of 40[04]/.test(fault))
   t.same(others, [], 'no error on the console, no violation of the policy, no dialog')
 
@@ -156,7 +156,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
 
   await t.test('the page fits narrow phones and wide screens, light and dark', (t) => fits(t, browser, apiUrl))
 
-  await t.test('a service that goes away is told of, and its return needs nobody', async () => {
+  await t.test('an unreachable service is reported, and its return needs no user', async () => {
     await page.route('**/api/**', (route) => route.abort('connectionrefused'))
     await page.clock.fastForward(POLL_MS)
     await text(page, '#status', /^The service does not answer\. Trying again in \d+ s\.$/)

@@ -249,7 +249,7 @@ test('a page of another origin may send a session key and read what comes, error
   )
 })
 
-test('neither passwords nor session keys stand in its log or in what it tells of its answers', async (t) => {
+test('neither passwords nor session keys appear in its log or in its reported answers', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
   const answered: unknown[] = []

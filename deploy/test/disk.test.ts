@@ -307,7 +307,7 @@ async function metrics(service: Running): Promise<string> {
   return await (await fetch(`${service.operatorUrl}/metrics`)).text()
 }
 
-/** Asks again and again; only what never comes takes longer than a moment. */
+/** Polls; only a condition that never holds takes longer than a moment. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }

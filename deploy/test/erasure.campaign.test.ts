@@ -6,7 +6,7 @@ import { filesThatName, leftBehindCuts, openWorld } from './service/erasure-worl
 
 const RUNS = 60
 
-test('a forgetting that is cut off anywhere, and cut off again while it is ended, is ended later', async (t) => {
+test('an erasure interrupted anywhere, and again while it is completed, is completed later', async (t) => {
   const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
   const property = fc.asyncProperty(
     fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 3 }),
@@ -17,5 +17,5 @@ test('a forgetting that is cut off anywhere, and cut off again while it is ended
   )
   await fc.assert(property, { numRuns: RUNS, endOnFailure: true })
   t.same(await filesThatName(world.folder), [])
-  t.comment(`${RUNS} forgettings cut off`)
+  t.comment(`${RUNS} erasures interrupted`)
 })

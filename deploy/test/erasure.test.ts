@@ -80,7 +80,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.equal((await readLedger(world.writes)).length, 2)
   })
   for (const cuts of CUTS) {
-    await t.test(`a forgetting that is cut off at uses ${cuts.join(', ')} is ended later`, async (t) => {
+    await t.test(`an erasure interrupted at uses ${cuts.join(', ')} is completed later`, async (t) => {
       t.same(await leftBehindCuts(world, cuts), [])
       t.same(await rowsOfOthers(world), before)
     })

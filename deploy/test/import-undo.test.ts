@@ -17,7 +17,7 @@ import { openLog } from '../src/wiring/log.js'
 import { type Environment, gamenet, gamenetJson, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
-/** So many that an import of them is cut off on its way; packed, the same rows again and again are a small file. */
+/** So many that an import of them can be interrupted; compressed, repeated rows are a small file. */
 const LONG_ROWS = 20_000
 const LONG_TIMES = 50
 /** Two appends and a half. */

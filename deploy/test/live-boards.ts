@@ -19,7 +19,7 @@ import type { Life, ScrapingProcess } from './service/scraped-world.js'
 
 /*
  * The demo network's boards through everything: an hour of scrapes by a clock that the test moves, in a
- * network that moves faster than its clock, so that each scrape finds something. The journal is what the network told of
+ * network that moves faster than its clock, so that each scrape finds something. The journal is what the network showed
  * every page that it gave out whole.
  */
 

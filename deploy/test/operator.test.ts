@@ -62,7 +62,7 @@ test('the operator port answers the command line and no web page', async (t) => 
     ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/forget?anyway=yes', octets, 'ann')],
     ['an unknown parameter', 400, /takes no other parameters/, await send('GET', '/gaps?topic=scrape', {})],
     ['no choice of dead letters', 400, /The body, .* is the JSON/, await send('POST', '/parked/drop', octets, '[1]')],
-    ['a wait for ever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
+    ['a wait forever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
     ['an unknown path', 404, /nothing at/, await send('GET', '/nothing', {})]
   ] as const) {
     t.equal(answer.status, status, what)

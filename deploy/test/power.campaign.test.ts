@@ -5,7 +5,7 @@ import { whyNoDisk } from '../proof/torture/power/disk.js'
 import { cutPower, tableOf, textOf } from '../proof/torture/power/power.js'
 
 /*
- * Cuts the power of a service under load again and again. POWER_CUTS says how often (20), POWER_SEED with which seed. What is kept in
+ * Cuts the power of a service under load repeatedly. POWER_CUTS says how often (20), POWER_SEED with which seed. What is kept in
  * CAMPAIGN_DIRECTORY is counted with it.
  */
 

@@ -55,7 +55,7 @@ async function refused(t: Test, environment: Environment, args: readonly string[
   t.notMatch(done.stderr, /\n\s+at /, 'no stack')
 }
 
-/** Asks for everything again and again until it is told to stop; what was not as it was at first. */
+/** Requests everything repeatedly until it is stopped; returns the answers that differ from the first ones. */
 function askAllTheTime(apiUrl: string, first: ReadonlyMap<string, string>) {
   const faults: string[] = []
   const tags = new Map<string, string>()

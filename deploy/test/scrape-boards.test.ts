@@ -147,8 +147,8 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
   upstream.showGame(RIDE.titleId, { lobbies: [] })
 
   await t.test('on the first run all boards of all titles that have any', async (t) => {
-    const told: ScrapeProgress[] = []
-    const runs = await ingest.runNow('all', (progress) => told.push(progress))
+    const progressReports: ScrapeProgress[] = []
+    const runs = await ingest.runNow('all', (progress) => progressReports.push(progress))
     t.match(
       runs.map(({ source, outcome }) => [source, outcome]),
       [
@@ -168,7 +168,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
       { rank: 2, name: 'bob', score: '999' }
     ])
     t.same(
-      told.map(({ source, done, total }) => `${source}: ${done} of ${total}`),
+      progressReports.map(({ source, done, total }) => `${source}: ${done} of ${total}`),
       ['0 of 2', '1 of 2', '2 of 2', '2 of 4', '3 of 4', '4 of 4'].map((each) => `boards: ${each}`),
       'and how far it is is told with each page'
     )
@@ -176,7 +176,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.ok(upstream.asked.includes(`/games/${RIDE.titleId}`), 'a title that may have some is looked at')
   })
 
-  await t.test('a second run finds nothing new, and a third is told that pages are as they were', async (t) => {
+  await t.test('a second run finds nothing new, and a third gets 304 for unchanged pages', async (t) => {
     const before = (await world.events(leaderboardEntryTopic)).length
     t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }])
     t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }])
@@ -436,9 +436,9 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   t.match(cut, [{ source: 'boards', outcome: 'partial', reason: 'the service is stopping' }], 'is partial, once')
   t.same(warnings, [], 'and nobody is warned')
   const listed = (await world.events(leaderboardTopic)).length - listedBefore
-  const told = (await world.events(leaderboardEntryTopic)).length - before
+  const progressReports = (await world.events(leaderboardEntryTopic)).length - before
   const published = ran.reduce((sum, each) => sum + each.published, 0)
-  t.equal(published, listed + told, 'with what it published')
+  t.equal(published, listed + progressReports, 'with what it published')
 }
 
 async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two) {
@@ -459,14 +459,14 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
   await ingest.runNow('boards')
 
   await t.test('tells how far it is, and ends with the report', async (t) => {
-    const told: ScrapeProgress[] = []
+    const progressReports: ScrapeProgress[] = []
     const reports = await operatorClient(url).run(
       scrape,
       { source: 'boards' },
-      { onProgress: (progress) => told.push(progress as ScrapeProgress) }
+      { onProgress: (progress) => progressReports.push(progress as ScrapeProgress) }
     )
     t.match(reports, [{ source: 'boards', outcome: 'succeeded', published: 0 }])
-    t.match(told.at(-1), { source: 'boards', done: 3, total: 3 }, 'two lists and a board')
+    t.match(progressReports.at(-1), { source: 'boards', done: 3, total: 3 }, 'two lists and a board')
   })
 
   await t.test('goes on when the one who asked leaves', async (t) => {
@@ -516,8 +516,8 @@ async function provesLists(t: Test, world: ScrapedWorld, [first, second]: Two) {
   answer.resolve()
   await Promise.all(runs)
   await first.ingest.runNow('boards')
-  const told = (await world.events(leaderboardTopic)).slice(before).map(({ name }) => name)
-  t.same(told.sort(), ['new 45', 'new 46'])
+  const progressReports = (await world.events(leaderboardTopic)).slice(before).map(({ name }) => name)
+  t.same(progressReports.sort(), ['new 45', 'new 46'])
 }
 
 async function absences(registry: Registry): Promise<number> {

@@ -565,7 +565,7 @@ async function hold(page: Page, address: string) {
       })
       if (requests.length === 0) await arrival
       const release = requests.shift()
-      if (release === undefined) throw new Error('A request was told of, but is not there.')
+      if (release === undefined) throw new Error('A request was announced, but is missing.')
       return release
     }
   }

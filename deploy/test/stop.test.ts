@@ -30,7 +30,7 @@ test('a service that is stopped in the middle of its work ends with 0, every tim
   }
 })
 
-test('neither an import nor clients that hold connections hold up a stop; the import is told what to do', async (t) => {
+test('neither an import nor clients that hold connections hold up a stop; the import prints what to do', async (t) => {
   const directory = t.testdir()
   const service = await startGamenet({ ...QUIET, DATA_DIR: `${directory}/data` })
   t.teardown(() => service.kill())

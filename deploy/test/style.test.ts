@@ -18,7 +18,17 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b\w*Parked|\bparked[A-Z]\w*(?<!parkedAt)\b/, write: 'dead letter' },
   { found: /[kK]eeper\b/, write: 'cache, writer' },
   { found: /\b[hH]alt(ed)?\b/, write: 'stalled partition' },
-  { found: /\b\w*[gG]lance\w*\b/, write: 'the name of the value' }
+  { found: /\b\w*[gG]lance\w*\b/, write: 'the name of the value' },
+  { found: /\b(type|class) (Asked|Found|Kept|Made|Making|Told|Tell|Heard|Gone|Settled)\b/, write: 'the noun' },
+  { found: /\b(Asked|Kept|Made)[A-Z]\w*/, write: 'the noun: SeriesRequest, SealKeyCache' },
+  { found: /\b(while|run|not|board|list)Asked\b/, write: 'request, query' },
+  { found: /\b\w+AndTell\b|\b\w*Teller\b/, write: 'report, notify, publish' },
+  { found: /\b(until|is)Settled\b/, write: 'caught up, ended' },
+  { found: /\b(\w+Anew|\w+GoesOn|[a-z]\w*Beside)\b/, write: 'again, resumes, concurrent' },
+  { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
+  { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
+  { found: /\b(is|if)Forgotten\b/, write: 'erased' },
+  { found: /\b(retractions|requireRetractable|readModel)\b/, write: 'import undos, read tables' }
 ]
 
 /** Word-for-word translations that English readers stumble over. */
@@ -28,7 +38,13 @@ const PROSE: readonly Rule[] = [
   { found: /(?<!, )\bof which\b/i, write: 'a sentence of its own' },
   { found: /\banew\b/i, write: 'again, or the verb with re-: rebuilt, recreated' },
   { found: /\bby way of\b/i, write: 'through' },
-  { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' }
+  { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' },
+  { found: /\bfor ever\b/i, write: 'forever' },
+  { found: /\bagain and again\b/i, write: 'repeatedly' },
+  { found: /(?<!\/)\bforgettings?\b(?!_)/i, write: 'erasure' },
+  { found: /\b(told|tells?) of\b/i, write: 'report, announce, publish' },
+  { found: /\b(is|are) told (apart|that|what|how|when|why)\b/i, write: 'learn, be notified, differ' },
+  { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' }
 ]
 
 /** Applied migrations never change. */

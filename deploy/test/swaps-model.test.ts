@@ -43,7 +43,7 @@ class VirtualTime {
   }
 }
 
-/** Tables of a generation each, the version that is told of them, and what is told of swaps. */
+/** Tables with one generation each, their announced version, and the announced swaps. */
 class ModelTables {
   readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
   version = 0
@@ -204,7 +204,7 @@ test('no answer of the process that swaps tables sees both sides', async () => {
   )
 })
 
-test('no answer of any process sees both sides, however late it hears of a swap', async () => {
+test('no answer of any process sees both sides, however late it learns of a swap', async () => {
   await fc.assert(
     fc.asyncProperty(world, fc.option(fc.nat(2), { nil: undefined }), async (given, diesBefore) => {
       const { time, tables, processes } = modelWorld(given)

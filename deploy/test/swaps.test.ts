@@ -13,7 +13,7 @@ const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
 
-test('a swap is told of in the tables, before it begins and when it has ended', async (t) => {
+test('a swap is announced in the tables, before it begins and when it has ended', async (t) => {
   const chdb = await openTables(t)
   let nowMs = 0
   let learnt = 0

@@ -4,7 +4,7 @@ import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
 import { withHeartbeat } from '../src/commands/terminal.js'
 
-test('what takes long says again and again that it continues, and gives its answer or its error', async (t) => {
+test('a long operation prints repeatedly that it continues, then its answer or its error', async (t) => {
   for (const fails of [false, true]) {
     const errors = new PassThrough().setEncoding('utf8')
     const printTwice = async () => {

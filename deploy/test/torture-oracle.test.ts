@@ -55,7 +55,7 @@ test('the oracle takes the words of two processes that read two pages in one sec
   await say({ sightings: online(AFTER) })
   await bringUp({ tables, reader: log, writes, logger: QUIET })
   t.same(await differences(), [])
-  t.match(await differences(false), [/steps at/], 'one process alone tells of one page at a time')
+  t.match(await differences(false), [/steps at/], 'a single process publishes one page at a time')
 
   const elsewhere = online(AFTER).map((each) => ({ ...each, game: 'Game 9' }))
   await say({ sightings: [...elsewhere, ...sightings(AFTER, SECOND - 1)] })

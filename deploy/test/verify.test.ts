@@ -63,7 +63,7 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
 
   await t.test('what cannot be opened is refused with a sentence', async (t) => {
     const cases: [string, string, (path: string) => Promise<unknown>, RegExp][] = [
-      ['log', 'log/data.mdb', halve, /data.mdb of the log at .* is damaged: it is cut off.*gamenet restore/],
+      ['log', 'log/data.mdb', halve, /data.mdb of the log at .* is damaged: it is truncated.*gamenet restore/],
       ['format', 'format.json', halve, /format.json cannot be read/],
       [
         'tables',

@@ -237,7 +237,7 @@ test('rows that need more memory than an import may take are refused with the wa
     }
     return [...gathering.finish()]
   }
-  t.equal(add(20_000, () => ({})).length, 1, 'the same lobby again and again')
+  t.equal(add(20_000, () => ({})).length, 1, 'the same lobby repeated')
   const sentence =
     /^The rows up to line \d+ make \d+ lists of \d+ lobbies, .*nothing was published of them. Split the file by time/
   t.throws(() => add(30_000, () => ({})), { name: 'ImportRefused', message: sentence }, 'many rows')

@@ -582,7 +582,7 @@ test('a file that grows while it is imported is no finished import', async (t) =
   t.notMatch(log.events('import-run'), [{ finished: true }])
 })
 
-test('an import tells of itself before its first event', async (t) => {
+test('an import announces itself before its first event', async (t) => {
   const { log } = await importBytes(t, `${HEADER}\n2020-01-01,5\n`)
   t.equal(log.appends[0]?.topic, 'import-run')
   t.match(log.events('import-run'), [

@@ -53,7 +53,7 @@ export {
   type ReloadShare,
   type TopicStatus
 } from './projector.js'
-export { unfinishedRetractions } from './rebuild/import-undo.js'
+export { unfinishedImportUndos } from './rebuild/import-undo.js'
 export {
   type AroundSwap,
   Difference,

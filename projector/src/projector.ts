@@ -131,7 +131,7 @@ export type Projector = {
   /** Rebuilding read tables while the old ones serve. */
   readonly rebuilds: Rebuilds
   /** Taking imports back. */
-  readonly retractions: ImportUndos
+  readonly importUndos: ImportUndos
 }
 
 const STANDSTILL_MS = 30_000
@@ -215,7 +215,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
     rebuilds,
-    retractions: rebuilds.retractions
+    importUndos: rebuilds.importUndos
   }
 }
 

@@ -184,7 +184,7 @@ function numberOf(key: string): number {
 }
 
 /**
- * Where events came behind later ones (of an older epoch, or retried), what was told of a board may have been taken back at
+ * Where events came behind later ones (of an older epoch, or retried), what was published about a board may have been withdrawn at
  * a place where nobody expects anything: they move where changes were recorded.
  */
 export function compare(found: ReadModel, expected: ReadModel, isReordered: boolean) {
@@ -204,7 +204,7 @@ export function compare(found: ReadModel, expected: ReadModel, isReordered: bool
   }
 }
 
-/** A reader who knew `before` at `version` must hear of every row that is different now. */
+/** A reader who knew `before` at `version` must learn of every row that is different now. */
 export async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
   const told = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', { version })
   for (const [projection, rows] of found) {
@@ -217,7 +217,7 @@ export async function everyChangeIsTold(tables: Tables, found: ReadModel, before
           Number(each.from_ms) <= ms &&
           ms < Number(each.to_ms)
       )
-      if (!isPublished) throw new Error(`nobody was told of ${projection} ${id} (since ${version})`)
+      if (!isPublished) throw new Error(`no change was published for ${projection} ${id} (since ${version})`)
     }
   }
 }

@@ -86,7 +86,7 @@ function tablesOf(
   }
 }
 
-type Told = {
+type Published = {
   readonly state: { readonly playerName: string; readonly ms: number; readonly offset: number }
   readonly before: { readonly rating: string } | undefined
   readonly change: string | undefined
@@ -95,7 +95,7 @@ type Told = {
   readonly newRank: number | null
 }
 
-function changeLines(changes: readonly Told[]): [string, string][] {
+function changeLines(changes: readonly Published[]): [string, string][] {
   return changes.map(({ state, before, change, recorded, previousRank, newRank }) => [
     String(state.offset),
     JSON.stringify([

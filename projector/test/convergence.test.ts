@@ -14,7 +14,7 @@ import {
   type TestEvent
 } from './any-event.js'
 import { around } from './around.js'
-import { foldOf, type ReadModel, readModel, unreadable } from './fold.js'
+import { foldOf, type ReadModel, readRows, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
@@ -47,11 +47,11 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
       for (const each of appended) append(log, each)
       if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1
       const version = await newestVersion(engine.control)
-      seen = { version, model: await readModel(engine.control) }
+      seen = { version, model: await readRows(engine.control) }
     }
     if (forget === 'checkpoints') await engine.control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
-    const found = await readModel(engine.control)
+    const found = await readRows(engine.control)
     compare(found, foldOf(log), new Set(log.partitions.map(({ epoch }) => epoch)).size > 1)
     await everyChangeIsTold(engine.control, found, new Map(), 0)
     if (seen !== undefined) await everyChangeIsTold(engine.control, found, seen.model, seen.version)
@@ -105,7 +105,7 @@ test('a projector that stands still before any call, while another goes ahead, l
     await runToHead({ loader: engine.loader, projections }, log, { isShared: true })
     if (calls < atCall) append(log, meanwhile)
     await runToHead(engine, log)
-    compare(await readModel(engine.control), foldOf(log), true)
+    compare(await readRows(engine.control), foldOf(log), true)
   })
   await fc.assert(standsStill, { ...runs(RUNS.frozen), endOnFailure: true })
 })
@@ -133,7 +133,7 @@ test('a board is rebuilt where another projector went ahead with a change of an 
     log.append('leaderboard-entry', [entry('Ann', 60_000, 1), entry('Cid', 55_000, 2)], { epoch: 1, partition: 0 })
     await runToHead({ loader: engine.loader, projections: overtaken }, log, { isShared: true })
     await runToHead(engine, log)
-    const model = await readModel(engine.control)
+    const model = await readRows(engine.control)
     t.doesNotThrow(() => compare(model, foldOf(log), true), `${table}${isAhead ? '' : ' is not written'}`)
   }
 })

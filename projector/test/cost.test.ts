@@ -36,7 +36,7 @@ test('what an event costs in long steps is told by two sizes of samples, of what
         ]
         const told = costOf(samples, stepEvents) * stepEvents
         const right = seconds(stepEvents)
-        if (Math.abs(told - right) > 1e-6 * right) t.fail(`${told} s told of a step that takes ${right} s`)
+        if (Math.abs(told - right) > 1e-6 * right) t.fail(`${told} s estimated for a step that takes ${right} s`)
       }
     ),
     { seed: 1 }

@@ -42,7 +42,7 @@ import {
   type TestEvent
 } from './any-event.js'
 import { around } from './around.js'
-import { foldOf, readModel, unreadable } from './fold.js'
+import { foldOf, readRows, unreadable } from './fold.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
@@ -116,13 +116,13 @@ test('dead letters that are retried', async (t) => {
       if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1
     }
     const version = await newestVersion(control)
-    const model = await readModel(control)
+    const model = await readRows(control)
     appendBoth(upgraded.appended)
     const life = { ...upgraded.death, calls: 'all', topics: newerTopics, beside: retry } as const
     if (await liveUntilDeath(engine, log, life)) deaths += 1
     await runToHead(engine, log, { topics: newerTopics, beside: retry })
 
-    const found = await readModel(control)
+    const found = await readRows(control)
     compare(found, foldOf(plain), true)
     await everyChangeIsTold(control, found, model, version)
     const { messages } = await listDeadLetters(control, { state: 'parked', limit: 1000 })
@@ -300,9 +300,9 @@ test('dead letters that are retried', async (t) => {
       [{ time_ms: 59_000 }],
       'one time of an entry is live'
     )
-    const isVersionApart = (model: Awaited<ReturnType<typeof readModel>>) =>
+    const isVersionApart = (model: Awaited<ReturnType<typeof readRows>>) =>
       new Map([...model].filter(([table]) => table !== 'entry-time'))
-    compare(isVersionApart(await readModel(control)), isVersionApart(foldOf(plain)), true)
+    compare(isVersionApart(await readRows(control)), isVersionApart(foldOf(plain)), true)
   })
 
   await t.test(
@@ -436,7 +436,7 @@ test('dead letters that are retried', async (t) => {
     const retraction = { importId, topic: 'title-count', observedAt: T0 }
     log.append('import-retraction', [message(importRetractionTopic, retraction)])
     await undoing.caughtUp()
-    await undoing.retractions.retract(importId, 'title-count', () => {})
+    await undoing.importUndos.undo(importId, 'title-count', () => {})
     await retried
     undoing.wakeForLate()
     await undoing.caughtUp()
@@ -484,7 +484,7 @@ test('dead letters that are retried', async (t) => {
       await projector.caughtUp()
       await projector.rebuilds.rollback('title-count')
       await projector.stop()
-      compare(await readModel(control), foldOf(plain), true)
+      compare(await readRows(control), foldOf(plain), true)
     })
   }
 })

@@ -221,7 +221,7 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
   }
 }
 
-/** The projection that tells of changes of a table. */
+/** The projection that records changes of a table. */
 export function tellerOf(table: string): string {
   return ['leaderboard-change', 'leaderboard-feed', 'rank-reached', 'record-history'].includes(table)
     ? 'leaderboard-entry'
@@ -229,7 +229,7 @@ export function tellerOf(table: string): string {
 }
 
 /** What the read tables hold. */
-export async function readModel(tables: Tables): Promise<ReadModel> {
+export async function readRows(tables: Tables): Promise<ReadModel> {
   const model = new Map<string, ReadonlyMap<string, Row>>()
   for (const [projection, { id, key, ms, values }] of Object.entries(READ)) {
     const table = projection.replaceAll('-', '_')

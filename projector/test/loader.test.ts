@@ -215,7 +215,7 @@ test('the loader', async (t) => {
     const retraction = { importId, topic: 'title-count', observedAt: T0 }
     log.append('import-retraction', [message(importRetractionTopic, retraction)])
     await other.caughtUp()
-    await other.retractions.retract(importId, 'title-count', () => {})
+    await other.importUndos.undo(importId, 'title-count', () => {})
     t.same(await offsets(), ['0'])
     goOn.open()
     await late.stop()

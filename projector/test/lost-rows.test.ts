@@ -19,7 +19,7 @@ import {
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { tablesOf, uuidsOf } from '../src/rebuild/rebuild-tables.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
-import { foldOf, readModel } from './fold.js'
+import { foldOf, readRows } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
 
@@ -65,7 +65,7 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     projector.start()
     await projector.caughtUp({ targets })
     await projector.stop()
-    compare(await readModel(engine.control), expected, true)
+    compare(await readRows(engine.control), expected, true)
     t.same(await countsOf(engine.control), before, `${what}: as many rows as before`)
     await dropLostParts(engine.control, lost)
     t.same(await findLostParts(engine.control), [])
@@ -189,7 +189,7 @@ test('where it is lost what changed, everything counts as changed', async (t) =>
   t.same(new Set(rows.map(({ name }) => name)), new Set(projections.map(({ name }) => name)))
 })
 
-test('what reads an incomplete table, or a view of one, is told apart', async (t) => {
+test('readers of an incomplete table, or of a view of one, are identified', async (t) => {
   const engine = await openTables()
   const tableOf = await incompleteReads(engine.control, new Set(['profile', 'title']))
   t.equal(tableOf('SELECT t.title FROM match_list AS t'), undefined)

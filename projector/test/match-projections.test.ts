@@ -54,7 +54,7 @@ test('projections of matches', async (t) => {
   })
 
   await t.test(
-    'two lobbies of one host are told apart by their order, and one that comes back is a new match',
+    'two lobbies of one host are distinguished by their order, and one that comes back is a new match',
     async (t) => {
       const steps = [
         [list('20:00:00', 'ann 1/8', 'bob', 'ann 5/8')],

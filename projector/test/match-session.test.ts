@@ -134,7 +134,7 @@ function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
   return { titleId, observedAt: instantOf(T0 + minute * MINUTE), matches }
 }
 
-/** A reader who knew the matches `before` at `version` must hear of every title whose matches are different now. */
+/** A reader who knew the matches `before` at `version` must learn of every title whose matches are different now. */
 async function everyTitleIsTold(tables: Tables, before: readonly string[], version: number) {
   const now = (await matchTables(tables)).match_session
   const changed = [...now.filter((line) => !before.includes(line)), ...before.filter((line) => !now.includes(line))]
@@ -144,6 +144,6 @@ async function everyTitleIsTold(tables: Tables, before: readonly string[], versi
   )
   for (const line of changed) {
     const titleId = line.split('|')[0]
-    if (!told.some(({ key }) => key === '*' || key === titleId)) throw new Error(`nobody was told of ${line}`)
+    if (!told.some(({ key }) => key === '*' || key === titleId)) throw new Error(`no change was published for ${line}`)
   }
 }

@@ -90,7 +90,7 @@ test('presence is what a plain computation over the sightings gives, in any orde
   await fc.assert(property, runs(RUNS.steps))
 })
 
-test('a process that dies at any call leaves presence as one that lived, and tells of every day that changed', async (t) => {
+test('a process that dies at any call leaves presence as one that lived, and records every day that changed', async (t) => {
   const tables = await openTables()
   let deaths = 0
   const appended = fc.record({
@@ -187,7 +187,7 @@ function same(found: PresenceTables, expected: PresenceTables): void {
   }
 }
 
-/** A reader who knew the days as they were at `version` must hear of every day that is different now. */
+/** A reader who knew the days as they were at `version` must learn of every day that is different now. */
 async function everyDayIsTold(
   tables: Tables,
   found: PresenceTables,
@@ -205,7 +205,7 @@ async function everyDayIsTold(
     const isPublished = told.some(
       ({ key, from_ms, to_ms }) => (key === '*' || key === user) && Number(from_ms) <= ms && ms < Number(to_ms)
     )
-    if (!isPublished) throw new Error(`nobody was told of ${day}`)
+    if (!isPublished) throw new Error(`no change was published for ${day}`)
   }
 }
 

@@ -191,7 +191,7 @@ test('projections', async (t) => {
     t.same(rows, [['ab'.repeat(16), '9007199254740991', true]])
   })
 
-  await t.test('readers are told what changed: each key by its name, in whole buckets; very many as *', async (t) => {
+  await t.test('readers learn what changed: each key by its name, in whole buckets; very many as *', async (t) => {
     const newest = 'd.version = (SELECT max(m.version) FROM data_change AS m)'
     const told = `SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL WHERE ${newest}
       ORDER BY d.projection, d.key`

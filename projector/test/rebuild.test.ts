@@ -15,7 +15,7 @@ import {
 } from '../src/index.js'
 import { AnyBoardEvent, AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { around } from './around.js'
-import { foldOf, readModel } from './fold.js'
+import { foldOf, readRows } from './fold.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
@@ -43,7 +43,7 @@ test('rebuilds', async (t) => {
   await t.test('of one projection that two projectors begin at once are one, of which the other is told', (t) =>
     beginOneAtOnce(t, engine)
   )
-  await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadBeside(t, engine))
+  await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadConcurrently(t, engine))
   await t.test('equal what serves where a pass has stored rows and then failed', (t) => verifyBehindFailure(t, engine))
   await t.test('are compared with nothing while a swap of another process is cut off', (t) =>
     verifyBesideCutOff(t, engine)
@@ -74,7 +74,7 @@ async function serveOn(t: Test, engine: ClickHouse) {
         await emptyTables(engine.control)
         const log = new MemoryLog(() => batchRecords.next().value ?? 1)
         const projector = projectorOn(engine, log)
-        const equalsFold = async () => compare(await readModel(engine.control), foldOf(log), epochs.length > 1)
+        const equalsFold = async () => compare(await readRows(engine.control), foldOf(log), epochs.length > 1)
         const next = async (n: number) => {
           for (const each of rounds[n] ?? []) append(log, each)
           await projector.caughtUp()
@@ -125,7 +125,7 @@ async function outliveDeaths(t: Test, engine: ClickHouse) {
           if (calls === Infinity) throw error
         })
       }
-      compare(await readModel(engine.control), foldOf(log), false)
+      compare(await readRows(engine.control), foldOf(log), false)
       const left = await engine.control.rows(
         `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
       )
@@ -252,7 +252,7 @@ async function verifyBesideCutOff(t: Test, engine: ClickHouse) {
     await t.rejects(verified, { message: 'A swap of tables was cut off; it is ended first.' })
     await owner.stop()
     await other.caughtUp()
-    compare(await readModel(engine.control), foldOf(log), false)
+    compare(await readRows(engine.control), foldOf(log), false)
     t.equal((await other.rebuilds.verify('title-count')).isEqual, true)
   } finally {
     await Promise.all([owner.stop(), other.stop()])
@@ -323,7 +323,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
       rebuilds.start('title', {}),
       /, of which it needs [\d.]+ \w+, and [\d.]+ \w+ stay free|DISK_FREE_MIN_BYTES/
     )
-    const undone = projector.retractions.requireRetractable('an-import', 'title')
+    const undone = projector.importUndos.requireUndoable('an-import', 'title')
     await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
     kept = () => 0
     await rebuilds.resume('title-count')
@@ -376,7 +376,7 @@ async function goForwardOnly(t: Test, engine: ClickHouse) {
     const retraction = { importId, topic: titleCountTopic.name, observedAt: instantOf(T0) }
     log.append(importRetractionTopic.name, [message(importRetractionTopic, retraction)])
     await projector.caughtUp()
-    const undone = projector.retractions.retract(importId, titleCountTopic.name, () => undefined)
+    const undone = projector.importUndos.undo(importId, titleCountTopic.name, () => undefined)
     await filled.opened
     await t.rejects(
       projector.rebuilds.rollback('title-count'),
@@ -414,7 +414,7 @@ function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<v
   })
   const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     calls += 1
-    // The last one takes effect, and nobody hears of it.
+    // The last one takes effect, and no process learns of it.
     if (calls === lastCall) await work()
     if (calls < lastCall) return await work()
     die()
@@ -562,14 +562,14 @@ async function endOthers(t: Test, engine: ClickHouse) {
     appendCount(log, 1)
     await other.caughtUp()
     t.equal((await other.rebuilds.list())[0]?.state, 'filled', 'no table was swapped yet')
-    compare(await readModel(engine.control), foldOf(log), false)
+    compare(await readRows(engine.control), foldOf(log), false)
   } finally {
     await Promise.all([owner.stop(), other.stop()])
   }
 }
 
 /** One of two projectors swaps event tables, when the other, whose partition it is, has an event to store. */
-async function loadBeside(t: Test, engine: ClickHouse) {
+async function loadConcurrently(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
   const passes = lockedPasses()
@@ -624,7 +624,7 @@ async function loadBeside(t: Test, engine: ClickHouse) {
     await owner.rebuilds.verify('title-count')
     await owner.rebuilds.swap('title-count')
     await Promise.all([owner.caughtUp(), other.caughtUp()])
-    compare(await readModel(engine.control), foldOf(log), false)
+    compare(await readRows(engine.control), foldOf(log), false)
     t.pass('it stands in the tables that serve')
   } finally {
     await Promise.all([owner.stop(), other.stop()])

@@ -19,7 +19,7 @@ test('the page about achievements lists all that are not hidden, and no hidden o
   }
 })
 
-test('a veiled achievement tells of a hidden one its number and points alone', (t) => {
+test('a veiled achievement shows only the number and points of a hidden one', (t) => {
   for (const achievement of achievements) {
     const { id, key, name, description, points } = achievement
     const shown = veiled(achievement, () => 'https://images.example.org/a.png')

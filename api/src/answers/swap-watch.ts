@@ -20,7 +20,7 @@ const ASK_AGAIN_MS = 20
 const PATIENCE_MS = 5000
 /**
  * A swap takes some milliseconds. Of one that takes so long the process was killed in the middle; until another ends
- * it, tables are told of as they stand.
+ * it, tables are reported as they are.
  */
 const HELD_MS_MAX = 10_000
 
@@ -110,7 +110,7 @@ export class SwapWatch implements SwapCount {
     const state = row?.state ?? 'ended'
     const count = 2 * (row?.id ?? 0) - { announced: 2, begun: 1, ended: 0 }[state]
     const before = this.#known
-    // Only what has ended is in what the projector told of before it said so.
+    // The projector's earlier announcements contain only changes of ended steps.
     if (before?.count !== count && state !== 'begun') await this.#learn()
     const isSame = before?.count === count && before.state === state
     this.#known = { count, state, readAt, since: isSame ? before.since : readAt }

@@ -43,7 +43,7 @@ export const seriesParameters = {
     )
 }
 
-/** What callers are told of every series. */
+/** The fields of every series' answer. */
 export const seriesDescription =
   'Oldest first. A bucket shows its peak at its start, a multiple of the width since 1970, UTC; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused.'
 

@@ -6,7 +6,7 @@ import { z } from 'zod'
  * fault      a way in which a demo service answers badly, on request
  *
  * slow       the right answer, `slowMs` late
- * 500        an error, as a service tells of it
+ * 500        an error, as a service reports it
  * garbage    200 with a page of HTML, as a proxy in front of a service answers
  * broken     200 with half of a JSON object
  * hang       no answer at all, until the caller gives up or the service closes

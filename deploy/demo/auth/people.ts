@@ -20,7 +20,7 @@ export type DemoPerson = {
   readonly password: string
 }
 
-/** A friend as the auth service tells of one. */
+/** A friend as the auth service returns it. */
 type Friend = {
   readonly gamertag: string
   readonly status: string

@@ -27,7 +27,7 @@ export type DemoAuthOptions = {
   /** How late a slow answer is; default 10 s. */
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
-  /** Told of every answer below `/api`: path and status, nothing that was said. */
+  /** Called after every answer below `/api` with path and status, without contents. */
   readonly onAnswered?: (answered: { readonly path: string; readonly status: number }) => void
 }
 

@@ -17,11 +17,11 @@ export type DemoChatOptions = {
   /** How late a slow answer is; default 10 s. */
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
-  /** Told of every account that was asked for. */
+  /** Called for every requested account. */
   readonly onRequest?: (id: string) => void
 }
 
-/** An account of the chat platform as its API tells of it. */
+/** An account as the chat platform's API returns it. */
 export type ChatAccount = {
   /** 17 to 20 digits. */
   readonly id: string

@@ -22,7 +22,7 @@ export type DemoNetworkOptions = {
   readonly logger?: FastifyBaseLogger
   /** The world to show; default one made of the seed. */
   readonly world?: World
-  /** Told of every answer that has a page in it: what was shown, and as of when. */
+  /** Called after every answer with a page: its content and instant. */
   readonly onShown?: (shown: Shown) => void
 }
 

@@ -445,7 +445,7 @@ const waiting = (name: string, open: Open): void => {
     await t.rejects(clickhouse.control.rows('SELECT 1'), { message: /is closed/ })
   })
 
-  test(`${name}: closing does not wait for ever for a statement that does not end`, async (t) => {
+  test(`${name}: closing does not wait forever for a statement that does not end`, async (t) => {
     const clickhouse = await open(t)
     const mark = `stubborn ${tableName()}`
     const outcome = clickhouse.rebuild.rows(marked(mark), { one: 1 }).then(

@@ -488,7 +488,7 @@ if (missing !== undefined) {
 }
 
 /**
- * Stands between clients and a broker: connections that were asked for records can be made to hang for ever, one can be cut instead
+ * Stands between clients and a broker: connections that were asked for records can be made to hang forever, one can be cut instead
  * of an answer about metadata, and all can stand still, as with a broker that is stopped, until they go on.
  */
 async function startProxy({ address, through }: { address: string; through: number }) {

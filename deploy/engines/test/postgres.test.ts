@@ -250,7 +250,7 @@ test('a PGlite whose files fail refuses what it is asked, and is started again',
   )
   rmdirSync(obstacle)
   t.same(await postgres.query('SELECT n FROM kept'), [{ n: 1 }])
-  t.equal(listened, 2, 'a listener is told that notifications may be missing')
+  t.equal(listened, 2, 'a listener learns that notifications may be missing')
   await postgres.query(`SELECT pg_notify('events', 'after')`)
   await postgres.check()
   t.same(heard, ['after'])
@@ -351,7 +351,7 @@ const startWire = async (t: Test, target: number): Promise<{ readonly port: numb
   })
   return wire
 }
-test('who listens to a server is told when it is back, and then hears again', { skip }, async (t) => {
+test('a listener is notified when the server is back, and then gets notifications again', { skip }, async (t) => {
   const listener = await openServer(t)
   const notifier = await openServer(t)
   const received: string[] = []

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** One round of load: the same request again and again on connections that stay open, one at a time on each. */
+/** One round of load: the same request repeatedly on connections that stay open, one at a time on each. */
 export type Round = {
   readonly port: number
   readonly path: string

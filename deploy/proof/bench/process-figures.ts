@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { CannotMeasure } from './measurement.js'
 
 /*
- * What Linux tells of a process: proc(5). All sizes in bytes, all times in milliseconds.
+ * Linux's figures of a process: proc(5). All sizes in bytes, all times in milliseconds.
  */
 
 /** USER_HZ, 100 on every Linux that Node runs on: ticks a second in /proc/<pid>/stat. */

@@ -24,7 +24,7 @@ const requests: readonly Request[] = [
   { what: 'two players compared', path: (_, names) => `/api/players/compare?names=${names}` }
 ]
 
-/** Questions about users that were not asked before, and one profile again and again. */
+/** Questions about users that were not asked before, and one profile repeatedly. */
 export const profile: Measurement = {
   name: 'profile',
   claim:

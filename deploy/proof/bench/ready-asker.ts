@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Client } from 'undici'
 
 /*
- * A thread that asks for an answer that lies ready, again and again, on one connection, until it is told to stop; then it
+ * A thread that asks for an answer that lies ready, repeatedly, on one connection, until it is stopped; then it
  * posts the times in ms. A thread of its own, because a loop that opens 2,000 connections is late itself.
  */
 

@@ -31,7 +31,7 @@ const COUNTS_SQL = `
     lower(hex(toUInt32(1297285120 + n.number % ${TITLES}))), sipHash64(n.number) % 150, NULL, NULL
   FROM numbers({from: UInt64}, {count: UInt64}) AS n`
 
-/** Boards of a thousand entries, all of them new at first, each then improved again and again. */
+/** Boards of a thousand entries, all of them new at first, each then improved repeatedly. */
 const ENTRIES_SQL = `
   INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)

@@ -46,7 +46,7 @@ export const repeatedAnswer: Measurement = {
   run: (conditions) => compareRepeated(conditions, counts)
 }
 
-/** Each question asked again and again, against a bare Fastify. */
+/** Each question asked repeatedly, against a bare Fastify. */
 export function compareRepeated(conditions: Conditions, repeated: Repeated): Promise<Result[]> {
   return withServers(conditions, repeated, async (servers, { what, ready }) =>
     compare(conditions, servers, {

@@ -14,7 +14,7 @@ import { type Engines, type Report, torture } from './torture.js'
 const SEEDS = 2 ** 31
 
 const program = new Command('torture')
-  .description('Kills the service again and again, then compares what it holds with what it must.')
+  .description('Kills the service repeatedly, then compares what it holds with what it must.')
   .option('--kills <n>', 'how many kills', '30')
   .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
   .option('--seed <n>', 'what is killed when, and what upstream shows; by chance unless given')

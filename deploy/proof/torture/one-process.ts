@@ -24,7 +24,7 @@ export type OneProcessNeeds = {
   readonly written: (text: string) => void
 }
 
-/** Starts the whole service on embedded engines again and again, and kills it each time. */
+/** Starts the whole service on embedded engines repeatedly, and kills it each time. */
 export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ readonly startsMs: readonly number[] }> {
   const { facts, environment } = needs
   const startsMs: number[] = []

@@ -233,5 +233,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
 function sentenceOf(error: unknown, target: string): unknown {
   if (!(error instanceof Error && 'code' in error)) return error
   if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') return error
-  return new FailureError(`The disk of ${target} became full; nothing is left there. Make room, or use another disk.`)
+  return new FailureError(
+    `The disk of ${target} became full; nothing is left there. Free some space, or use another disk.`
+  )
 }

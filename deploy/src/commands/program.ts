@@ -90,7 +90,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   if (isOfEngine(error)) {
-    terminal.errors.write(`An engine failed: ${message} \`gamenet verify\` tells whether its files are damaged.\n`)
+    terminal.errors.write(`An engine failed: ${message} \`gamenet verify\` shows whether its files are damaged.\n`)
     return 1
   }
   terminal.errors.write(`Something went wrong that the program does not know: ${message}\n`)

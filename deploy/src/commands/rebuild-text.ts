@@ -43,7 +43,7 @@ export function linesOfList(rebuilds: readonly RebuildStatus[]): string[] {
   return [...rebuildTable(rebuilds), ...troubles]
 }
 
-/** What `gamenet status` tells of rebuilds. */
+/** What `gamenet status` prints about rebuilds. */
 export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
   return table([
     ['REBUILD', 'PROJECTION', 'STATE', 'DONE', 'RATE', 'LEFT', 'STARTED', 'VERIFIED'],
@@ -63,7 +63,7 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
 }
 
 function stateOf({ state, until, retracts }: RebuildStatus): string {
-  if (retracts !== null) return `${state}, takes import ${retracts} back`
+  if (retracts !== null) return `${state}, undoes import ${retracts}`
   return until === null ? state : `${state}, until ${until}`
 }
 
@@ -77,7 +77,7 @@ function nextStep({ projection, state, until, tables }: RebuildStatus): string[]
   const places = Object.values(tables).join(', ')
   if (state === 'filling') return [`It is followed by ${command('status')}, held by ${command('pause')}.`]
   if (state === 'paused' || state === 'failed')
-    return [`It goes on by ${command('resume')}, and is ended by ${command('cancel')}.`]
+    return [`${command('resume')} continues it, ${command('cancel')} ends it.`]
   if (state === 'filled' && until !== null) return [`To be looked at in ${places}; ${command('cancel')} drops them.`]
   if (state === 'filled') return [`It is compared by ${command('verify')}, then takes the place by ${command('swap')}.`]
   return []
@@ -113,7 +113,7 @@ function conclusionOf({ isEqual, until }: VerifyReport): string {
     return until === null ? 'Old and new are equal.' : `Old and new are equal: nothing since ${until} changed them.`
   return until === null
     ? 'Old and new differ; `swap` refuses, unless it is given --accept-differences.'
-    : `The new ones end at ${until}, the old ones go on: they are expected to differ in all that later events made or changed, and that is what is listed. They are for inspection only; nothing swaps them in.`
+    : `The new ones end at ${until}, the old ones continue: rows that later events created or changed differ as expected, and they are listed. The new tables are for inspection only and cannot be swapped in.`
 }
 
 /** Only what differs, what either side says of it, and the events to look at. */

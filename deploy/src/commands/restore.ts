@@ -7,7 +7,7 @@ import { addCommand, print, type Terminal } from './terminal.js'
 export function addRestore(program: Command, terminal: Terminal): void {
   addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
     .argument('<dir>', 'what `gamenet backup` made')
-    .option('--ledger <path>', 'who was forgotten since: the data directory that is replaced, or its forgotten.json')
+    .option('--ledger <path>', 'users erased since: the data directory that is replaced, or its forgotten.json')
     .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
       const config = terminal.config()
       refuseServers(config)
@@ -31,8 +31,8 @@ export function addRestore(program: Command, terminal: Terminal): void {
 function erasureLine(toForget: number | null, createdAt: string): string {
   if (toForget === null)
     return `Users erased after ${createdAt} are restored: erase them again, or restore with --ledger.`
-  if (toForget === 0) return 'The ledger has nobody who was forgotten since.'
-  return `${toForget} forgotten since are forgotten again when the service starts, before it answers.`
+  if (toForget === 0) return 'The ledger has no erasures since the backup.'
+  return `${toForget} erased since are erased again when the service starts, before it answers.`
 }
 
 /** A service that starts with these would not read what is restored. */

@@ -4,7 +4,7 @@ import { runUntilStopped } from './run-until-stopped.js'
 import { addCommand, type Terminal } from './terminal.js'
 
 export function addStart(program: Command, terminal: Terminal): void {
-  addCommand(program, 'start', 'the whole service in one process, on embedded engines unless told otherwise').action(
+  addCommand(program, 'start', 'the complete service in one process, by default on embedded engines').action(
     (options: { json?: boolean }) => runUntilStopped(terminal, 'all', options, linesOf)
   )
 }

@@ -137,7 +137,7 @@ class DiskWatch {
       const free = `the disk of ${path} has ${bytesText(freeBytes)} free`
       this.#options.warn(
         isLow
-          ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables stand still until there is room; everything else goes on.`
+          ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables wait for free space; everything else continues.`
           : `Room again: ${free}. Imports are taken, and tables are merged.`
       )
     }

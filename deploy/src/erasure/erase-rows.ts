@@ -105,7 +105,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
   try {
     let deleted = 0
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
-      if (round > ROUNDS_MAX) throw new Error('rows of somebody who was forgotten keep coming back into the tables')
+      if (round > ROUNDS_MAX) throw new Error('rows of an erased person keep coming back into the tables')
       await stepsEnded()
       await insertsEnded(cleaning)
       const conditions = await conditionsByTable(cleaning, userKey)

@@ -80,7 +80,7 @@ export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' |
  * back since may have new rows, which only what is loaded from here on brings.
  *
  * PostgreSQL has the ledger, and the tables know which erasures were applied to them. An entry that only the tables know
- * tells of an older PostgreSQL: it is entered again, not done. One that the tables lack tells of older tables: whatever
+ * indicates an older PostgreSQL: it is entered again as pending. One that the tables lack indicates older tables: whatever
  * they have of the person is from before the erasure.
  * @returns how many erasures were repeated here
  */

@@ -49,7 +49,7 @@ export async function eraseFromWrites(writes: Postgres, userKey: string): Promis
       [userKey]
     )
     const [entry] = await transaction.query<{ name_hash: string }>(ENTER, [userKey, persons[0]?.id ?? null])
-    if (entry === undefined) throw new Error('the ledger of forgotten people gave no entry')
+    if (entry === undefined) throw new Error('the erasure ledger gave no entry')
     await notifyAll(transaction)
     return { nameHash: entry.name_hash, rows: profiles.length + ratings.length + persons.length }
   })
@@ -75,7 +75,7 @@ export async function readLedger(writes: Queries): Promise<Erasure[]> {
 }
 
 /**
- * Takes forgettings in that this ledger does not have, because it was put back from an older copy: they are to be done
+ * Adds erasures that this ledger lacks, because it was restored from an older copy: they are to be done
  * again.
  * @returns how many there were
  */
@@ -131,7 +131,7 @@ export async function usersInWrites(writes: Queries, nameHashes: readonly string
 /** The salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)
-  if (row === undefined) throw new Error('the write side has no salt for the names of forgotten people; migrate it')
+  if (row === undefined) throw new Error('the write side has no salt for the hashes of erased names; migrate it')
   return row.salt
 }
 

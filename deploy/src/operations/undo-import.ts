@@ -1,4 +1,4 @@
-import { type Projector, RebuildRefused, unfinishedRetractions } from '@gamenet/projector'
+import { type Projector, RebuildRefused, unfinishedImportUndos } from '@gamenet/projector'
 import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -11,7 +11,7 @@ export type ImportUndoNeeds = {
     readonly clickhouse: Pick<Engines['clickhouse'], 'control'>
     readonly log: Pick<Engines['log'], 'append'>
   }
-  readonly projector: Pick<Projector, 'retractions'> | undefined
+  readonly projector: Pick<Projector, 'importUndos'> | undefined
   /** Resolves when the tables have everything that the log holds now, of these topics or of all; rejects with what lags. */
   readonly caughtUp: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process publishes now. */
@@ -45,7 +45,7 @@ export async function importRuns({
     FROM import_run AS i FINAL
     LEFT JOIN (SELECT t.import_id AS import_id, t.ts AS ts FROM import_retraction AS t FINAL) AS r ON r.import_id = i.import_id
     ORDER BY i.ts DESC, i.import_id`)
-  const unfinished = new Set((await unfinishedRetractions(clickhouse.control)).map(({ importId }) => importId))
+  const unfinished = new Set((await unfinishedImportUndos(clickhouse.control)).map(({ importId }) => importId))
   return rows.map((row) => {
     const { newestMs, retractedMs, ...run } = Row.parse(row)
     return {
@@ -81,7 +81,7 @@ export async function undoImport(
   const alreadyDone = run.retractedAt !== null && !run.isBeingRetracted
   if (alreadyDone) return { importId, topic: run.topic, published: run.published, alreadyDone }
   if (run.retractedAt === null) {
-    await refusalsOf(importId, () => projector.retractions.requireRetractable(importId, run.topic))
+    await refusalsOf(importId, () => projector.importUndos.requireUndoable(importId, run.topic))
     const event = { importId, topic: run.topic, observedAt: instantOf(Date.now()) }
     await engines.log.append(importRetractionTopic.name, [
       encodeEvent(importRetractionTopic, event, { source: '/operator' })
@@ -96,20 +96,20 @@ export async function undoImport(
 export async function finishUndos({ projector, caughtUp }: ImportUndoNeeds): Promise<number> {
   if (projector === undefined) return 0
   await caughtUp([importRetractionTopic.name])
-  const left = await projector.retractions.unfinishedRetractions()
+  const left = await projector.importUndos.unfinishedImportUndos()
   if (left.length > 0) await caughtUp()
   for (const { importId, topic } of left) await removeEvents(projector, importId, topic, () => undefined)
   return left.length
 }
 
 async function removeEvents(
-  projector: Pick<Projector, 'retractions'>,
+  projector: Pick<Projector, 'importUndos'>,
   importId: string,
   topic: string,
   onProgress: (progress: ImportUndoProgress) => void
 ): Promise<void> {
   await refusalsOf(importId, () =>
-    projector.retractions.retract(importId, topic, ({ done, total, etaSeconds }) =>
+    projector.importUndos.undo(importId, topic, ({ done, total, etaSeconds }) =>
       onProgress({ phase: 'rebuilding', done, total, etaSeconds })
     )
   )

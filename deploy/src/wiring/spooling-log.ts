@@ -117,7 +117,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
       } catch (error) {
         if (!(error instanceof LogUnreachable)) throw error
         reason = error.message
-        logger.warn({ reason }, 'the log is away: what is scraped waits in the spool')
+        logger.warn({ reason }, 'the log is unavailable: scraped events wait in the spool')
       }
     }
     try {

@@ -32,7 +32,7 @@ const GAMES = ['Halo 2', 'Project Gotham Racing 2', 'MechAssault', 'Ride', 'HALO
 const MORE_GAMES = ['Star Wars: Battlefront II', 'Counter-Strike', 'Crimson Skies: High Road to Revenge']
 export const USERS = ['Ann', 'bob', 'Cleo', 'dan', 'Eve', 'fay', 'Gus', 'hal', 'Ina', 'jo', 'Kim', 'lou']
 
-/** Something that an engine is told of. Users and boards are those of a world of their own. */
+/** A fact given to an engine. Users and boards are those of a separate world. */
 export type Happening =
   | {
       kind: 'sighting'

@@ -90,7 +90,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
   const child = spawnGamenet({ PORT: '0', OPERATOR_PORT: '0', ...environment }, [command, '--json'])
   const stderr = collect(child.stderr)
   const closed = once(child, 'close')
-  // A test that is cut off for its time runs no teardown, and its services would run for ever.
+  // A test that is cut off for its time runs no teardown, and its services would run forever.
   const killed = () => child.kill('SIGKILL')
   process.once('exit', killed)
   void closed.then(() => process.off('exit', killed))

@@ -293,7 +293,7 @@ type Event = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** Its source and id, which together name an event: two pages of one second may tell of one title. */
+  /** Its source and id, which together name an event: two pages of one second may show one title. */
   readonly id: string
   readonly value: string
 }

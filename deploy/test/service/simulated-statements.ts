@@ -31,7 +31,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
       known.clear()
       await tables.execute(each.sql, each.parameters)
     } else {
-      // Pollers ask the same again and again.
+      // Pollers repeat their queries.
       const question = each.sql + JSON.stringify(each.parameters)
       if (known.has(question)) continue
       known.add(question)

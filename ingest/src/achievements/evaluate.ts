@@ -87,7 +87,7 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
     const held = await logPositions(log)
     const reached = await waitUntilCaughtUp(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
     if (reached === undefined) return { outcome: 'waiting' }
-    // Asked last: whatever import the tables hold a part of has told of itself by now.
+    // Asked last: any import with rows in the tables has announced itself by now.
     if (await isImporting(needs)) return { outcome: 'importing' }
     return await evaluate(needs, { reached, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
   } finally {

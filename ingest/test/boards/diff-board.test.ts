@@ -115,7 +115,7 @@ test('boards that were imported, scraped, or both, with any order keys and none,
   )
 })
 
-test('a board grows by its edits one by one, between any two and for ever, at about one event an edit', async () => {
+test('a board grows by its edits one by one, between any two and forever, at about one event an edit', async () => {
   // Always between the first two: the gap is used up after 32, and its neighbours have to make room.
   const names = ['first', 'last']
   let board = folded(diffBoard({ ...BOARD, last: [], page: numbered(names) }))
@@ -356,7 +356,7 @@ function withKnownTimes(page: readonly BoardEntry[], last: readonly Folded[]): B
   })
 }
 
-/** Events are such that the schema takes them, tell of each entry once, and say the kind of change rightly. */
+/** Events are such that the schema takes them, contain each entry once, with the right kind of change. */
 function assertSound(events: readonly LeaderboardEntryChanged[], before: readonly Folded[]): void {
   const states = new Map(before.map((entry) => [identity(entry), entry]))
   const published = new Set<string>()
@@ -364,7 +364,7 @@ function assertSound(events: readonly LeaderboardEntryChanged[], before: readonl
     LeaderboardEntryChanged.parse(event)
     assert.ok(Math.abs(event.order ?? 0) <= 2 ** 52)
     const key = identity({ playerName: event.playerName, occurrence: event.occurrence ?? 1 })
-    assert.ok(!published.has(key), 'an entry is told of once')
+    assert.ok(!published.has(key), 'an entry has one event')
     published.add(key)
     const state = states.get(key)
     const same = state !== undefined && state.rating === event.rating

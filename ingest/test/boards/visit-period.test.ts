@@ -30,7 +30,7 @@ test('a board on which much happens comes to be visited as often as may be, a de
   )
 })
 
-test('what cannot be read is asked for ever less, a day apart at most', (t) => {
+test('an unreadable board is visited less and less often, at least once a day', (t) => {
   const rests = Array.from({ length: 30 }, (_, failures) => restAfterFailureS(failures + 1, 300, 0))
   t.same(rests.slice(0, 4), [600, 1200, 2400, 4800])
   t.ok(rests.every((rest, n) => rest >= (rests[n - 1] ?? 0)))

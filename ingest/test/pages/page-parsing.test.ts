@@ -15,7 +15,7 @@ test('pages that are parsed at once come back each to its own asker', async (t) 
   t.match(home, { ok: false, reason: 'section#connect is missing' })
 })
 
-test('a page that is made to take for ever is given up, and the next one is read', async (t) => {
+test('a page that is made to take forever is given up, and the next one is read', async (t) => {
   const parsing = createPageParsing({ timeoutMs: 2500 })
   t.teardown(() => parsing.close())
   const hostile = `<i ${Array.from({ length: 300_000 }, (_, at) => `a${at}`).join(' ')}>`

@@ -20,7 +20,7 @@ export type FoldedBoard = {
   readonly reached: readonly Reached[]
 }
 
-/** What is told of a board before the window. */
+/** The published state of a board before the window. */
 export type ToldBefore = { readonly reigns: readonly Reign[]; readonly reached: readonly Reached[] }
 
 /**

@@ -33,7 +33,7 @@ export class BoardRecords {
   /** The entry of the newest reign, once it is known. */
   #holder: number | undefined
 
-  /** `states`: all that will be told of; `hasMeasured`: whether measures can ever decide. */
+  /** `states`: all that will be published; `hasMeasured`: whether measures can ever decide. */
   constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, isSame: SameMeasure) {
     this.reigns = [...before]
     this.#isSame = isSame

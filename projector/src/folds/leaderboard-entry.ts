@@ -240,7 +240,7 @@ function writeUntold(
   }
 }
 
-type Told = {
+type Published = {
   readonly at: Position
   readonly ms: number
   readonly recorded: Position
@@ -250,7 +250,7 @@ type Told = {
 }
 
 /** One line, for the order of the feed and, but for a place that the change has left, for the order of time. */
-function writeTold({ titleId, leaderboardId, version, write }: Written, told: Told, isInBoth: boolean): void {
+function writeTold({ titleId, leaderboardId, version, write }: Written, told: Published, isInBoth: boolean): void {
   const { at, ms, recorded, change, player, values } = told
   const places =
     `${at.epoch},${at.partition},${at.offset},` + `${recorded.epoch},${recorded.partition},${recorded.offset}`

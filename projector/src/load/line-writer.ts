@@ -51,7 +51,7 @@ export class LineWriter {
   }
 }
 
-/** Handing a buffer over empties it for ever, so even that of no bytes cannot be shared. */
+/** A transferred buffer stays empty, so even one of no bytes cannot be shared. */
 function noBytes(): Buffer<ArrayBuffer> {
   return Buffer.allocUnsafeSlow(0)
 }

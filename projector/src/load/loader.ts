@@ -87,7 +87,7 @@ const BUSY_MS = 400
 /**
  * The storing side of the loader. Order per batch: rows → dead letters → checkpoint → credit (and the log's commit).
  * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
- * keyed by position, dead letters too. A store that fails is tried again for ever, slower and slower; meanwhile no
+ * keyed by position, dead letters too. A failing store is retried forever with backoff; meanwhile no
  * credit goes back, so reading waits. Where a seal key was thrown away while its rows waited, nothing more of that reading is
  * stored, and another begins at the checkpoint.
  */

@@ -117,7 +117,7 @@ class Questions {
   }
 
   /** The answer to a question is of the question's kind. */
-  ask<Asked extends Question>(question: (id: number) => Asked): Promise<Extract<Answer, { kind: Asked['kind'] }>> {
+  ask<Query extends Question>(question: (id: number) => Query): Promise<Extract<Answer, { kind: Query['kind'] }>> {
     this.#lastId += 1
     const id = this.#lastId
     return new Promise((resolve, reject) => {

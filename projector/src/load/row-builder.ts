@@ -138,7 +138,7 @@ export class RowBuilder {
 
 /**
  * A value of a line. JSON can spell half a surrogate pair (`\ud83d`), which is no text, and ClickHouse refuses the whole
- * insert for it, for ever: it becomes U+FFFD, as it would in any UTF-8.
+ * insert for it, forever: it becomes U+FFFD, as it would in any UTF-8.
  */
 function jsonOf(value: Value | Readonly<Record<string, string>>): string {
   const json = JSON.stringify(value)

@@ -309,7 +309,7 @@ export class ProjectionRunner {
   async #stepLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
     const { tables } = this.#options
     if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
-      // Set before, for it may be told of another batch while it looks; where looking fails, the next pass looks again.
+      // Set before, for another batch may be announced while it looks; where looking fails, the next pass looks again.
       this.#lateLookedAt = performance.now()
       await this.#late.refresh(projections).catch((error: unknown) => {
         this.#lateLookedAt = Number.NEGATIVE_INFINITY

@@ -85,7 +85,7 @@ export const leaderboardEntry: Projection = {
       WHERE (g.title_id, g.leaderboard_id) IN {keys}`
   },
   readsWhenLate: {
-    // What was told of the window before; an older epoch's events can move where a change was recorded.
+    // What was published about the window before; an older epoch's events can move where a change was recorded.
     told: `
       SELECT c.title_id AS title_id, c.leaderboard_id AS leaderboard_id,
         groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset), c.recorded_epoch,

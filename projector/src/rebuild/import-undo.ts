@@ -17,7 +17,7 @@ import type { RebuildRequest } from './unit.js'
 const LOOK_MS = 100
 
 /** Imports that the log says were taken back, and that are not out of all tables yet. */
-export async function unfinishedRetractions(
+export async function unfinishedImportUndos(
   tables: Tables
 ): Promise<{ readonly importId: string; readonly topic: string }[]> {
   const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
@@ -43,7 +43,7 @@ export class ImportUndo implements ImportUndos {
     this.#recovery = parts.recovery
   }
 
-  async retract(
+  async undo(
     importId: string,
     topicName: string,
     onProgress: (progress: RebuildStatus['progress']) => void
@@ -79,7 +79,7 @@ export class ImportUndo implements ImportUndos {
     }
   }
 
-  async requireRetractable(importId: string, topicName: string): Promise<void> {
+  async requireUndoable(importId: string, topicName: string): Promise<void> {
     const asked = takingBack(this.#firstOf(topicName), importId)
     // Of a sample this process has one at a time.
     await this.#turns.run(async () => {
@@ -87,8 +87,8 @@ export class ImportUndo implements ImportUndos {
     })
   }
 
-  async unfinishedRetractions(): Promise<{ readonly importId: string; readonly topic: string }[]> {
-    return await unfinishedRetractions(this.#context.tables)
+  async unfinishedImportUndos(): Promise<{ readonly importId: string; readonly topic: string }[]> {
+    return await unfinishedImportUndos(this.#context.tables)
   }
 
   async #begun(importId: string): Promise<RebuildRecord | undefined> {

@@ -84,7 +84,7 @@ export async function concurrentRebuild(
 }
 
 /** Throws a {@link RebuildRefused} while an import is taken back from tables of a rebuild: those of before hold it. */
-export async function requireNoRetraction({ tables }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
+export async function requireNoImportUndo({ tables }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
   const beside = (await readRebuilds(tables)).find(
     (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
   )

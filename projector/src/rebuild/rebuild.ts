@@ -197,11 +197,11 @@ export type ImportUndos = {
    * Takes one back: its events leave the topic's event table, and all that is made of them is rebuilt without. Resolves when
    * that serves; called again after a crash, it goes on.
    */
-  retract(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
+  undo(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
   /** Rejects while another rebuild, or a full disk, stands in the way of taking one back; nothing is done. */
-  requireRetractable(importId: string, topic: string): Promise<void>
+  requireUndoable(importId: string, topic: string): Promise<void>
   /** Those that are not out of all tables. */
-  unfinishedRetractions(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
+  unfinishedImportUndos(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
 }
 
 /**

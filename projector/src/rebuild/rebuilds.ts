@@ -18,7 +18,7 @@ import {
   type SwapReport,
   type VerifyReport
 } from './rebuild.js'
-import { rebuildSwapped, rebuildUnderWay, requireNoRetraction, requireState } from './rebuild-of.js'
+import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './rebuild-of.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { cloneTables, copyName, dropTables, tablesOf } from './rebuild-tables.js'
 import { Recovery } from './recovery.js'
@@ -39,7 +39,7 @@ const swapAtOnce: AroundSwap = async (_projections, swap) => {
 /** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
 export class RebuildOperations implements Rebuilds {
   readonly recovery: Recovery
-  readonly retractions: ImportUndo
+  readonly importUndos: ImportUndo
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   readonly #turns: OperationQueue
@@ -59,7 +59,7 @@ export class RebuildOperations implements Rebuilds {
     this.#turns = new OperationQueue(this.#context, this.#fillers)
     this.recovery = new Recovery(this.#context)
     const parts = { fillers: this.#fillers, turns: this.#turns, recovery: this.recovery }
-    this.retractions = new ImportUndo(this.#context, parts)
+    this.importUndos = new ImportUndo(this.#context, parts)
   }
 
   /** Continues fills that an earlier process left, and drops what it left besides. */
@@ -229,7 +229,7 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} took import ${record.retracts} back, and what served before holds it: it is not rolled back. Publish the import again if its events are wanted.`
         )
       }
-      await requireNoRetraction(this.#context, record)
+      await requireNoImportUndo(this.#context, record)
       return await this.#swap(record, 'rolling-back')
     })
   }

@@ -39,7 +39,7 @@ export class Recovery {
         for (const record of (await readRebuilds(tables)).filter(isInterrupted)) await resumeSwap(this.#context, record)
       })
     }
-    // The next pass sees this failure, before {@link around} hears of it.
+    // The next pass sees this failure, before {@link around} learns of it.
     this.#isDone = this.#underWay === 0
   }
 

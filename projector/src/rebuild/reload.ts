@@ -12,7 +12,7 @@ import { abortedBy } from './rebuild-tables.js'
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */
 const STANDSTILL_MS = 30_000
-/** So long without a step it is one without a reason too: who reads tries again for ever, and says nothing of a log that went away. */
+/** So long without a step it is one without a reason too: the reader retries forever, and does not report an unavailable log. */
 const SILENCE_MS = 120_000
 
 /** The topic whose event table a rebuild loads from the log. Undefined where it does not. */

@@ -6,7 +6,7 @@ import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import { uuidsOf } from './rebuild-tables.js'
 
-/** What operators are told of a rebuild. */
+/** What operators see of a rebuild. */
 export async function statusOf(
   context: RebuildContext,
   fillers: Fillers,

@@ -363,7 +363,7 @@ async function commitNext(store: Store, epoch: number, waiting: WaitingAppend[])
   let bytes = 0
   while (waiting.length > 0 && bytes < COMMIT_BYTES_MAX) {
     const append = waiting[0]
-    if (append === undefined || (group.length > 0 && !(await isSettled(append.packed)))) break
+    if (append === undefined || (group.length > 0 && !(await hasEnded(append.packed)))) break
     waiting.shift()
     try {
       const batches = await append.packed
@@ -389,7 +389,7 @@ async function commitNext(store: Store, epoch: number, waiting: WaitingAppend[])
   for (const { append } of group) append.resolve()
 }
 
-async function isSettled(promise: Promise<unknown>): Promise<boolean> {
+async function hasEnded(promise: Promise<unknown>): Promise<boolean> {
   const pending = Symbol('pending')
   const winner = await Promise.race([promise, Promise.resolve(pending)]).catch(() => undefined)
   return winner !== pending

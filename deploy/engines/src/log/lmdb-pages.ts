@@ -182,7 +182,7 @@ class Walk {
 
   #take(number: bigint, pages: number): number {
     if (number + BigInt(pages) > BigInt(this.#pages))
-      throw new Damage(`it is cut off: it names page ${number}, and has ${this.#pages}`)
+      throw new Damage(`it is truncated: it names page ${number}, and has ${this.#pages}`)
     const first = Number(number)
     for (let page = first; page < first + pages; page += 1) {
       if (this.#used[page] === 1) throw new Damage(`page ${page} is used twice`)
@@ -194,7 +194,7 @@ class Walk {
   #read(at: number, bytes: number): Buffer {
     const buffer = Buffer.allocUnsafe(bytes)
     const read = readSync(this.#fd, buffer, 0, bytes, at)
-    if (read < bytes) throw new Damage(`it is cut off after ${at + read} bytes`)
+    if (read < bytes) throw new Damage(`it is truncated after ${at + read} bytes`)
     return buffer
   }
 }

@@ -147,6 +147,6 @@ function batchOf(value: Buffer): Buffer {
 function nameBytes(value: Buffer): number {
   const bytes = value[0]
   if (bytes === undefined || value.length < 1 + bytes + FRAME_BYTES)
-    throw new Error('the spool holds a parcel that is cut off')
+    throw new Error('the spool holds a truncated parcel')
   return bytes
 }

@@ -27,7 +27,7 @@ export type RelayOptions = {
 
 export type Relay = {
   start(): void
-  /** Tells of a change, so that it need not wait until the outbox is looked at. Of a relay at rest nothing is said. */
+  /** Notifies of a change, which then does not wait for the next poll. A stopped relay ignores it. */
   wake(): void
   /** Begins no more rounds, and waits (3 s at most) for the one under way, which loses nothing if it is not waited for. */
   stop(): Promise<void>

@@ -21,7 +21,7 @@ export type RelayNeeds = {
   readonly writes: WriteTransactions
   readonly log: Log
   readonly people: People
-  /** Told of rows that are no events. They stay where they are, for somebody to look at, and hold up nothing. */
+  /** Called for rows that are no events. They stay for an operator to inspect, and block no others. */
   readonly onUnreadable: (rows: readonly UnreadableRow[]) => void
   /** {@link HELD_MS_MAX} unless given. */
   readonly heldMsMax?: number

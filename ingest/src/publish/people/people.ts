@@ -20,7 +20,7 @@ export type People = {
    * who was forgotten gets none.
    */
   seals(usernames: Iterable<string>): Promise<Seals>
-  /** Told of events that were not published, because their subject was erased. */
+  /** Called for events that were not published, because their subject was erased. */
   passedOver(topic: string, events: number): void
 }
 

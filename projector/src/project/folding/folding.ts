@@ -18,7 +18,7 @@ export function foldInline(): Folding {
   return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
 }
 
-/** Half a million rows of a chunk live for a moment; without room they are copied by the garbage collector again and again. */
+/** Half a million rows of a chunk live for a moment; without room they are copied by the garbage collector repeatedly. */
 const YOUNG_HEAP_MB = 96
 
 /**

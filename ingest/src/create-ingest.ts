@@ -46,7 +46,7 @@ const BOARDS_LOOK_MS = 2_000
 const BOARD_PERIOD_S = 300
 /** What sightings say of how often the players page is read, when it is read only when asked for. */
 const PLAYERS_PERIOD_S = 60
-/** Longer than a batch of visits ever takes; so long nobody visits the boards that a killed process was at. */
+/** Longer than any batch of visits takes; for so long, the boards of a killed process stay leased. */
 const BOARD_LEASE_S = 300
 /** Longest wait for an append that is under way when the service stops. */
 const STOP_TIMEOUT_MS = 5_000

@@ -143,7 +143,7 @@ export class ServiceAuth {
     })
   }
 
-  /** Who is logged in, as local storage has it; null when nobody is. */
+  /** The logged-in user from local storage; null without a session. */
   async getUser(): Promise<ServiceAuthUser | null> {
     return this.#store.read()?.user ?? null
   }
@@ -366,7 +366,7 @@ const LIST_OF = { friends: 'friends', games: 'games', profile: 'gamesPlayed' } a
 
 type Answer = Record<string, unknown>
 
-/** An answer of one session as text, so that nobody can change what others are given. */
+/** An answer of one session as text, so that no caller can change another caller's copy. */
 type CachedSession = { readonly sessionKey: string; readonly untilMs: number; readonly text: Promise<string> }
 
 type Request = {

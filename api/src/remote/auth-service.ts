@@ -6,7 +6,7 @@ import { LEFT_ALONE_MS, openRemote, type RemoteOptions } from './remote.js'
 export type Verified = { readonly username: string; readonly gamertag: string }
 
 export type AuthService = {
-  /** Who the key's session is; undefined when it has none. Rejects with `auth_away` when nobody can say. */
+  /** Who the key's session is; undefined when it has none. Rejects with `auth_away` when the auth service is unavailable. */
   verify(sessionKey: string): Promise<Verified | undefined>
   close(): Promise<void>
 }
@@ -24,7 +24,7 @@ const Valid = z.object({
 })
 const Invalid = z.union([z.object({ valid: z.literal(false) }), z.object({ error: z.string() })])
 
-/** `{auth_url}`; without one nobody can say who a session is. */
+/** `{auth_url}`; without one, no session can be verified. */
 export function openAuthService(options: RemoteOptions | undefined): AuthService {
   if (options === undefined)
     return { verify: async () => refuse(new Error('AUTH_URL is not set')), close: async () => undefined }

@@ -25,7 +25,7 @@ export type ChatAccount = {
 export type ChatPlatform = {
   /** The account's id and the one spelling of the address of its profile; undefined when it is no such address. */
   readProfileUrl(given: string): { readonly id: string; readonly url: string } | undefined
-  /** The account; undefined when there is none. Rejects with `chat_away` when nobody can say. */
+  /** The account; undefined when there is none. Rejects with `chat_away` when the platform is unavailable. */
   account(id: string): Promise<ChatAccount | undefined>
   close(): Promise<void>
 }

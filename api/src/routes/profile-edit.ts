@@ -143,7 +143,7 @@ async function edit(fields: Fields, context: ActionContext): Promise<EditedProfi
   throw new Refusal('engine_busy')
 }
 
-/** The chat platform is asked before the transaction begins: nobody waits for it but who asked. */
+/** The chat platform is queried before the transaction begins: only the caller waits for it. */
 async function wantedEdit(fields: Fields, before: ProfileState, chat: ChatPlatform): Promise<ProfileEdit> {
   const { chat_profile_url: chatUrl, sync_avatar_from_chat: isSynced, social_links: links, ...plain } = fields
   const linked = chatUrl === undefined ? undefined : await linkedChat(chatUrl, chat)

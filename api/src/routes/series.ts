@@ -73,7 +73,7 @@ export function seriesReads(noun: string, series: SeriesRequest, key?: string): 
 }
 
 /**
- * The JSON bytes of a series. Samples cost one question; only when they come back empty a second one tells whether
+ * The JSON bytes of a series. Samples cost one question; only when they come back empty a second one shows whether
  * there are none or too many. Buckets are counted first where there could be too many of them.
  */
 export async function seriesBody(series: SeriesRequest, questions: SeriesQuestions): Promise<Uint8Array> {

@@ -39,7 +39,7 @@ const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads
 
 /**
  * Copies everything that a service keeps, while it works, so that a service that starts on the copy answers as this one
- * does. Whole or not at all: it is made beside `target`, and renamed.
+ * does. Atomic: it is written next to `target`, and renamed.
  *
  * Order: tables, checkpoints first → write side, and in the same instant where the log ends → log, up to there. So the log
  * has all that the tables were made of; what the outbox no longer has is in the log; and everyone the log's events are

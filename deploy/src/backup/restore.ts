@@ -37,7 +37,7 @@ type Restoring = {
   readonly path: string
   readonly manifest: Manifest
   readonly ledger: LedgerFile | undefined
-  /** What an earlier restore into this directory, which was cut off, has noted; else undefined. */
+  /** The record of an earlier, interrupted restore into this directory; else undefined. */
   readonly interrupted: string | undefined
 }
 
@@ -95,7 +95,7 @@ async function restoreInto({
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
     await empty(path)
-    // What was half restored before is so still: nobody is to start again there who does not know that data were to come.
+    // A half-restored directory keeps its marker: no service may start there before the restore is complete.
     if (interrupted !== undefined) await writeFile(directory.part(RESTORING_FILE), interrupted)
     else await rm(directory.part(RESTORING_FILE), { force: true })
     throw error
@@ -164,11 +164,11 @@ async function refuseFilled(path: string): Promise<void> {
   const found = names.filter((name) => !MAY_BE_THERE.test(name))
   if (found.length === 0) return
   throw new FailureError(
-    `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` takes from it who was forgotten since the backup.`
+    `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` reads from it the users erased since the backup.`
   )
 }
 
-/** Folders from `path` up to `first`, as far as nobody has put anything into them. */
+/** Removes the folders from `path` up to `first` while they are empty. */
 async function removeEmpty(path: string, first: string): Promise<void> {
   for (let folder = path; folder.length >= first.length; folder = dirname(folder)) {
     const isRemoved = await rmdir(folder).then(

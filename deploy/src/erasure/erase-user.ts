@@ -35,7 +35,7 @@ const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((
 
 /**
  * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishErasures} takes it up again. A name that
- * nobody knows is not entered, unless `anyway`: it may be misspelt.
+ * no table contains is not entered, unless `anyway`: it may be misspelt.
  *
  * Order: keys → what readers may still open → event tables and what is made of them → files. A row that is deleted does not
  * come back: behind the log's end at the time of deletion nothing of the person can be opened any more.
@@ -71,7 +71,7 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
 }
 
 export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
-  /** Whether nobody else reads the log: then what is not done can be done at once, with no wait for readers. */
+  /** Whether no other process reads the log: then pending erasures run at once, without a wait for readers. */
   readonly isAlone: boolean
 }
 

@@ -111,7 +111,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
 
 /**
  * The user_keys in the write side that have one of these hashes. There are some only where an older state was put back
- * beside a newer ledger.
+ * next to a newer ledger.
  */
 export async function usersInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
   const rows = await writes.query<{ user_key: string }>(

@@ -89,7 +89,7 @@ async function erasureNeeds(
   const whenCaughtUp = async (topics: readonly string[]) => {
     // Rows are deleted next, which never ends while nothing is merged.
     await engines.disk.requireSpace(0, 'Deleting the rows of a user')
-    // Without the keys, nobody can open the events that are not read yet.
+    // Without the keys, the events that are not loaded yet cannot be decrypted.
     if (isUnread) return
     const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(
       needs,

@@ -145,7 +145,7 @@ function orDamaged(error: unknown): unknown {
   )
 }
 
-/** A service that shares its log and tables shares this too: with keys of its own, nobody could open what it seals. */
+/** A service that shares its log and tables shares this too: with separate keys, no other process could decrypt its events. */
 async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
   if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
   if (dir !== undefined) return await openPglite({ dir })
@@ -154,7 +154,7 @@ async function openWriteSide(config: Config, dir: string | undefined): Promise<P
   )
 }
 
-/** Servers have disks of their own; of these, what the service takes is told at most. */
+/** Servers have their own disks; for these, at most the service's usage is reported. */
 function diskOf(
   config: Config,
   directory: DataDirectory | undefined,

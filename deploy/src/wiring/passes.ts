@@ -21,7 +21,7 @@ const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
  * Keeps the passes of several projectors from swaps of tables, by a lock in PostgreSQL: a transaction holds it for as long as
- * it takes, and the death of a process releases it. A pass that ran on beside a swap would write into the tables that are put
+ * it takes, and the death of a process releases it. A pass that ran during a swap would write into the tables that are put
  * away, and say that its events are in those that serve.
  */
 export function sharedPasses(needs: {

@@ -17,7 +17,7 @@ export function reloadReadersOf(choice: LogChoice): number {
 }
 
 /**
- * The reading side of a loader in a thread of its own. `close` is called when it was told to stop or has ended. On an embedded
+ * The reading side of a loader in a thread of its own. `close` is called when it was stopped or has ended. On an embedded
  * log it is waited for however long that takes: a thread that is ended from outside in an LMDB call takes the process with it.
  */
 export function readingThread(data: LoaderWorkerData): ReadingSide {

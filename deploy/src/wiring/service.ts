@@ -39,7 +39,7 @@ export type Service = {
   readonly engines: Readonly<Record<string, string>>
   /** The demo network's address; null where a real network is scraped. */
   readonly demoUrl: string | null
-  /** Where users sign in; null where nobody can. */
+  /** Where users sign in; null without an auth service. */
   readonly authUrl: string | null
   /** A user of the demo network to sign in as; null where there is no demo auth service. */
   readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null

@@ -67,7 +67,7 @@ export type SpoolingNeeds = {
 /**
  * A log whose appends to {@link SPOOLED_TOPICS} wait on the disk while the log cannot be reached, and go to it in their
  * order, before any newer one, when it is back: at least once, with the same ids. They are answered when they are on the
- * disk. While any wait, nobody knows where these topics end, and `extents` rejects for them.
+ * disk. While any wait, the ends of these topics are unknown, and `extents` rejects for them.
  */
 export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: SpoolingNeeds): SpoolingLog {
   const closing = new AbortController()
@@ -170,7 +170,7 @@ function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
   return topics
 }
 
-/** The work's outcome, or a rejection as soon as nobody waits for it any more. */
+/** The work's outcome, or a rejection as soon as its caller aborts. */
 function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const interrupted = () => reject(new LogUnreachable('the log has not answered in time'))

@@ -57,7 +57,7 @@ function sharedSwaps(tables: ClickHouse['control'], learn: () => Promise<void>):
   }
 }
 
-/** From the announcement on nobody takes for granted that nothing is swapped; with room for a clock that runs slowly. */
+/** After the announcement no reader assumes unswapped tables; with a margin for slow clocks. */
 const ANNOUNCED_MS = 1.5 * SWAP_QUIET_MS
 
 /**

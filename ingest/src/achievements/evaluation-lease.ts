@@ -2,7 +2,7 @@ import type { WriteSide } from '@gamenet/schemas'
 import type { Heads } from '../caught-up.js'
 import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
 
-/** Longer than a chunk of users ever takes; so long nobody evaluates after a process was killed at it. */
+/** Longer than any chunk of users takes; after a kill, no process evaluates for so long. */
 const LEASE_S = 60
 
 /** How far evaluation has come. */

@@ -88,7 +88,7 @@ export function diffBoard({
 
 const UNKNOWN = -1
 
-/** A time that is written differently is kept like a rank that moved: nobody was faster. */
+/** A time that is written differently is stored like a moved rank: no player became faster. */
 function changeTypeOf(rating: string, timeMs: number | null, before: KnownEntry | undefined): EntryChange {
   if (before === undefined) return 'new'
   const isSame = timeMs === null ? before.timeMs === null && before.rating === rating : before.timeMs === timeMs

@@ -157,7 +157,7 @@ async function visitDeparted(
 
 /**
  * What the tables must have before a board is compared with them. Positions of an epoch that the log does not have any
- * more are never reached: what stood there is gone, or stands in the epoch that took its place.
+ * more are never reached: those events were lost, or are in the epoch that replaced it.
  */
 export function neededFor(lease: BoardLease, batch: Pick<VisitBatch, 'headsWhenAcquired' | 'oldestEpoch'>): Heads {
   const isOfThePast = lease.appended.some(({ epoch }) => epoch < batch.oldestEpoch)

@@ -64,7 +64,7 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i
 /** A run must not wait longer than this for its next attempt; a longer Retry-After holds back later runs instead. */
 const BACKOFF_MAX_MS = 10_000
 const VALIDATOR_LENGTH_MAX = 512
-/** A short body that nobody wants is read to its end, so that the connection stays; a long one is cut. */
+/** A short unwanted body is read to its end, so that the connection stays open; a long one is aborted. */
 const DISCARDED_BYTES_MAX = 16_384
 const DISCARD_TIMEOUT_MS = 500
 const STOPPING = 'the service is stopping'

@@ -117,9 +117,9 @@ export type ImportNeeds = {
 /**
  * Imports one file into a topic. The file is read once for its identity and then row by row; memory is bounded
  * whatever its size. Events carry the identity as `importId` and in their source, so that importing the same bytes with
- * the same mapping again publishes nothing, and an import that was cut off goes on behind its last `import-run` event;
+ * the same mapping again publishes nothing, and an interrupted import continues after its last `import-run` event;
  * events between that and the cut are published again with the same ids.
- * Rejects with {@link ImportRefused} when it cannot begin, with {@link ImportCutOff} when it could not go on, and with
+ * Rejects with {@link ImportRefused} when it cannot begin, with {@link ImportCutOff} when it was interrupted, and with
  * the signal's reason.
  */
 export async function runImport(request: ImportRequest, needs: ImportNeeds): Promise<ImportResult> {
@@ -260,7 +260,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
           beginning = undefined
         }
         inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : report.due())
-        // It is awaited at the next block; until then its failure is nobody's.
+        // It is awaited at the next block; until then its rejection must not count as unhandled.
         inFlight.catch(() => undefined)
         events = []
       }

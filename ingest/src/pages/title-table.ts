@@ -36,7 +36,7 @@ const IMAGE_LENGTH_MAX = 2048
 const ROWS_MAX = 20_000
 
 /**
- * The rows of tables, or why they cannot be trusted: a page that was cut off shows itself by a table that is
+ * The rows of tables, or why they cannot be trusted: a truncated page has a table that is
  * never closed, and its last row may have lost digits.
  */
 export function tableRows($: CheerioAPI, tables: Elements, name: string): Elements[] | string {

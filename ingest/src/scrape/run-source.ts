@@ -30,7 +30,7 @@ export type RunNeeds = {
 /**
  * One run: read, publish, say how it went. The `scrape` event comes last, so its readers find the events of
  * its run in the log. A crash before it leaves samples without a scrape event: true samples all the same, and the
- * next run speaks for the source. A run that was cut off because the service stops is partial where it has published or
+ * next run speaks for the source. A run that the service's stop interrupts is partial where it has published or
  * read something; else it says nothing about upstream and publishes nothing. Never rejects: a log that takes nothing
  * fails the run, and the next one continues.
  * @returns undefined when there was nothing to do

@@ -8,7 +8,7 @@ export type Schedule = {
 
 /** What a schedule asks of the world. */
 export type Timing = {
-  /** Milliseconds of a clock that nobody sets back. */
+  /** Milliseconds of a monotonic clock. */
   now(): number
   /** From 0 to below 1. */
   random(): number

@@ -8,7 +8,7 @@ const ABSENT_LISTS_MIN = 2
 export type GamesList = {
   readonly titleIds: readonly string[]
   readonly observedAt: string
-  /** Whether every row could be read. An incomplete list shows who is there, and of nobody that it is absent. */
+  /** Whether every row could be read. An incomplete list shows which titles are present, but not which are absent. */
   readonly isComplete: boolean
 }
 

@@ -44,7 +44,7 @@ export type Achievement = {
   /** 5 to 100. */
   readonly points: number
   readonly groupId: string
-  /** Shown to nobody before they have it, and then to them alone. */
+  /** Shown only to users who have unlocked it. */
   readonly isHidden?: true
   readonly rule: Rule
 }

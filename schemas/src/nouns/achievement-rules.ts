@@ -163,7 +163,7 @@ function goalOf(is: (goal: RankGoal) => boolean): number {
 }
 
 /**
- * `reigns`: over boards' records, their beginning, board and end; of one that goes on the end is `{now_ms}`. One that ended
+ * `reigns`: over boards' records, their beginning, board and end; the end of a current one is `{now_ms}`. One that ended
  * at the instant at which it began counts for nothing: somebody else was better at that instant.
  */
 const REIGNS = `

@@ -9,7 +9,7 @@ export type RankGoal = {
   readonly id: number
   readonly rank: number
   readonly entries: number
-  /** True: it counts only while another player has the same rank, and nobody a better one. */
+  /** True: it counts only while another player has the same rank, and no player a better one. */
   readonly isShared?: true
 }
 

@@ -1,4 +1,4 @@
-/** Sent with every answer, errors included: any page may read it, no credentials are ever needed, nobody guesses types. */
+/** Sent with every answer, errors included: any page may read it, credentials are never needed, browsers do not guess types. */
 export const COMMON_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
@@ -20,7 +20,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
  */
 export const REVALIDATED = 'public, max-age=0, must-revalidate'
 
-/** Of answers that a session has shaped: nobody may keep them, not even who asked. */
+/** Of answers that a session has shaped: no cache may store them, not even the client's. */
 export const FOR_ONE_ALONE = 'private, no-store'
 
 /** Headers as name, value, name, value: the form that Node writes fastest. */

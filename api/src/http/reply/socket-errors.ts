@@ -11,7 +11,7 @@ type Answered = (status: number, requestId: string) => void
 
 /**
  * Answers what never becomes a request: malformed HTTP, headers or a URL beyond Node's own limit, a request that does
- * not arrive in time. Then the connection is closed, since nobody knows where the next request would begin.
+ * not arrive in time. Then the connection is closed, since the beginning of the next request is unknown.
  */
 export function answerSocketError(error: SocketError, socket: Socket, requestId: string, answered: Answered): void {
   // Node's own answer makes the same check: nothing can be said where a response has begun or nobody listens.

@@ -240,7 +240,7 @@ const putFile = async (
 }
 
 /**
- * The statement with its parameters in front. `SET param_…` binds them for this connection alone and runs beside other
+ * The statement with its parameters in front. `SET param_…` binds them for this connection alone and runs concurrently with other
  * connections; the package's own binding queues all parameterised statements of the process behind one another.
  */
 const bound = ({ text, parameters }: Statement): string => {

@@ -13,7 +13,7 @@ export type MemoryFile = {
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * Makes a file of bytes that no disk holds. It has lost its name before the first byte is in it, so that nobody else can open it
+ * Makes a file of bytes that no disk holds. It is unlinked before its first byte is written, so that no other process can open it
  * and a crash leaves nothing behind. Gives undefined where the system has no such place, or no room in it.
  */
 export const memoryFile = async (bytes: Uint8Array, folder = MEMORY_FOLDER): Promise<MemoryFile | undefined> => {

@@ -126,7 +126,7 @@ const GONE_CHECK_MS_MAX = 1000
 
 /**
  * The request of an abandoned query is over at once, the query in the server is not; a kill that comes too early does
- * nothing. So it is sent until the query is twice not found, or nobody can be asked.
+ * nothing. So it is sent until the query is twice not found, or the server is unavailable.
  */
 const killUntilEnded = async (control: LaneSlots, tag: string): Promise<void> => {
   const condition = `query_id = ${stringLiteral(tag)}`

@@ -13,7 +13,7 @@ const START_PARAMS = [
 ]
 
 /**
- * PGlite on a directory of this machine, safe against a loss of power: what it is told to flush is flushed, so that a
+ * PGlite on a directory of this machine, safe against a loss of power: every requested flush reaches the disk, so that a
  * commit is answered when the disk has it. `onPanic` gets PostgreSQL's reason for ending itself and must end the thread:
  * PGlite's loop would run the ended PostgreSQL again, forever.
  */

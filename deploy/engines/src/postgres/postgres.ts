@@ -16,15 +16,15 @@ export type Postgres = Queries & {
   /** Commits what `work` did when it resolves, and none of it when it rejects. */
   transaction<Result>(work: (transaction: Queries) => Promise<Result>): Promise<Result>
   /**
-   * Hears what is told on a channel (`NOTIFY`), on a connection of its own, until the function that it gives is called.
+   * Listens on a channel (`LISTEN`), on a separate connection, until the returned function is called.
    * A connection that breaks is made again. `onListening` is called whenever listening begins, the first time too: what
-   * was told before, or while the server was away, is not known.
+   * was notified before, or while the server was unavailable, is lost.
    */
   listen(channel: string, onPayload: (payload: string) => void, onListening: () => void): () => Promise<void>
   /**
    * Takes what deleted rows of these tables left behind out of the files. In the process nothing of them is left, in the
-   * tables, the write-ahead log or what was told on channels. A server frees the rows for others, and keeps older copies
-   * (write-ahead log, archives, replicas) for as long as it is told to.
+   * tables, the write-ahead log or the queue of notifications. A server frees the rows for others, and keeps older copies
+   * (write-ahead log, archives, replicas) for as long as it is configured to.
    */
   erase(tables: readonly string[]): Promise<void>
   /** Resolves when a statement can be answered. */

@@ -2,8 +2,8 @@ import { encodeEvent, type LogMessage, nameKey, type Provenance, type Topic } fr
 import type { People, Seals } from './people.js'
 
 /**
- * The messages of events in their order, those about people sealed. Events about somebody who was forgotten are left
- * out and told to `people`.
+ * The messages of events in their order, those about people sealed. Events about an erased person are left
+ * out and reported to `people`.
  */
 export async function encodeEvents<Event>(
   topic: Topic<Event>,

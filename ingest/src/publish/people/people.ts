@@ -17,7 +17,7 @@ export type Seals = ReadonlyMap<string, Seal>
 export type People = {
   /**
    * The seals of these users, by `nameKey` of their names. Who has none gets one, which is kept before this resolves;
-   * who was forgotten gets none.
+   * who was erased gets none.
    */
   seals(usernames: Iterable<string>): Promise<Seals>
   /** Called for events that were not published, because their subject was erased. */

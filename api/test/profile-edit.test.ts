@@ -346,7 +346,7 @@ onEachPostgres('a verified session makes its user known, and new values are publ
   }
 })
 
-onEachPostgres('who was forgotten comes back by what they do, not by being named', async (t, postgres) => {
+onEachPostgres('an erased user returns by their own actions, not by being named', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')

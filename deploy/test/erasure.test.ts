@@ -95,7 +95,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.same(await rowsOfOthers(rebuilt), before)
   })
   await t.test(
-    'beside older tables, who was forgotten is forgotten again, and who came back since stays',
+    'with older tables, erased users are erased again, and users who returned since stay',
     async (t) => {
       const { folder, writes, log, people } = world
       await writes.query('DELETE FROM forgotten')

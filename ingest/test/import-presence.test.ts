@@ -12,7 +12,7 @@ const NOW = Date.UTC(2026, 2, 1)
 const HEADER = 'username,gamertag,state,game,periodSeconds,observedAt'
 const AT = '2020-01-01T00:00:00Z'
 
-/** Everybody has a seal but the forgotten. */
+/** Every user has a seal except the erased ones. */
 function memoryPeople(erased: readonly string[] = []) {
   const seals = new Map<string, Seal>()
   const passed: number[] = []
@@ -96,7 +96,7 @@ test('a file without a state is refused, one without anything else but names and
   t.same(sightings, [{ username: 'Ann', state: 'offline', periodSeconds: 60, observedAt: AT }])
 })
 
-test('however a file is written, its thread publishes the same sightings sealed, and none of the forgotten', async (t) => {
+test('however a file is written, its thread publishes the same sightings sealed, and none of erased users', async (t) => {
   const columns = HEADER.split(',')
   const rows = Array.from({ length: 40 }, (_, n) => ({
     username: ['Ann', 'Bob', 'Eve'][n % 3],

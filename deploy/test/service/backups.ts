@@ -129,7 +129,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     )
   })
 
-  await t.test('who was forgotten since does not come back with it; who came back since stays', async (t) => {
+  await t.test('users erased since do not return with it; users who returned since stay', async (t) => {
     const [ann, ben] = [names[0] ?? '', names[1] ?? '']
     await gamenetJson(environment, ['erase', ann])
     t.equal(await service.stop(), 0)

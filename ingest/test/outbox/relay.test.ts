@@ -307,7 +307,7 @@ onEachWriteSide((name, open, options) => {
     t.match(await registry.metrics(), /gamenet_outbox_unreadable_rows 2/)
   })
 
-  test(`${name}: changes about somebody who was forgotten go nowhere`, options, async (t) => {
+  test(`${name}: changes about an erased person are not published`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
     await postgres.query(`INSERT INTO forgetting_salt (salt) VALUES ('salt')`)

@@ -33,7 +33,7 @@ onEachWriteSide((name, open, options) => {
     t.same(keys.get(ids[0] ?? 0), [...(first?.values() ?? [])].find(({ id }) => id === ids[0])?.key)
   })
 
-  test(`${name}: who is being forgotten is not made again by somebody who began to ask before`, options, async (t) => {
+  test(`${name}: an erasure under way is not reverted by an earlier request`, options, async (t) => {
     const writes = await emptied()
     const people = createPeople({ writes: async () => open().another(t), registry: new Registry() })
     await people.seals(['Ann'])

@@ -27,7 +27,7 @@ const WORDS = [
   'friends.example'
 ]
 
-/** Everybody but the forgotten has a seal. */
+/** Every user except the erased ones has a seal. */
 function peopleBut(erased: readonly string[]): People & { dropped: Record<string, number> } {
   const seals = new Map<string, Seal>()
   const dropped: Record<string, number> = {}
@@ -119,7 +119,7 @@ test('a log of events about people, searched byte for byte, has no trace of them
   t.equal(traceOf('LuckyBadger', Buffer.from(JSON.stringify(profile))), 'LuckyBadger', 'the search finds what is there')
 })
 
-test('events about somebody who was forgotten are not published, and those of others are', async (t) => {
+test('events about an erased person are not published, and those of others are', async (t) => {
   const log = memoryLog()
   const people = peopleBut(['gone'])
   const seen = (username: string): PresenceSeen => ({ username, state: 'offline', periodSeconds: 60, observedAt: T0 })
@@ -137,7 +137,7 @@ test('events about somebody who was forgotten are not published, and those of ot
   )
 })
 
-test('an import publishes sealed, and counts rows about somebody who was forgotten as missing', async (t) => {
+test('an import publishes sealed, and counts rows about an erased person as missing', async (t) => {
   const rows = ['username,gamertag,state,periodSeconds,observedAt']
   for (const username of ['Ann', 'Gone', 'Bob', 'ANN'])
     rows.push(`${username},sniper,online,60,2026-03-14T20:00:0${rows.length}Z`)

@@ -74,7 +74,7 @@ export type Loader = {
   whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** The result of a batch; `outdated`: it may hold rows of somebody who was forgotten since they were opened. */
+/** The result of a batch; `outdated`: it may hold rows of a person erased since they were decrypted. */
 type Outcome = 'stored' | 'stopped' | 'outdated'
 
 const STOP_MS = 3000

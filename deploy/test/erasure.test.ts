@@ -94,103 +94,96 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.same(await tablesThatName(rebuilt.clickhouse), [])
     t.same(await rowsOfOthers(rebuilt), before)
   })
-  await t.test(
-    'with older tables, erased users are erased again, and users who returned since stay',
-    async (t) => {
-      const { folder, writes, log, people } = world
-      await writes.query('DELETE FROM forgotten')
-      const first = await openTables(world, 'tables')
-      await first.clickhouse.control.execute('TRUNCATE TABLE forgotten')
-      await fill({ ...world, ...first })
-      await first.closeTables()
-      await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
-      const now = await openTables(world, 'tables')
-      await eraseUser(needsOf({ ...world, ...now }), USER)
-      await eraseUser(needsOf({ ...world, ...now }), 'ben')
-      await now.closeTables()
-      await writes.query(
-        'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
+  await t.test('with older tables, erased users are erased again, and users who returned since stay', async (t) => {
+    const { folder, writes, log, people } = world
+    await writes.query('DELETE FROM forgotten')
+    const first = await openTables(world, 'tables')
+    await first.clickhouse.control.execute('TRUNCATE TABLE forgotten')
+    await fill({ ...world, ...first })
+    await first.closeTables()
+    await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
+    const now = await openTables(world, 'tables')
+    await eraseUser(needsOf({ ...world, ...now }), USER)
+    await eraseUser(needsOf({ ...world, ...now }), 'ben')
+    await now.closeTables()
+    await writes.query(
+      'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
+    )
+    await publish(log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, people)
+
+    const signal = new AbortController().signal
+    const clickhouse = await openChdb({ path: join(folder, 'older') })
+    const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
+    t.not((await tablesThatName(clickhouse)).length, 0)
+    t.equal(await reapplyMissingErasures(needs), 2)
+    t.same(await tablesThatName(clickhouse), [])
+    t.equal(await reapplyMissingErasures(needs), 0)
+    await clickhouse.close()
+    const loaded = await openTables(world, 'older')
+    t.teardown(() => loaded.closeTables())
+    await loaded.projector.caughtUp()
+    const known = async () =>
+      await loaded.clickhouse.control.rows(
+        'SELECT d.user_key, sum(d.sightings) AS sightings FROM presence_day AS d FINAL GROUP BY d.user_key ORDER BY d.user_key'
       )
-      await publish(log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, people)
+    const sightings = await known()
+    t.match(sightings, [{ user_key: 'ann' }, { user_key: 'zebrafish', sightings: '1' }])
+    t.equal(await reapplyMissingErasures({ ...needs, tables: loaded.clickhouse.control }), 0)
+    t.same(await known(), sightings)
 
-      const signal = new AbortController().signal
-      const clickhouse = await openChdb({ path: join(folder, 'older') })
-      const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
-      t.not((await tablesThatName(clickhouse)).length, 0)
-      t.equal(await reapplyMissingErasures(needs), 2)
-      t.same(await tablesThatName(clickhouse), [])
-      t.equal(await reapplyMissingErasures(needs), 0)
-      await clickhouse.close()
-      const loaded = await openTables(world, 'older')
-      t.teardown(() => loaded.closeTables())
-      await loaded.projector.caughtUp()
-      const known = async () =>
-        await loaded.clickhouse.control.rows(
-          'SELECT d.user_key, sum(d.sightings) AS sightings FROM presence_day AS d FINAL GROUP BY d.user_key ORDER BY d.user_key'
-        )
-      const sightings = await known()
-      t.match(sightings, [{ user_key: 'ann' }, { user_key: 'zebrafish', sightings: '1' }])
-      t.equal(await reapplyMissingErasures({ ...needs, tables: loaded.clickhouse.control }), 0)
-      t.same(await known(), sightings)
+    await t.test('with an older PostgreSQL, the tables tell the users', async (t) => {
+      await writes.query('DELETE FROM forgotten')
+      const tables = loaded.clickhouse.control
+      t.equal(
+        await reapplyMissingErasures({ ...needs, tables, isAlone: false }),
+        0,
+        'others may read the log with a key'
+      )
+      t.match(await readLedger(writes), [{ doneAt: null }, { doneAt: null }])
+      t.equal(await reapplyMissingErasures({ ...needs, tables }), 2)
+      t.same(await tablesThatName(loaded.clickhouse), [])
+      t.same(await writesThatName(writes), [])
+      t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
+    })
 
-      await t.test('with an older PostgreSQL, the tables tell the users', async (t) => {
-        await writes.query('DELETE FROM forgotten')
-        const tables = loaded.clickhouse.control
-        t.equal(
-          await reapplyMissingErasures({ ...needs, tables, isAlone: false }),
-          0,
-          'others may read the log with a key'
-        )
-        t.match(await readLedger(writes), [{ doneAt: null }, { doneAt: null }])
-        t.equal(await reapplyMissingErasures({ ...needs, tables }), 2)
-        t.same(await tablesThatName(loaded.clickhouse), [])
-        t.same(await writesThatName(writes), [])
-        t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
-      })
-
-      await t.test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
-        await writes.query('DELETE FROM forgotten')
-        await fill({ ...world, ...loaded })
-        await loaded.closeTables()
-        const slow = slowInsert('presence_day__1')
-        const tables = await openTables(world, 'older', (lane) => slow.on(lane))
-        t.teardown(() => tables.closeTables())
-        const now = { ...world, ...tables }
-        await tables.projector.caughtUp()
-        await tables.projector.rebuilds.start('presence')
-        await slow.begun
-        const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
-        let waits = 0
-        const stepsEnded = async () => {
-          waits += 1
-          const ended = tables.projector.stepsEnded()
-          let isOver = false
-          void ended.then(() => {
-            isOver = true
-          })
-          if (waits === 1) {
-            // A question to the tables later, everything that waits for nothing else is over.
-            await tables.clickhouse.control.rows('SELECT 1 AS one')
-            t.equal(isOver, false, 'the step is waited for')
-            slow.goOn()
-          }
-          await ended
-          if (waits === 1) await orphan.begin()
+    await t.test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
+      await writes.query('DELETE FROM forgotten')
+      await fill({ ...world, ...loaded })
+      await loaded.closeTables()
+      const slow = slowInsert('presence_day__1')
+      const tables = await openTables(world, 'older', (lane) => slow.on(lane))
+      t.teardown(() => tables.closeTables())
+      const now = { ...world, ...tables }
+      await tables.projector.caughtUp()
+      await tables.projector.rebuilds.start('presence')
+      await slow.begun
+      const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
+      let waits = 0
+      const stepsEnded = async () => {
+        waits += 1
+        const ended = tables.projector.stepsEnded()
+        let isOver = false
+        void ended.then(() => {
+          isOver = true
+        })
+        if (waits === 1) {
+          // A question to the tables later, everything that waits for nothing else is over.
+          await tables.clickhouse.control.rows('SELECT 1 AS one')
+          t.equal(isOver, false, 'the step is waited for')
+          slow.goOn()
         }
-        await eraseUser({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
-        t.equal(
-          orphan.hadEnded(),
-          true,
-          'nor is anything deleted beside a statement whose process is gone, or its lock'
-        )
-        t.same(await tablesThatName(tables.clickhouse), [])
-        slow.goOn()
-        while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
-        t.same(await tablesThatName(tables.clickhouse), [])
-        t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
-      })
-    }
-  )
+        await ended
+        if (waits === 1) await orphan.begin()
+      }
+      await eraseUser({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
+      t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
+      t.same(await tablesThatName(tables.clickhouse), [])
+      slow.goOn()
+      while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
+      t.same(await tablesThatName(tables.clickhouse), [])
+      t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
+    })
+  })
 })
 
 /** A statement that the engine continues by itself, and whether it had ended when rows were first deleted. */

@@ -26,6 +26,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { DemoAuth } from '../demo/auth/server.js'
 import { gamenetJson, ROOT, type Running } from './service/gamenet.js'
+import { listening } from './service/listening.js'
 import { Caller, signIn, startAuth, startPeopleService } from './service/people-service.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
@@ -520,16 +521,6 @@ function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests:
       return response
     }
   }
-}
-
-async function listening(t: Test, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 /** An address at which nobody listens any more. */

@@ -1,9 +1,6 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { buildApp } from '@gamenet/api'
 import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk/service-auth.js'
@@ -13,6 +10,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { startDemoAuth } from '../demo/auth/server.js'
 import { createWorld } from '../demo/network/world.js'
+import { listening } from './service/listening.js'
 
 type ServiceAuthClass = typeof import('@gamenet/sdk/service-auth.js').ServiceAuth
 
@@ -569,14 +567,4 @@ async function hold(page: Page, address: string) {
       return release
     }
   }
-}
-
-async function listening(t: Test, answer: RequestListener): Promise<string> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { errorCode } from '@gamenet/schemas'
 import { Agent, request } from 'undici'
@@ -168,8 +169,4 @@ async function withReadyAnswers(service: QuietService, work: () => Promise<void>
   asker.postMessage('stop')
   const [times] = (await received) as [number[]]
   return times
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

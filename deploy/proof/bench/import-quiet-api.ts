@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Agent, request } from 'undici'
 import { randomness, writeTitleCounts } from './count-files.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
@@ -153,8 +154,4 @@ async function lagMs(service: QuietService): Promise<{ most: number; p99: number
     return Math.max(0, Number(line[1]) * 1000 - LAG_RESOLUTION_MS)
   }
   return { most: of('max'), p99: of('p99') }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

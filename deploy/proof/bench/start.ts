@@ -1,5 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { gamenetJson, type Running, startGamenet } from '../../test/service/gamenet.js'
 import { figure, type Measurement, type Result, scaled } from './measurement.js'
@@ -97,8 +98,4 @@ async function idleResults({ process }: Running, idleMs: number, filledMs: numbe
     },
     { what: 'processor while idle, of one core', measured: (100 * used) / idleMs, unit: '%' }
   ]
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -1,8 +1,6 @@
-import { join } from 'node:path'
-import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
-import { openEmbeddedLog } from '@gamenet/engines/log'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldInline, migrate, type Projector, projections, readInline } from '@gamenet/projector'
+import { createProjector, foldInline, type Projector, projections, readInline } from '@gamenet/projector'
 import {
   instantOf,
   type LeaderboardEntryChanged,
@@ -20,6 +18,7 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { reachedNow } from './achievement-model.js'
+import { openTestEngines } from './open-engines.js'
 import { type Life, lifeUntil } from './scraped-world.js'
 
 const AT_ONCE = { firstMs: 1, maxMs: 5 }
@@ -152,15 +151,7 @@ export type World = {
 }
 
 export async function openWorld(t: Test): Promise<World> {
-  const dir = t.testdir({})
-  const tables = await openChdb({ path: join(dir, 'tables') })
-  t.teardown(() => tables.close())
-  await migrate(tables.control)
-  const log = openEmbeddedLog({ path: join(dir, 'log'), epoch: 1 })
-  t.teardown(() => log.close())
-  const writes = await openPglite({ dir: join(dir, 'writes') })
-  t.teardown(() => writes.close())
-  await migratePostgres(writes)
+  const { tables, log, writes } = await openTestEngines(t)
   const people = createPeople({ writes: async () => writes, registry: new Registry() })
   const startProjector = () => {
     const projector = createProjector({

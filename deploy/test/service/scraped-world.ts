@@ -1,11 +1,10 @@
-import { join } from 'node:path'
-import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
-import { openEmbeddedLog } from '@gamenet/engines/log'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector, readInline, type Tables } from '@gamenet/projector'
+import { createProjector, type Projector, readInline, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
+import { openTestEngines } from './open-engines.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 const AT_ONCE = { firstMs: 1, maxMs: 5 }
@@ -74,17 +73,9 @@ export type WorldOptions = {
 }
 
 export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Promise<ScrapedWorld> {
-  const dir = t.testdir({})
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
-  const tables = await openChdb({ path: join(dir, 'tables') })
-  t.teardown(() => tables.close())
-  await migrate(tables.control)
-  const log = openEmbeddedLog({ path: join(dir, 'log'), epoch: 1 })
-  t.teardown(() => log.close())
-  const writes = await openPglite({ dir: join(dir, 'writes') })
-  t.teardown(() => writes.close())
-  await migratePostgres(writes)
+  const { tables, log, writes } = await openTestEngines(t)
   const projector = createProjector({
     tables: {
       loader: living(tables.loader, options.projecting ?? UNDISTURBED),

@@ -1,5 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { deflateSync, inflateSync } from 'node:zlib'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import {
   encodeEvent,
@@ -16,7 +17,8 @@ import { type Conditions, type Measurement, type Result, scaled } from './measur
 
 /*
  * Bytes an event on disk, and records a second, of the embedded log: events in the batches in which they come, one
- * scrape of 200 titles or 10,000 rows of an import. The size is that of the file, with all pages of LMDB.
+ * scrape of 200 titles or 10,000 rows of an import. The size is that of the file, with all pages of LMDB. The baseline
+ * is the same batches as JSON lines, each deflated with a dictionary of one message.
  */
 
 const EVENTS = 500_000
@@ -27,6 +29,8 @@ const SCRAPED = { source: '/scrape/network' }
 const IMPORTED = { source: '/import/7d1f3ab0c2e94b6f8a5d0e1c9b374a62', importId: '7d1f3ab0c2e94b6f8a5d0e1c9b374a62' }
 const BYTES_MAX = 40
 const CHANGE_BYTES_MAX = 100
+/** So many batches of a workload are written as JSON lines. */
+const LINES_BATCHES = 20
 
 /** The embedded log's file after half a million events of each kind. */
 export const logSize: Measurement = {
@@ -149,8 +153,10 @@ async function measure(workload: Workload, { scale, directory, note }: Condition
   const log = openEmbeddedLog({ path })
   let appended = 0
   let appendMs = 0
+  const first: LogMessage[][] = []
   for (let n = 0; appended < events; n += 1) {
     const messages = batchAt(n)
+    if (n < LINES_BATCHES) first.push(messages)
     const start = performance.now()
     await log.append(topic, messages)
     appendMs += performance.now() - start
@@ -162,13 +168,32 @@ async function measure(workload: Workload, { scale, directory, note }: Condition
   await rm(path, { recursive: true })
   const rate = (ms: number): string =>
     `${((appended / ms) * 1000).toLocaleString('en-US', { maximumFractionDigits: 0 })} /s`
+  const lines = asJsonLines(first)
   return {
     what: name,
     measured: size / appended,
     unit: 'bytes an event',
+    baseline: { what: 'JSON lines', measured: lines.bytes / lines.events },
     ...(isClaimed ? { reach: { bound: 'at most', value: bytesMax, of: 'measured' } } : {}),
-    detail: `appended at ${rate(appendMs)}, read at ${rate(readMs)}`
+    detail: `appended at ${rate(appendMs)}, read at ${rate(readMs)}; JSON lines written at ${lines.written}, read at ${lines.read}`
   }
+}
+
+/** The bytes of batches as deflated JSON lines, and how fast they are written and read, in events a second. */
+function asJsonLines(batches: readonly (readonly LogMessage[])[]) {
+  const events = batches.reduce((sum, batch) => sum + batch.length, 0)
+  const rateSince = (start: number): string =>
+    `${((events / (performance.now() - start)) * 1000).toLocaleString('en-US', { maximumFractionDigits: 0 })} /s`
+  const dictionary = Buffer.from(JSON.stringify(batches[0]?.[0]))
+  const writing = performance.now()
+  const packed = batches.map((batch) =>
+    deflateSync(batch.map((message) => JSON.stringify(message)).join('\n'), { level: 6, dictionary })
+  )
+  const written = rateSince(writing)
+  const reading = performance.now()
+  for (const bytes of packed)
+    for (const line of inflateSync(bytes, { dictionary }).toString().split('\n')) JSON.parse(line)
+  return { events, written, read: rateSince(reading), bytes: packed.reduce((sum, { length }) => sum + length, 0) }
 }
 
 async function readAll(log: ReturnType<typeof openEmbeddedLog>, topic: string, records: number): Promise<number> {

@@ -1,7 +1,8 @@
 /*
- * What ingest is put together of, for the simulator, which runs the same parts on a clock, a log and pages of its own.
+ * What ingest is put together of, for the simulator, which runs the same parts on a clock, a log and pages of its own, and for tests of several packages.
  */
 
+export { ruleOf, ruleStatement } from './achievements/achievement-rules.js'
 export type { BoardLease, BoardLeases, VisitResult } from './boards/board-leases.js'
 export { createBoardMetrics } from './boards/board-metrics.js'
 export type { PageFetcher } from './fetch/page-fetcher.js'

@@ -36,8 +36,7 @@ export {
   type AchievementGroup,
   achievementById,
   achievementGroups,
-  achievements,
-  ruleStatement
+  achievements
 } from './nouns/achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './nouns/achievement-unlock.js'
 export { COUNT_MAX, Count } from './nouns/count.js'

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
-import { achievements, newUnlock, revealedOf, ruleStatement, shownGroups, veiled } from '../src/index.js'
+import { achievements, newUnlock, revealedOf, shownGroups, veiled } from '../src/index.js'
 
 const DOCS = new URL('../../../docs/achievements.md', import.meta.url)
 
@@ -53,11 +53,5 @@ test('a veiled achievement shows only the number and points of a hidden one', (t
     t.same(revealedOf(achievement), { revealed_name: name, revealed_description: description })
   }
   t.equal(newUnlock({ achievementId: 65_535, points: 5, unlockedMs: 0 }), undefined)
-  t.end()
-})
-
-test('rules about different facts are not one statement', (t) => {
-  t.throws(() => ruleStatement([]))
-  t.throws(() => ruleStatement(achievements), /different facts/)
   t.end()
 })

@@ -5,9 +5,9 @@ import {
   instantOf,
   nameKey,
   type Parameters,
-  type ReadTables,
-  ruleStatement
+  type ReadTables
 } from '@gamenet/schemas'
+import { ruleOf, ruleStatement } from './achievement-rules.js'
 
 /** Users who are asked about at once. */
 export const CHUNK_USERS_MAX = 1000
@@ -16,7 +16,7 @@ export const CHUNK_USERS_MAX = 1000
 const RULES_BY_FACTS: readonly (readonly Achievement[])[] = [
   ...achievements
     .reduce((byFacts, each) => {
-      const { facts } = each.rule
+      const { facts } = ruleOf(each)
       return byFacts.set(facts, [...(byFacts.get(facts) ?? []), each])
     }, new Map<string, Achievement[]>())
     .values()

@@ -1,5 +1,4 @@
-import { nameKey } from '../values/name-key.js'
-import { type RankGoal, rankGoals } from './rank-goal.js'
+import { nameKey, type RankGoal, rankGoals } from '@gamenet/schemas'
 
 /*
  * facts   what the read tables know of users: a SELECT with at most one row `f` for each of `{users}` (Array(String), the

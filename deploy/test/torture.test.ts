@@ -11,7 +11,7 @@ test('a service of one process that is killed loses nothing, shows nothing wrong
     seed: SEED,
     // One by SQL, one by a fold.
     rebuilt: ['title-count', 'leaderboard-entry'],
-    calm: 4
+    calm: 8
   })
   t.match(struckBy, { 'kill service acknowledged': 1, 'kill service insert': 1, 'kill service start': 1 })
   t.match(Object.keys(struckBy).join(), /(kill|stop) service shutdown/)

@@ -92,8 +92,8 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     ...users.map((me) =>
       loop(me.person.username, USER_REST_MS * calm, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
     ),
-    loop('import', OPERATOR_REST_MS, importNext),
-    loop('scrape', OPERATOR_REST_MS, scrape),
+    loop('import', OPERATOR_REST_MS * calm, importNext),
+    loop('scrape', OPERATOR_REST_MS * calm, scrape),
     loop('rebuild', OPERATOR_REST_MS, rebuilds.next),
     ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS * calm, readers.reader(url)))
   ])

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -136,20 +136,28 @@ const checkDirectory = (path: string): void => {
   }
 }
 
-/** The engine prints a definition that it cannot parse to standard error, with its raw bytes. */
+/**
+ * The engine prints a definition that it cannot parse to standard error, with its raw bytes; and where one character of a
+ * table's UUID is wrong, it opens the table as an empty one.
+ */
 const checkDefinitions = (path: string): void => {
-  const metadata = join(path, 'metadata')
-  if (!existsSync(metadata)) return
-  for (const database of readdirSync(metadata).map((name) => join(metadata, name))) {
-    if (!statSync(database, { throwIfNoEntry: false })?.isDirectory()) continue
-    for (const name of readdirSync(database).filter((each) => each.endsWith('.sql'))) {
-      if (!/[^\t\n\x20-\x7e]/.test(readFileSync(join(database, name), 'latin1'))) continue
-      throw new ClickHouseError(
-        `ClickHouse does not open ${path}: the definition in ${join(database, name)} is damaged.`
-      )
+  const namesIn = (...directory: string[]) =>
+    existsSync(join(path, ...directory)) ? readdirSync(join(path, ...directory)) : []
+  const uuids = namesIn('store').flatMap((prefix) => namesIn('store', prefix))
+  for (const database of namesIn('metadata').filter((name) => !name.endsWith('.sql'))) {
+    for (const name of namesIn('metadata', database).filter((each) => each.endsWith('.sql'))) {
+      const file = join(path, 'metadata', database, name)
+      const text = readFileSync(file, 'latin1')
+      const uuid = /UUID '([0-9a-f-]{36})'/.exec(text)?.[1] ?? ''
+      const isOther = !uuids.includes(uuid) && uuids.some((each) => differencesOf(each, uuid) === 1)
+      if (isOther || /[^\t\n\x20-\x7e]/.test(text))
+        throw new ClickHouseError(`ClickHouse does not open ${path}: the definition in ${file} is damaged.`)
     }
   }
 }
+
+const differencesOf = (a: string, b: string): number =>
+  a.length === b.length ? [...a].filter((character, at) => character !== b[at]).length : Number.POSITIVE_INFINITY
 
 const openSession = (path: string, memoryBytes: number): CleanSession => {
   try {

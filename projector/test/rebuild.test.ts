@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { runs } from '@gamenet/engines/testing'
@@ -758,7 +760,24 @@ async function refuse(t: Test, engine: ClickHouse) {
     await refused(rebuilds.swap('title-count'), /was not verified.*rebuild verify title-count/)
     await refused(rebuilds.resume('title-count'), /is filled and cannot be resumed/)
     await rebuilds.verify('title-count')
+    const lostPart = async (n: number) => {
+      const [row] = await engine.control.rows(
+        `SELECT t.data_paths[1] AS path FROM system.tables AS t WHERE t.name = 'title_count__1'`
+      )
+      const part = `broken-on-start_all_${n}_${n}_0`
+      mkdirSync(join(String(row?.path), 'detached', part))
+      return () =>
+        engine.control.execute(
+          `ALTER TABLE title_count__1 DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`
+        )
+    }
+    const dropFresh = await lostPart(7)
+    await refused(rebuilds.swap('title-count'), /Rows of title_count__1 are lost.*rebuild cancel title-count/)
+    await dropFresh()
     await rebuilds.swap('title-count')
+    const dropOld = await lostPart(8)
+    await refused(rebuilds.rollback('title-count'), /Rows of title_count__1 are lost.*rebuild drop title-count/)
+    await dropOld()
     await refused(
       rebuilds.swap('title-count'),
       /Its last rebuild, 1, serves already: .*rollback title-count takes it back/

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../project/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
+import { findLostParts } from '../store/lost-rows.js'
 import { beginRebuild } from './begin.js'
 import { namesOf, type RebuildContext, unitOf } from './context.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
@@ -217,6 +218,7 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
         )
       }
+      await this.#requireComplete(record, 'cancel')
       return await this.#swap(record, 'swapping')
     })
   }
@@ -230,6 +232,7 @@ export class RebuildOperations implements Rebuilds {
         )
       }
       await requireNoImportUndo(this.#context, record)
+      await this.#requireComplete(record, 'drop')
       return await this.#swap(record, 'rolling-back')
     })
   }
@@ -239,6 +242,16 @@ export class RebuildOperations implements Rebuilds {
       const record = await rebuildSwapped(this.#context, projection)
       return await this.#statusOf(await dropOld(this.#context, record))
     })
+  }
+
+  /** Refuses to let tables serve that lost parts. A start with embedded engines drops them; a server restarts without one. */
+  async #requireComplete({ id, projection, tables }: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
+    const waiting = new Set(Object.values(tables))
+    const lost = (await findLostParts(this.#context.tables)).find(({ table }) => waiting.has(table))
+    if (lost === undefined) return
+    throw new RebuildRefused(
+      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} that wait are not put in place. Drop them by gamenet rebuild ${verb} ${projection}.`
+    )
   }
 
   async #swap(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {

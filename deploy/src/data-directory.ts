@@ -184,7 +184,7 @@ function isNewer(version: string, than: string): boolean {
 }
 
 /** Replaces a file atomically: a crash or power loss leaves the new text or the old one. */
-async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string): Promise<void> {
   const draft = `${file}.${process.pid}`
   await writeFile(draft, text, { flush: true })
   await rename(draft, file)

@@ -1,4 +1,4 @@
-import { readdirSync, renameSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
@@ -8,6 +8,7 @@ import { type Test, test } from 'tap'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
+import { openPartList } from '../src/wiring/part-list.js'
 
 const SQL = 'SELECT 1 AS one FROM network_count AS n'
 
@@ -86,6 +87,46 @@ test('rows that stay lost are told at each start, also when their parts are drop
     { table: 'event_network_count', state: 'left', reason: /partition 3, only from offset 7/ }
   ])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="event_network_count"\} 1/)
+})
+
+test('a part that vanished while nothing was running is restored like one that was set aside', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const tables = clickhouse.control
+  const list = join(t.testdirName, 'parts.json')
+  const start = async () => {
+    const parts = await openPartList(list, tables)
+    return { parts, ...(await open(clickhouse, 'now')) }
+  }
+  await tables.execute('INSERT INTO event_network_count SELECT * FROM generateRandom(4) LIMIT 1')
+  const before = await start()
+  t.same(await before.lostRows.status(), [])
+  await tables.execute('INSERT INTO network_count SELECT * FROM generateRandom(4) LIMIT 1')
+  await before.parts.close()
+  for (const name of ['event_network_count', 'network_count']) {
+    await tables.execute(`ALTER TABLE ${name} DETACH PARTITION ALL`)
+    const [row] = await tables.rows(
+      'SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = {name: String}',
+      { name }
+    )
+    rmSync(String(row?.path), { recursive: true })
+  }
+  for (const run of ['once', 'again after a crash']) {
+    const { parts, lostRows } = await start()
+    t.match(
+      await lostRows.status(),
+      [
+        { table: 'event_network_count', parts: 1, state: 'repairing' },
+        { table: 'network_count', parts: 1, state: 'repairing' }
+      ],
+      run
+    )
+    await parts.close()
+  }
+  const { lostRows } = await start()
+  lostRows.finish({ caughtUp: async () => undefined }, async () => undefined)
+  t.ok(await lostRows.whenRepaired())
+  await lostRows.stop()
+  t.same(await (await start()).lostRows.status(), [], 'it is not restored twice')
 })
 
 test('tables of a server are reported alone, with what to type', async (t) => {

@@ -1,5 +1,5 @@
-import { cp, open, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
@@ -47,6 +47,13 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     const refused = await gamenet(environment('rows'), ['verify', '--repair'])
     t.match(refused, { code: 1, stderr: /running service is not repaired: stop it/ })
     t.equal(await service.stop(), 0)
+    await rm(join(folder, 'rows', dirname(await partOf(join(folder, 'rows'), HOURS.length))), { recursive: true })
+    const { stderr } = await spawnedGamenet(environment('rows'), ['verify', '--json'])
+    t.match(
+      stderr,
+      /1 parts of \w+ were missing .* made again/,
+      'the folder of a part vanished while nothing was running'
+    )
   })
 
   await t.test('an index of the write side is made again, a table is told', async (t) => {

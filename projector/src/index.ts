@@ -92,3 +92,4 @@ export {
 export { newestWrites } from './store/newest-writes.js'
 export { readProgress, readStalls } from './store/progress.js'
 export type { Tables } from './store/tables.js'
+export { ListedPart, listParts, vanishedParts } from './store/vanished-parts.js'

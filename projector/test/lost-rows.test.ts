@@ -1,4 +1,4 @@
-import { readdirSync, renameSync } from 'node:fs'
+import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { INSTANTS_END_MS } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -10,11 +10,13 @@ import {
   dropLostParts,
   findLostParts,
   incompleteReads,
+  listParts,
   projections,
   readMissingEvents,
   repairOf,
   settleTableNames,
-  type Tables
+  type Tables,
+  vanishedParts
 } from '../src/index.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { tablesOf, uuidsOf } from '../src/rebuild/rebuild-tables.js'
@@ -70,6 +72,37 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     await dropLostParts(engine.control, lost)
     t.same(await findLostParts(engine.control), [])
   }
+})
+
+test('a part that vanished is found; a part that was merged, was set aside or left with its table is not', async (t) => {
+  const { control } = await openTables()
+  const names = ['event_network_count', 'network_count', 'title']
+  const fill = async () => {
+    for (const name of ['event_network_count', 'network_count', 'title', 'title__9'])
+      await control.execute(`INSERT INTO ${name} SELECT * FROM generateRandom(4) LIMIT 1`)
+  }
+  await control.execute('SYSTEM STOP MERGES')
+  t.teardown(() => control.execute('SYSTEM START MERGES'))
+  for (const name of ['title__8', 'title__9']) await control.execute(`CREATE TABLE ${name} AS title`)
+  await fill()
+  await fill()
+  const listed = await listParts(control, names)
+  t.equal(listed.length, 8, 'tables of rebuilds are listed')
+  const vanished = async () => (await vanishedParts(control, listed, names)).map(({ table, part }) => [table, part])
+  t.same(await vanished(), [])
+  await control.execute('SYSTEM START MERGES')
+  await control.execute('OPTIMIZE TABLE event_network_count FINAL')
+  await control.execute('DROP TABLE title__9 SYNC')
+  await control.execute('CREATE TABLE title__9 AS title')
+  await breakParts(control, ['network_count'])
+  t.same(await vanished(), [])
+  await dropLostParts(control, await findLostParts(control))
+  await control.execute('EXCHANGE TABLES title AND title__8')
+  await control.execute('ALTER TABLE title__8 DETACH PARTITION ALL')
+  const rows = await control.rows(`SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = 'title__8'`)
+  for (const { path } of rows) rmSync(String(path), { recursive: true })
+  const found = (await vanished()).map(([table]) => table)
+  t.same(new Set(found), new Set(['network_count', 'title__8']), 'under the names that their tables have now')
 })
 
 test('where the log no longer has the beginning, what it has is loaded again, and the rest is told', async (t) => {

@@ -234,7 +234,7 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, re
   const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start makes their rows again'
   for (const { table } of await findLostParts(tables)) {
-    const what = `a part of ${table} was set aside, since it could not be read`
+    const what = `a part of ${table} is missing, or was set aside since it could not be read`
     damages.push({
       part: 'tables',
       what,

@@ -217,7 +217,7 @@ function sentences(
 ): readonly (readonly [string, string])[] {
   return [...tablesOf(parts)].map((table) => {
     const count = parts.filter((each) => each.table === table).length
-    const found = `${count} parts of ${table} could not be read at the start and were set aside, so that rows are missing`
+    const found = `${count} parts of ${table} were missing or could not be read at the start, so that rows are missing`
     const lost = lasting.get(table)
     if (lost !== undefined) return [table, `${found}: ${lost}.`]
     const way = wayOf(table)

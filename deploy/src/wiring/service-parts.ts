@@ -7,6 +7,7 @@ import type { ProcessContext } from './component.js'
 import type { ConcurrentWriters } from './concurrent-writers.js'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
+import type { PartList } from './part-list.js'
 import type { IsReady } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 import type { TableSwaps } from './swaps.js'
@@ -21,6 +22,7 @@ export type Parts = {
   migrations: string[]
   sequences: unknown
   erasures: unknown
+  partList: PartList | undefined
   lostRows: LostRows
   /** What may be read of the tables. */
   tables: ReadTables

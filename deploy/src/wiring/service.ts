@@ -21,6 +21,7 @@ import { finishErasures, finishImportUndos } from './finish-interrupted.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { openLostRows } from './lost-rows.js'
 import { openOperatorPort } from './operator-port.js'
+import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
 import { readiness } from './readiness.js'
 import type { Needs, Parts } from './service-parts.js'
@@ -60,6 +61,13 @@ const components: Components<Parts> = {
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
   sequences: { roles: ['all', 'ingest', 'projector', 'api'], open: advanceSequencesOf },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
+  partList: {
+    roles: EVERY,
+    when: (config) => config.CLICKHOUSE_URL === undefined,
+    open: ({ engines: { clickhouse, directory } }) =>
+      directory && openPartList(directory.part('parts.json'), clickhouse.control),
+    close: (parts) => parts.close()
+  },
   lostRows: {
     roles: EVERY,
     open: (needs) => openLostRows({ ...needs, repairs: repairTime(needs) }),

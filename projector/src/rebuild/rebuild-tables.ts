@@ -89,15 +89,17 @@ export async function cloneTables(tables: Tables, names: TableNames): Promise<vo
   }
 }
 
+/** UUID of a table `t` of `system.tables`. chDB shows none, but names the table's folder by it. */
+export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
+  extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
+
 /**
  * What tells a table from another that bore its name before: its uuid. The engine in this process shows zeros for it, and keeps the
  * rows of a table in a folder of that name.
  */
 export async function uuidsOf(tables: Tables, names: readonly string[]): Promise<Map<string, string>> {
   const rows = await tables.rows(
-    `SELECT t.name AS name,
-       if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
-         extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid)) AS uuid
+    `SELECT t.name AS name, ${TABLE_UUID} AS uuid
      FROM system.tables AS t
      WHERE t.database = currentDatabase() AND has({names: Array(String)}, t.name)`,
     { names }

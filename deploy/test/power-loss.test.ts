@@ -42,7 +42,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
     else t.same({ status, body }, before, 'nothing wrong is answered')
   }
   t.same(await answerOf(service), before)
-  t.match(service.stderr(), /parts of event_network_count could not be read at the start/)
+  t.match(service.stderr(), /parts of event_network_count were missing or could not be read at the start/)
   t.match(
     await (await fetch(`${service.operatorUrl}/metrics`)).text(),
     /gamenet_lost_parts\{table="network_count"\} 0\n/

@@ -1,4 +1,12 @@
-import { Instant, instantOf, loadCheckpoint, millisecondsOf, projectionCheckpoint } from '@gamenet/schemas'
+import {
+  errorMessage,
+  Instant,
+  instantOf,
+  loadCheckpoint,
+  millisecondsOf,
+  projectionCheckpoint,
+  type Topic
+} from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Projection } from '../project/projection.js'
 import { lengthOf, rangeBetween } from '../project/range.js'
@@ -6,45 +14,119 @@ import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { definitionOf } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'
 import type { RebuildContext } from './context.js'
+import { measureCosts, wholeRange } from './cost.js'
+import { LOAD_COST } from './estimate.js'
 import { isFilledByKeys, slicesFor } from './fill.js'
+import { concurrentRebuild } from './find-rebuild.js'
+import { freeSpaceFor } from './free-space.js'
 import { dropTablesOf } from './leftovers.js'
-import { planWithoutObstacles, requireNoConcurrentRebuild } from './plan.js'
-import { RebuildRefused } from './rebuild.js'
+import { type RebuildPlan, RebuildRefused } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { createTables, freshName, tablesOf } from './rebuild-tables.js'
+import { createTables, freshName, readsOf, sizesOf, tablesOf } from './rebuild-tables.js'
 import { type RebuildRequest, unitFor } from './unit.js'
 
-type Beginning = RebuildRequest & {
-  /** Seconds an event costs, by projection. */
-  readonly costs: Readonly<Record<string, number>>
+/** A merge needs space for the parts that it reads and for the part that it writes. */
+const MERGING_FACTOR = 2
+
+type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
+
+/** What a rebuild reads, writes and takes, measured on a sample just now, and the obstacles to it. */
+export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
+  const { tables, projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
+  const unit = unitFor(projections, request)
+  const live = await Checkpoints.read(tables)
+  const measured = { sizes: stepSizes, process }
+  const costs = await measureCosts({ tables, folding, signal }, unit, live, measured).catch((error: unknown) => {
+    const names = unit.map(({ name }) => name).join(', ')
+    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
+      cause: error
+    })
+  })
+  const sizes = await sizesOf(tables, unit.flatMap(tablesOf))
+  const planned = unit.map((projection) => {
+    const { name } = projection
+    const events = lengthOf(wholeRange(projection, live))
+    const cost = costs[name]
+    return {
+      projection: name,
+      reads: [...readsOf(projection)],
+      writes: tablesOf(projection).map((table) => ({ table, ...(sizes.get(table) ?? { rows: 0, bytes: 0 }) })),
+      events,
+      seconds: cost === undefined ? null : cost * events
+    }
+  })
+  const reloaded = request.isFromLog ? unit[0]?.from : undefined
+  const fromLog = reloaded === undefined ? null : await reloadOf(tables, reloaded, live)
+  const writes = [...planned.flatMap((each) => each.writes), ...(fromLog === null ? [] : [fromLog.writes])]
+  const bytesNeeded = MERGING_FACTOR * writes.reduce((sum, { bytes }) => sum + bytes, 0)
+  const { bytesFree, obstacles } = await freeSpaceFor(tables, bytesNeeded, reservedBytes)
+  const other = await concurrentRebuild(context, request)
+  return {
+    projection: request.projection,
+    fromLog,
+    unit: planned,
+    events: planned.reduce((sum, { events }) => sum + events, fromLog?.events ?? 0),
+    bytesNeeded,
+    bytesFree,
+    seconds: planned.reduce((sum, { seconds }) => sum + (seconds ?? 0), fromLog?.seconds ?? 0),
+    obstacles: other === undefined ? obstacles : [other, ...obstacles],
+    costs
+  }
 }
 
-/** Begins a rebuild while no process's does anything: of two that begin at once, the second finds the first. */
+/**
+ * Returns a plan without obstacles, or throws a {@link RebuildRefused}. It looks for another rebuild before it measures a sample,
+ * which takes long.
+ */
+export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
+  await requireNoConcurrentRebuild(context, request)
+  const plan = await planFor(context, request)
+  if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
+  return plan
+}
+
+/** Throws a {@link RebuildRefused} while another rebuild has some of the projections. */
+async function requireNoConcurrentRebuild(context: RebuildContext, request: RebuildRequest): Promise<void> {
+  const other = await concurrentRebuild(context, request)
+  if (other !== undefined) throw new RebuildRefused(other)
+}
+
+/** The event table that is loaded from the log first. */
+async function reloadOf(tables: Tables, topic: Topic, live: Checkpoints): Promise<NonNullable<RebuildPlan['fromLog']>> {
+  const table = eventTableName(topic)
+  const { rows, bytes } = (await sizesOf(tables, [table])).get(table) ?? { rows: 0, bytes: 0 }
+  const events = lengthOf(rangeBetween(() => 0, live.of(loadCheckpoint(topic.name)), Infinity))
+  return { topic: topic.name, writes: { table, rows, bytes }, events, seconds: events * LOAD_COST }
+}
+
+/** Begins a rebuild while no step of a rebuild runs in any process: of two that begin at once, the second finds the first. */
 export async function beginRebuild(
   context: RebuildContext,
-  asked: RebuildRequest,
+  request: RebuildRequest,
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
-  const { costs } = await planWithoutObstacles(context, asked)
+  const { costs } = await planWithoutObstacles(context, request)
   return await context.steps.exclusive(async (check) => {
-    await requireNoConcurrentRebuild(context, asked)
+    await requireNoConcurrentRebuild(context, request)
     await prepare()
-    return await begin(context, { ...asked, costs }, check)
+    return await createRecord(context, request, costs, check)
   })
 }
 
 /**
- * Makes the empty tables of a rebuild and its record, which is what makes it exist.
- * @param check rejects where another may have begun one of this number meanwhile
+ * Creates the empty tables of a rebuild, then its record: the rebuild exists from there on.
+ * @param costs seconds an event costs, by projection
+ * @param check rejects when another process may have begun a rebuild of the same number
  */
-async function begin(
+async function createRecord(
   context: RebuildContext,
-  beginning: Beginning,
+  request: RebuildRequest,
+  costs: Readonly<Record<string, number>>,
   check: () => Promise<void>
 ): Promise<RebuildRecord> {
   const { tables, projections } = context
-  const { projection, until, isFromLog, retracts, costs } = beginning
-  const unit = unitFor(projections, beginning)
+  const { projection, until, isFromLog, retracts } = request
+  const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
   const live = await Checkpoints.read(tables)
   const target = targetOf(unit, live, end)
@@ -105,7 +187,7 @@ function eventsTo(target: readonly Progress[] = []): number {
   return lengthOf(rangeBetween(() => 0, target, Infinity))
 }
 
-/** `until` is as it was asked for. */
+/** `until` is as the operator gave it. */
 type End = { readonly until: string; readonly beforeMs?: number; readonly offset?: number }
 
 function endOf(until: string): End {

@@ -3,13 +3,13 @@ import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../project/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { findLostParts } from '../store/lost-rows.js'
-import { beginRebuild } from './begin.js'
+import { beginRebuild, planFor } from './begin.js'
 import { namesOf, type RebuildContext, unitOf } from './context.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
+import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
 import { OperationQueue } from './operation-queue.js'
-import { planFor } from './plan.js'
 import {
   type AroundSwap,
   type RebuildPlan,
@@ -19,7 +19,6 @@ import {
   type SwapReport,
   type VerifyReport
 } from './rebuild.js'
-import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './rebuild-of.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { cloneTables, copyName, dropTables, tablesOf } from './rebuild-tables.js'
 import { Recovery } from './recovery.js'

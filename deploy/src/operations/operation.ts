@@ -93,3 +93,8 @@ export const NoInput = z.strictObject({})
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true')
 /** As answers write it: ISO 8601. */
 export const Instant = z.string()
+
+/** The media type of answers with progress: lines of JSON. */
+export const LINES = 'application/x-ndjson'
+/** The media type of request bodies. A web page cannot send it to another site without asking first. */
+export const OCTETS = 'application/octet-stream'

@@ -6,9 +6,8 @@ import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { FailureError, UsageError } from '../config.js'
-import type { Operation, Operations, RunContext } from '../operations/operation.js'
+import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { operations } from '../operations/operations.js'
-import { LINES, OCTETS } from './media-types.js'
 
 type AnyOperation = Operation<unknown, unknown, unknown>
 

@@ -3,8 +3,7 @@ import { errorCode } from '@gamenet/schemas'
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import type { Operation, Operations, RunContext } from '../operations/operation.js'
-import { LINES, OCTETS } from './media-types.js'
+import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 
 /** The operations of a running service, over its operator port. */
 export function operatorClient(operatorUrl: string): Operations {

@@ -1,11 +1,24 @@
-import { actions, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import { readFile } from 'node:fs/promises'
+import {
+  type ApiNeeds,
+  actions,
+  addDashboard,
+  addExample,
+  buildApp,
+  type ChatSettings,
+  catalogCache,
+  endpoints
+} from '@gamenet/api'
+import type { FastifyInstance } from 'fastify'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
+import { VERSION } from '../version.js'
 import { listen, publicUrl } from './listen.js'
-import { addPages, serviceAuthFile } from './pages.js'
 import type { Needs } from './service-parts.js'
-import { VERSION } from './version.js'
 
 const POLL_MS = 250
+/** The compiled browser SDK; its package stands two folders above. */
+const SERVICE_AUTH = new URL(import.meta.resolve('@gamenet/sdk/service-auth.js'))
+const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
 /** Starts the API, and gives its address. */
 export async function openApi(needs: Needs): Promise<string> {
@@ -50,4 +63,15 @@ function chatOf({ config, demo }: Needs): ChatSettings | undefined {
   const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
   if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
   return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
+}
+
+/** The browser SDK that the API gives away, asking this auth service. */
+async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable<ApiNeeds['serviceAuth']>> {
+  return { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl }
+}
+
+/** The pages that the API serves. */
+async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
+  await addDashboard(app)
+  await addExample(app, { folder: EXAMPLE, authUrl })
 }

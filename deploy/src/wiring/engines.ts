@@ -17,13 +17,13 @@ import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { fullDisk } from '../disk/full-disk.js'
+import { VERSIONS } from '../version.js'
 import type { ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
 import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
-import { isSpoolKnown } from './spool-directory.js'
-import { VERSIONS } from './version.js'
+import { isSpoolKnown } from './spool.js'
 
 /** The three engines of a service and, where one of them is embedded, the directory that they share. */
 export type Engines = {

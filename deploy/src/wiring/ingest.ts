@@ -2,9 +2,9 @@ import { ConsistentReads } from '@gamenet/api'
 import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
+import { VERSION } from '../version.js'
 import { publicUrl } from './listen.js'
 import type { Needs } from './service-parts.js'
-import { VERSION } from './version.js'
 
 const REQUESTS_PER_SECOND = 2
 /** The demo network is our own. */

@@ -9,6 +9,7 @@ import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
+import { buildOperatorApp } from '../operator/operator-app.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
 import { type Components, openComponents, type Role, runs } from './component.js'
@@ -17,16 +18,14 @@ import { fillDemo, openDemo } from './demo.js'
 import { asFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { openEngines } from './engines.js'
-import { finishErasures, finishImportUndos } from './finish-interrupted.js'
 import { createServiceIngest, startRelay } from './ingest.js'
+import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
-import { openOperatorPort } from './operator-port.js'
 import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
 import { readiness } from './readiness.js'
 import type { Needs, Parts } from './service-parts.js'
-import { openSpoolingLog } from './spool.js'
-import { usesSpool } from './spool-directory.js'
+import { openSpoolingLog, usesSpool } from './spool.js'
 import { openSwaps } from './swaps.js'
 
 export type { Role } from './component.js'
@@ -192,4 +191,27 @@ function openOperations(needs: Needs): ServiceOperations {
 function repairTime(needs: Needs): 'now' | 'later' | 'never' {
   if (needs.config.CLICKHOUSE_URL !== undefined) return 'never'
   return runs(components.projector, needs) ? 'now' : 'later'
+}
+
+/** Starts the operator port, and gives its address. */
+async function openOperatorPort({ config, operations, registry, logger, isReady, disposers }: Needs): Promise<string> {
+  const { operations: all } = operations
+  const app = buildOperatorApp({ operations: all, registry, ready: isReady, logger, host: config.OPERATOR_HOST })
+  disposers.add(app, () => app.close())
+  return await listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
+}
+
+/** Ends the erasures that an earlier process left undone, in the background. */
+function finishErasures({ operations, logger }: Needs): void {
+  operations.finish.erasures().catch((error: unknown) => {
+    logger.error({ err: error }, 'an interrupted erasure could not be ended; the next start tries again')
+  })
+}
+
+/** Ends the import undos that an earlier process left undone, in the background, once all lost rows are back. */
+function finishImportUndos({ operations, lostRows, logger }: Needs): void {
+  const finish = async () => ((await lostRows.whenRepaired()) ? await operations.finish.importUndos() : 0)
+  finish().catch((error: unknown) => {
+    logger.error({ err: error }, 'an interrupted import undo could not be ended; the next start tries again')
+  })
 }

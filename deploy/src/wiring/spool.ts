@@ -1,10 +1,13 @@
+import { access } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { openSpool } from '@gamenet/engines/log'
 import { errorMessage } from '@gamenet/schemas'
+import type { Config } from '../config.js'
 import { claimDataDirectory } from '../data-directory.js'
-import type { Needs } from './service-parts.js'
-import { spoolDirectory } from './spool-directory.js'
+import { VERSIONS } from '../version.js'
+import type { ProcessContext, Role } from './component.js'
+import type { OpenLog } from './log.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
-import { VERSIONS } from './version.js'
 
 /**
  * The log with a spool on the disk; undefined when the spool's directory is used by another process or cannot be written, in
@@ -16,7 +19,7 @@ export async function openSpoolingLog({
   registry,
   logger,
   disposers
-}: Needs): Promise<SpoolingLog | undefined> {
+}: ProcessContext & { readonly engines: { readonly log: OpenLog } }): Promise<SpoolingLog | undefined> {
   try {
     const directory = await claimDataDirectory(spoolDirectory(config), VERSIONS)
     disposers.add(directory, () => directory.release())
@@ -27,4 +30,25 @@ export async function openSpoolingLog({
     logger.warn({ reason }, 'there is no spool: events that are scraped while Kafka is unavailable are lost')
     return undefined
   }
+}
+
+/** Whether the log can be unavailable and the configuration allows a spool. */
+export function usesSpool(config: Config): boolean {
+  return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
+}
+
+function spoolDirectory(config: Config): string {
+  return join(resolve(config.DATA_DIR), 'spool')
+}
+
+/**
+ * Whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is unavailable. A first
+ * start that cannot reach Kafka more likely has a wrong address.
+ */
+export async function isSpoolKnown(config: Config, role: Role): Promise<boolean> {
+  if (!usesSpool(config) || (role !== 'ingest' && role !== 'all')) return false
+  return await access(join(spoolDirectory(config), 'data.mdb')).then(
+    () => true,
+    () => false
+  )
 }

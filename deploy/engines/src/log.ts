@@ -2,7 +2,7 @@
  * The logs alone, for threads. A thread that loads chDB closes every connection of the whole process when it ends:
  * the statements that run on the other threads then crash.
  */
-export type { LogFault } from './log/check-batches.js'
+export type { CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, LogDamaged, openEmbeddedLog } from './log/embedded-log.js'
 export { LogUnreachable } from './log/kafka-client.js'

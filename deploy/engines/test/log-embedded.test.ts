@@ -29,9 +29,12 @@ test('a check of a large batch lets the event loop turn between its parts', asyn
   }
   turn()
   const seen: { values: unknown[]; bytes: number; turns: number }[] = []
-  const faults = await log.check(async ({ records }, bytes) => {
-    seen.push({ values: records.map(({ value }) => value), bytes, turns })
-  })
+  const faults = await log.check(
+    async ({ records }, bytes) => {
+      seen.push({ values: records.map(({ value }) => value), bytes, turns })
+    },
+    () => true
+  )
   isEnded = true
   t.same(faults, [])
   t.same(
@@ -48,4 +51,13 @@ test('a check of a large batch lets the event loop turn between its parts', asyn
     [false, false, false, true],
     'the bytes of a batch count once'
   )
+  const ranges: unknown[] = []
+  const check = log.check(
+    async ({ first, next, records }) => {
+      ranges.push([first, next, records.length])
+    },
+    () => false
+  )
+  t.same(await check, [])
+  t.same(ranges, [[0, 2000, 0]], 'no record is made of a topic that is only checked')
 })

@@ -1,9 +1,10 @@
 import { readdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type ClickHouse, checkPages, type Postgres } from '@gamenet/engines'
+import type { CheckedEvents } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
 import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
-import { errorMessage, type LogBatch, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
+import { errorMessage, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
@@ -11,6 +12,9 @@ import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300
+
+/** The topics whose events are never sealed. */
+const PLAIN_TOPICS = new Set(topics.filter(({ people }) => people === undefined).map(({ name }) => name))
 
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
@@ -163,9 +167,11 @@ class Expected {
     return expected
   }
 
-  add(topic: string, epoch: number, partition: number, offset: number): void {
+  /** Counts the events from `first` to below `next`, as far as they were loaded. */
+  add({ topic, epoch, partition, first, next }: Omit<CheckedEvents, 'records'>): void {
     const place = `${loadCheckpoint(topic)} ${epoch}/${partition}`
-    if (offset < (this.#next.get(place) ?? 0)) this.#events.set(place, (this.#events.get(place) ?? 0) + 1)
+    const loaded = Math.min(next, this.#next.get(place) ?? 0) - first
+    if (loaded > 0) this.#events.set(place, (this.#events.get(place) ?? 0) + loaded)
   }
 
   /** The partitions of a topic that something was loaded of. */
@@ -189,14 +195,16 @@ async function damageOfLog(
 ): Promise<Damage[]> {
   const cost = 'these events cannot be loaded again; what the tables have of them stays'
   const unopened = new Map<string, { count: number; first: number }>()
-  const take = async ({ topic, epoch, partition, records }: LogBatch, bytes: number) => {
+  const take = async (events: CheckedEvents, bytes: number) => {
+    const { topic, epoch, partition, records } = events
+    if (records.length === 0) expected.add(events)
     const sealed = records.map(({ value }) => readSealedValue(value))
     const people = [...new Set(sealed.flatMap((each) => each?.people ?? []))]
     const keys: ReadonlyMap<number, Uint8Array> = writes === undefined ? new Map() : await sealKeys(writes, people)
     for (const [n, { offset, headers }] of records.entries()) {
       const each = sealed[n]
       if (each !== undefined && !each.people.every((person) => keys.has(person))) continue
-      expected.add(topic, epoch, partition, offset)
+      expected.add({ topic, epoch, partition, first: offset, next: offset + 1 })
       if (each === undefined) continue
       try {
         openSealed(
@@ -213,7 +221,7 @@ async function damageOfLog(
     report('log', bytes)
   }
   try {
-    const faults = await log.check(take)
+    const faults = await log.check(take, (topic) => !PLAIN_TOPICS.has(topic))
     return [
       ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
         const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`

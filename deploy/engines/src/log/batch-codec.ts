@@ -75,14 +75,36 @@ export type StoredRecords = {
 
 /** Unpacks a stored batch whose first record has the offset `first`. Throws if the bytes are damaged. */
 export async function unpackBatch(batch: Buffer, first: number): Promise<StoredRecords> {
+  return recordsOf(new ByteReader(await inflated(batch)), frameOf(batch).records, first)
+}
+
+/**
+ * Throws if the bytes of a stored batch are damaged. The checksum that deflate adds covers all columns, so that they are not read
+ * where the batch has one shape, whose count of rows comes first.
+ */
+export async function checkBatch(batch: Buffer): Promise<void> {
   const { records } = frameOf(batch)
+  const raw = await inflated(batch)
+  const reader = new ByteReader(raw)
+  if (reader.varint() === 1) requireCount(reader.varint(), records)
+  else recordsOf(new ByteReader(raw), records, 0)
+}
+
+/** The columns of a stored batch, by their checksum. */
+async function inflated(batch: Buffer): Promise<Buffer> {
+  // Throws for another format.
+  frameOf(batch)
   const rawBytes = batch.readUInt32LE(5)
   const packed = batch.subarray(FRAME_BYTES)
   const options = { dictionary: DICTIONARY, chunkSize: Math.max(64, rawBytes), maxOutputLength: Math.max(1, rawBytes) }
   const raw = rawBytes <= INLINE_BYTES_MAX ? inflateSync(packed, options) : await inflateAsync(packed, options)
   if (raw.length !== rawBytes)
     throw new Error(`a batch of the log unpacks to ${raw.length} bytes, expected ${rawBytes}`)
-  return recordsOf(new ByteReader(raw), records, first)
+  return raw
+}
+
+function requireCount(held: number, records: number): void {
+  if (held !== records) throw new RangeError(`the batch holds ${held} messages, expected ${records}`)
 }
 
 type Shape = { readonly names: readonly string[]; readonly rows: LogMessage[] }
@@ -150,7 +172,7 @@ function recordsOf(reader: ByteReader, count: number, first: number): StoredReco
     return row
   })
   const held = shapes.reduce((sum, shape) => sum + shape.rows, 0)
-  if (held !== count) throw new RangeError(`the batch holds ${held} messages, expected ${count}`)
+  requireCount(held, count)
   if (count > 0 && (chosen ?? [0]).some((index) => shapes[index] === undefined)) {
     throw new RangeError('the batch names a shape that it does not hold')
   }

@@ -10,7 +10,7 @@ export type LogHead = {
   readonly next: number
 }
 
-type BatchKey = [topic: string, epoch: number, partition: number, first: number]
+export type BatchKey = [topic: string, epoch: number, partition: number, first: number]
 export type Batches = Database<Buffer, BatchKey>
 
 const REMOVED_AT_ONCE = 1000

@@ -5,7 +5,6 @@ import {
   type ConsumeRequest,
   errorCode,
   errorMessage,
-  type LogBatch,
   type LogMessage,
   type LogRecord,
   type PartitionExtent,
@@ -16,8 +15,8 @@ import {
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
-import { checkBatches, type LogFault } from './check-batches.js'
-import { copyLog, headsOf, type LogHead } from './copy-log.js'
+import { type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
+import { type BatchKey, copyLog, headsOf, type LogHead } from './copy-log.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
@@ -89,16 +88,18 @@ export type EmbeddedLog = {
   /** Copies the log, as far as these heads, into a directory that is made; what is appended meanwhile is not in it. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
-   * Reads everything by its checksums, and gives what cannot be read. `take` gets what can be.
+   * Reads everything by its checksums; returns the events that cannot be read. `take` gets the others, with their records where
+   * `reads` names their topic.
    */
-  check(take: (batch: LogBatch, bytes: number) => Promise<void>): Promise<readonly LogFault[]>
+  check(
+    take: (events: CheckedEvents, bytes: number) => Promise<void>,
+    reads: (topic: string) => boolean
+  ): Promise<readonly LogFault[]>
   /** Applies the retention now instead of at the next append after a minute. */
   trim(): Promise<void>
   /** Waits for appends under way, ends all `consume` calls, closes the file. Later calls reject. */
   close(): Promise<void>
 }
-
-type BatchKey = [topic: string, epoch: number, partition: number, first: number]
 
 type Store = {
   readonly root: RootDatabase
@@ -154,10 +155,10 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
       refuseWhenClosed()
       await copyLog(store.root, directory, heads)
     },
-    async check(take) {
+    async check(take, reads) {
       refuseWhenClosed()
       assertLmdbFile(store.path)
-      return await checkBatches(store.batches, take)
+      return await checkBatches(store.batches, take, reads)
     },
     async trim() {
       refuseWhenClosed()

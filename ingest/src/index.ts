@@ -21,7 +21,6 @@ export {
 } from './create-ingest.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
-  type ImportFault,
   type ImportNeeds,
   type ImportProgress,
   type ImportRequest,
@@ -30,6 +29,7 @@ export {
   runImport
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
+export type { ImportFault } from './import/read-rows.js'
 export { endLeases } from './ports/leases.js'
 export type { Log, LogExtents } from './ports/log.js'
 export { createRelay, type Relay, type RelayOptions } from './publish/outbox/create-relay.js'

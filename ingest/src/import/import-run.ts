@@ -4,37 +4,17 @@ import type { Log } from '../ports/log.js'
 import { encodeEvents } from '../publish/people/encode-events.js'
 import type { People } from '../publish/people/people.js'
 import { abortable } from './abortable.js'
-import { cellsOf, csvCutter } from './csv.js'
-import {
-  type Fingerprint,
-  type Format,
-  fingerprint,
-  hasChanged,
-  type ImportFile,
-  textOf,
-  withImportFile
-} from './import-file.js'
+import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
-import type { Gathering, Importable, Outcome } from './importable.js'
 import { importableOf } from './importables.js'
-import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
-import { checkMapping, type Mapping, planRows, type RowPlan } from './row-plan.js'
-import { type Row, rowsOf } from './rows.js'
+import { type ImportFault, type RowSource, readRows, type Tally } from './read-rows.js'
+import { checkMapping, type Mapping } from './row-plan.js'
 
 /** A main thread that appends what a worker read is held up by one append: 2,000 events are a few milliseconds. */
 const APPEND_EVENTS_MAX = 2000
 /** How much an interrupted import reads and publishes again at most. */
 const PROGRESS_ROWS = 100_000
 const PROGRESS_MS = 2000
-/** Events of gathered rows are appended when they hold so many rows, about 1.5 MB, or are so many. */
-const GATHERED_ROWS = 20_000
-const GATHERED_EVENTS = 500
-/** Faults that are kept with line and reason; all are counted. */
-const FAULTS_MAX = 100
-
-/** A row that could not be imported. */
-export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
-
 /** How far an earlier run of the same import came, as its newest `import-run` event says. */
 export type KnownImport = {
   readonly rowsRead: number
@@ -169,29 +149,10 @@ async function importFile(
 
 const NOTHING = { rowsRead: 0, published: 0, rejected: 0 }
 
-type Run = {
-  readonly target: Importable
-  readonly mapping: Mapping
-  readonly file: ImportFile
-  readonly format: Format
+type Run = RowSource & {
   readonly importId: string
-  /** When the run began: what "in the future" means for all its rows. */
-  readonly nowMs: number
-  readonly signal: AbortSignal
   readonly needs: ImportNeeds
   now(): number
-}
-
-/** What was counted so far. */
-type Tally = {
-  rowsRead: number
-  published: number
-  rejected: number
-  missing: number
-  skipped: number
-  faults: ImportFault[]
-  ignoredColumns: readonly string[]
-  absentColumns: readonly string[]
 }
 
 function tallyFrom(before: KnownImport | undefined): Tally {
@@ -224,12 +185,18 @@ function nextImportId(importId: string): string {
 
 async function checkAll(run: Run): Promise<Tally> {
   const tally = tallyFrom(undefined)
-  await readRows(run, tally, 'checking', {
+  await readRows(run, tally, {
     take: () => undefined,
     hold: () => undefined,
-    afterBlock: () => Promise.resolve()
+    afterBlock: () => Promise.resolve(),
+    onProgress: (bytesRead) => reportProgress(run, tally, 'checking', bytesRead)
   })
   return tally
+}
+
+function reportProgress(run: Run, tally: Tally, phase: 'checking' | 'publishing', bytesRead: number): void {
+  const { rowsRead, published, rejected } = tally
+  run.needs.onProgress?.({ phase, bytesRead, bytesTotal: run.file.bytes, rowsRead, published, rejected })
 }
 
 /** One block of events is on its way to the log while the next one is being read. */
@@ -244,7 +211,8 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   /** Appended before the first event: who sees a part of what is imported can know that more is to come. */
   let beginning: LogMessage | undefined = report.message(false)
   try {
-    await readRows(run, tally, 'publishing', {
+    await readRows(run, tally, {
+      onProgress: (bytesRead) => reportProgress(run, tally, 'publishing', bytesRead),
       take: (event) => events.push(event),
       hold: () => {
         isHeld = true
@@ -324,142 +292,4 @@ function progressReporter(
       return isDue ? message(false) : undefined
     }
   }
-}
-
-type RowUse = {
-  take(event: unknown): void
-  /** Called at the first row that waits for others: another run would have to read from here. */
-  hold(): void
-  afterBlock(): Promise<void>
-}
-
-/** Reads the file from its beginning, passes over the rows that `tally` counts already, and counts the others into it. */
-async function readRows(run: Run, tally: Tally, phase: 'checking' | 'publishing', use: RowUse): Promise<void> {
-  const { file, signal, needs } = run
-  let bytesRead = 0
-  const blocks = textOf(file, {
-    signal,
-    onBytes: (bytes) => {
-      bytesRead = bytes
-    }
-  })
-  const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
-  const gathering = run.target.gather?.()
-  const report = () => {
-    const { rowsRead, published, rejected } = tally
-    needs.onProgress?.({ phase, bytesRead, bytesTotal: file.bytes, rowsRead, published, rejected })
-  }
-  let row = 0
-  for await (const rows of rowsOf(blocks, reader.cutter)) {
-    for (const { line, outcome } of reader.read(rows)) {
-      row += 1
-      if (row <= tally.skipped) continue
-      tally.rowsRead += 1
-      if (outcome.kind === 'event') {
-        use.take(outcome.event)
-        tally.published += 1
-      } else if (outcome.kind === 'part') {
-        use.hold()
-        gathering?.add(outcome.part, line)
-      } else if (outcome.kind === 'missing') tally.missing += 1
-      else reject(run, tally, 1, { line, reason: outcome.reason })
-    }
-    await use.afterBlock()
-    signal.throwIfAborted()
-    report()
-  }
-  reader.finish()
-  if (gathering !== undefined) await useGathered(run, tally, gathering, use)
-  report()
-}
-
-/** The events that rows made together, a block at a time. */
-async function useGathered(run: Run, tally: Tally, gathering: Gathering, use: RowUse): Promise<void> {
-  let rows = 0
-  let events = 0
-  for (const gathered of gathering.finish()) {
-    if ('fault' in gathered) {
-      reject(run, tally, gathered.rows, { line: gathered.line, reason: gathered.fault })
-      continue
-    }
-    use.take(gathered.event)
-    tally.published += gathered.rows
-    rows += gathered.rows
-    events += 1
-    if (rows < GATHERED_ROWS && events < GATHERED_EVENTS) continue
-    await use.afterBlock()
-    run.signal.throwIfAborted()
-    rows = 0
-    events = 0
-  }
-  await use.afterBlock()
-}
-
-function reject(run: Run, tally: Tally, rows: number, fault: { readonly line: number; readonly reason: string }): void {
-  tally.rejected += rows
-  if (tally.faults.length < FAULTS_MAX) tally.faults.push({ file: run.file.name, ...fault })
-}
-
-type RowOutcome = { readonly line: number; readonly outcome: Outcome }
-
-/** Turns the rows of one format into outcomes; the first rows decide which column is what. */
-type Reader = {
-  readonly cutter: ReturnType<typeof csvCutter>
-  read(rows: readonly Row[]): Iterable<RowOutcome>
-  finish(): void
-}
-
-function csvReader(run: Run, tally: Tally): Reader {
-  let plan: RowPlan | undefined
-  return {
-    cutter: csvCutter(),
-    *read(rows) {
-      for (const row of cellsOf(rows)) {
-        if (plan === undefined) {
-          if ('fault' in row)
-            throw new ImportRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
-          plan = planFor(
-            run,
-            tally,
-            row.cells.map((cell) => cell.trim()),
-            false
-          )
-        } else if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
-        else yield { line: row.line, outcome: plan.fromCells(row.cells) }
-      }
-    },
-    finish() {
-      if (plan === undefined) throw new ImportRefused(`${run.file.name} is empty; expected a header and rows`)
-    }
-  }
-}
-
-function jsonReader(run: Run, tally: Tally): Reader {
-  let plan: RowPlan | undefined
-  return {
-    cutter: run.format === 'json' ? arrayCutter() : ndjsonCutter(),
-    *read(rows) {
-      const objects = objectsOf(rows)
-      for (const row of objects) {
-        if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
-        else {
-          plan ??= planFor(run, tally, keysOf(objects), true)
-          yield { line: row.line, outcome: plan.fromObject(row.object) }
-        }
-      }
-    },
-    finish: () => undefined
-  }
-}
-
-function planFor(run: Run, tally: Tally, columns: readonly string[], isSample: boolean): RowPlan {
-  const plan = planRows(run.target, run.mapping, columns, { isSample, nowMs: run.nowMs })
-  tally.ignoredColumns = plan.ignoredColumns
-  tally.absentColumns = plan.absentColumns
-  return plan
-}
-
-/** The keys of the objects of one block, each once. */
-function keysOf(rows: readonly ReturnType<typeof objectsOf>[number][]): readonly string[] {
-  return [...new Set(rows.flatMap((row) => ('object' in row ? Object.keys(row.object) : [])))]
 }

@@ -11,6 +11,12 @@ const WRITTEN =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?)?$/
 const EPOCH = /^\d{1,17}(?:\.\d{1,9})?$/
 
+/**
+ * What a board or a list shows now is its newest event, so that one from the future would hide all that comes until
+ * then; a minute is what clocks differ by.
+ */
+export const AHEAD_OF_NOW_MS_MAX = 60_000
+
 /** An instant that was read: milliseconds since 1970, and the canonical text. Or why it is none. */
 export type ReadTime = { readonly ms: number; readonly instant: string } | { readonly fault: string }
 

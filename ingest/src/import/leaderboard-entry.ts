@@ -1,6 +1,6 @@
 import { leaderboardEntryTopic, millisecondsOfTime, timeText } from '@gamenet/schemas'
 import { lineText } from '../pages/page-text.js'
-import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
+import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, importable, type Outcome } from './importable.js'
 import { shown } from './row-judge.js'
 

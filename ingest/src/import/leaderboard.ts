@@ -1,6 +1,6 @@
 import { leaderboardTopic } from '@gamenet/schemas'
 import { lineText } from '../pages/page-text.js'
-import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
+import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { importable } from './importable.js'
 
 /** Names of boards. Whether a board is still listed, its title's page alone can say. */

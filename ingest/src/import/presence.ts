@@ -1,6 +1,6 @@
 import { presenceTopic } from '@gamenet/schemas'
 import { visibleText } from '../pages/page-text.js'
-import { AHEAD_OF_NOW_MS_MAX } from './ahead.js'
+import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, type Importable, importable } from './importable.js'
 
 /** How often a source looks that says nothing of it. */

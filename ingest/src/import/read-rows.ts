@@ -1,0 +1,181 @@
+import { cellsOf, csvCutter } from './csv.js'
+import { type Format, type ImportFile, textOf } from './import-file.js'
+import { ImportRefused } from './import-refused.js'
+import type { Gathering, Importable, Outcome } from './importable.js'
+import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
+import { type Mapping, planRows, type RowPlan } from './row-plan.js'
+import { type Row, rowsOf } from './rows.js'
+
+/** Events of gathered rows are appended when they hold so many rows, about 1.5 MB, or are so many. */
+const GATHERED_ROWS = 20_000
+const GATHERED_EVENTS = 500
+/** Faults that are kept with line and reason; all are counted. */
+const FAULTS_MAX = 100
+
+/** A row that could not be imported. */
+export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
+
+/** The rows of an import's file, and how they become events. */
+export type RowSource = {
+  readonly target: Importable
+  readonly mapping: Mapping
+  readonly file: ImportFile
+  readonly format: Format
+  /** When the run began: what "in the future" means for all its rows. */
+  readonly nowMs: number
+  readonly signal: AbortSignal
+}
+
+/** What was counted so far. */
+export type Tally = {
+  rowsRead: number
+  published: number
+  rejected: number
+  missing: number
+  skipped: number
+  faults: ImportFault[]
+  ignoredColumns: readonly string[]
+  absentColumns: readonly string[]
+}
+
+/** What becomes of the rows. */
+export type RowUse = {
+  take(event: unknown): void
+  /** Called at the first row that waits for others: another run would have to read from here. */
+  hold(): void
+  afterBlock(): Promise<void>
+  /** @param bytesRead of the file, so far */
+  onProgress(bytesRead: number): void
+}
+
+/** Reads the file from its beginning, skips the rows that `tally` counts already, and counts the others into it. */
+export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promise<void> {
+  const { file, signal } = run
+  let bytesRead = 0
+  const blocks = textOf(file, {
+    signal,
+    onBytes: (bytes) => {
+      bytesRead = bytes
+    }
+  })
+  const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
+  const gathering = run.target.gather?.()
+  let row = 0
+  for await (const rows of rowsOf(blocks, reader.cutter)) {
+    for (const { line, outcome } of reader.read(rows)) {
+      row += 1
+      if (row <= tally.skipped) continue
+      tally.rowsRead += 1
+      if (outcome.kind === 'event') {
+        use.take(outcome.event)
+        tally.published += 1
+      } else if (outcome.kind === 'part') {
+        use.hold()
+        gathering?.add(outcome.part, line)
+      } else if (outcome.kind === 'missing') tally.missing += 1
+      else reject(run, tally, 1, { line, reason: outcome.reason })
+    }
+    await use.afterBlock()
+    signal.throwIfAborted()
+    use.onProgress(bytesRead)
+  }
+  reader.finish()
+  if (gathering !== undefined) await useGathered(run, tally, gathering, use)
+  use.onProgress(bytesRead)
+}
+
+/** The events that rows made together, a block at a time. */
+async function useGathered(run: RowSource, tally: Tally, gathering: Gathering, use: RowUse): Promise<void> {
+  let rows = 0
+  let events = 0
+  for (const gathered of gathering.finish()) {
+    if ('fault' in gathered) {
+      reject(run, tally, gathered.rows, { line: gathered.line, reason: gathered.fault })
+      continue
+    }
+    use.take(gathered.event)
+    tally.published += gathered.rows
+    rows += gathered.rows
+    events += 1
+    if (rows < GATHERED_ROWS && events < GATHERED_EVENTS) continue
+    await use.afterBlock()
+    run.signal.throwIfAborted()
+    rows = 0
+    events = 0
+  }
+  await use.afterBlock()
+}
+
+function reject(
+  run: RowSource,
+  tally: Tally,
+  rows: number,
+  fault: { readonly line: number; readonly reason: string }
+): void {
+  tally.rejected += rows
+  if (tally.faults.length < FAULTS_MAX) tally.faults.push({ file: run.file.name, ...fault })
+}
+
+type RowOutcome = { readonly line: number; readonly outcome: Outcome }
+
+/** Turns the rows of one format into outcomes; the first rows decide which column is what. */
+type Reader = {
+  readonly cutter: ReturnType<typeof csvCutter>
+  read(rows: readonly Row[]): Iterable<RowOutcome>
+  finish(): void
+}
+
+function csvReader(run: RowSource, tally: Tally): Reader {
+  let plan: RowPlan | undefined
+  return {
+    cutter: csvCutter(),
+    *read(rows) {
+      for (const row of cellsOf(rows)) {
+        if (plan === undefined) {
+          if ('fault' in row)
+            throw new ImportRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
+          plan = planFor(
+            run,
+            tally,
+            row.cells.map((cell) => cell.trim()),
+            false
+          )
+        } else if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
+        else yield { line: row.line, outcome: plan.fromCells(row.cells) }
+      }
+    },
+    finish() {
+      if (plan === undefined) throw new ImportRefused(`${run.file.name} is empty; expected a header and rows`)
+    }
+  }
+}
+
+function jsonReader(run: RowSource, tally: Tally): Reader {
+  let plan: RowPlan | undefined
+  return {
+    cutter: run.format === 'json' ? arrayCutter() : ndjsonCutter(),
+    *read(rows) {
+      const objects = objectsOf(rows)
+      for (const row of objects) {
+        if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
+        else {
+          plan ??= planFor(run, tally, keysOf(objects), true)
+          yield { line: row.line, outcome: plan.fromObject(row.object) }
+        }
+      }
+    },
+    finish: () => undefined
+  }
+}
+
+function planFor(run: RowSource, tally: Tally, columns: readonly string[], isSample: boolean): RowPlan {
+  const plan = planRows(run.target, run.mapping, columns, { isSample, nowMs: run.nowMs })
+  tally.ignoredColumns = plan.ignoredColumns
+  tally.absentColumns = plan.absentColumns
+  return plan
+}
+
+/** The keys of the objects of one block, each once. */
+function keysOf(rows: readonly ReturnType<typeof objectsOf>[number][]): readonly string[] {
+  return [...new Set(rows.flatMap((row) => ('object' in row ? Object.keys(row.object) : [])))]
+}

@@ -9,7 +9,6 @@ export { basisStatement } from './project/folding/basis.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
 export { bound } from './project/folding/touched-keys.js'
-export { projectorMetrics } from './project/metrics.js'
 export { guardedPassLock, LOCAL_PASS_LOCK } from './project/pass-lock.js'
 export {
   type FoldProjection,
@@ -20,6 +19,7 @@ export {
   stepStatement,
   touchedStatement
 } from './project/projection.js'
+export { projectorMetrics } from './project/projector-metrics.js'
 export type { Range } from './project/range.js'
 export { ProjectionRunner } from './project/run-projections.js'
 export type { StepSizes } from './rebuild/fill.js'

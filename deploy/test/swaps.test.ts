@@ -6,7 +6,7 @@ import { migrate } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { sharedPasses } from '../src/wiring/passes.js'
+import { sharedPasses } from '../src/wiring/postgres-pass-lock.js'
 import { announceSwap } from '../src/wiring/swaps.js'
 
 const programs = postgresPrograms()

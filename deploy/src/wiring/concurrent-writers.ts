@@ -2,7 +2,7 @@ import type { PassLock, Projector } from '@gamenet/projector'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
-import { sharedPasses } from './passes.js'
+import { sharedPasses } from './postgres-pass-lock.js'
 
 /** What a projector knows about others that write to the same tables. */
 export type ConcurrentWriters = {

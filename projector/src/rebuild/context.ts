@@ -12,8 +12,8 @@ import type { StepSizes } from './fill.js'
 import type { ReservedBytes } from './free-space.js'
 import type { AroundSwap } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import type { RebuildSteps } from './rebuild-steps.js'
 import { type TableNames, withTableNames } from './rebuild-tables.js'
-import type { RebuildSteps } from './steps.js'
 
 /** What rebuilds work with. */
 export type RebuildContext = {

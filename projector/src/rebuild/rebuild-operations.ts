@@ -20,11 +20,11 @@ import {
   type VerifyReport
 } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables, tablesOf } from './rebuild-tables.js'
 import { Recovery } from './recovery.js'
 import { beyond, reloadedTopic } from './reload.js'
 import { statusOf } from './status.js'
-import { RebuildSteps } from './steps.js'
 import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './swap.js'
 import { withSources } from './unit.js'
 import { compareTables } from './verify.js'

@@ -12,6 +12,8 @@ const ROOM_BYTES = 2 ** 40
 /** Queries of rebuilds to the engine, by the beginning of the statement; and comparisons, with hashes that differ from the engine's. */
 export const rebuildAnswers: readonly (readonly [string, Answer])[] = [
   ['SELECT p.table AS table, sum(p.rows) AS rows', () => []],
+  // No simulated part is damaged.
+  ['SELECT d.table AS table, d.name AS part FROM system.detached_parts', () => []],
   [
     'SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks',
     (_, __, { machine }) => [{ free: String(machine.isFull() ? 0 : ROOM_BYTES), size: String(2 * ROOM_BYTES) }]

@@ -15,3 +15,9 @@ export const STORED_UNBOUND_SEALS =
   'UXM230ZILnQtrXdbPJQ25V1Rp+ZdviDS3h5u8tIuaic0THzrHWCGjrZpj/Z1t5Z1+oJktcGE6II58WgST2YT+76rMkvMdWppxTOSF1bl' +
   'SFkuUixQM+oN4ZjfiLtb1b0Pkp35W7MLJCgPLkryyq/Q+tVatnsYNv6hjBxLCS2DkNiHguIZK3tl9NPcFSXJbelUGd1MZlr5APsiWIrB' +
   '2Hca1JguxpqUkLHeZdcYjv1+ClW4FV2ve8mwkrE7+gm1paN2'
+
+/** A batch as format 2 stores it: its dictionary must never change. */
+export const STORED_BATCH_2 =
+  'AgQAAAAoBAAAAKQ4HJwBAAAAAAAAAHi72QQIZZ1auw7DIAz8l86Japc+1n5Ep1psQaqUqFuH/H1loCiEQ0UsUeSYHH4cOsWR8yBRgxEdglBj58' +
+  'eSemumSVfObh1DMFC9xcEBLAOPxA/C6o1y9UaletMSIEzdYh+m4b+S8VYB1WT0gV5POagpQfkSUWe3+rf6nLfBcZwQhS8KFjWt+K4dttf3Z1ls' +
+  '1sdS08BVcdzy4PX7t2NHBinYUPIDWLbbVt4IUN1Ed1QUoNC1kVp9tf5VX43y6GsGXPiZog+cFdg0icv95oSUUV9K7oPjAJlCtq39AseGOjU='

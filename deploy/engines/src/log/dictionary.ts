@@ -1,48 +1,83 @@
+const AT = '2026-03-14T20:00:00Z'
+const IMPORT = '0123456789abcdef0123456789abcdef'
+
+type Sample = readonly [topic: string, source: string, key: string, event: Readonly<Record<string, unknown>>]
+
+/** One event of each kind, the most frequent last. */
+const SAMPLES: readonly Sample[] = [
+  ['profile', '/write-side', '1', { people: [1], sealed: '1.' }],
+  ['rating', '/write-side', '1', { people: [1, 2], sealed: '1.' }],
+  ['import-run', `/import/${IMPORT}`, IMPORT, importRun({ topic: 'title-count', file: 'history.csv.gz' })],
+  ['import-run', `/import/${IMPORT}`, IMPORT, importRun({ topic: 'network-count', file: 'counts.csv' })],
+  ['title', '/scrape/games', '4d530064', title({ publisher: 'p', releaseDate: '2004-11-09' })],
+  [
+    'title',
+    '/scrape/network',
+    '4d530064',
+    title({ features: ['live-aware', 'matchmaking', 'leaderboards', 'user-content'] })
+  ],
+  ['achievement-unlock', '/achievements', '1', { people: [1], sealed: '1.' }],
+  ['leaderboard', '/scrape/boards', '4d530064/1', { titleId: '4d530064', leaderboardId: 1, name: 'n', observedAt: AT }],
+  [
+    'match-list',
+    '/scrape/matches',
+    '4d530064',
+    { titleId: '4d530064', observedAt: AT, matches: [{ hostName: 'h', currentPlayers: 3, maxPlayers: 8 }] }
+  ],
+  ['leaderboard-entry', '/scrape/boards', '4d530064/1', entry('removed')],
+  ['leaderboard-entry', '/scrape/boards', '4d530064/1', entry('updated')],
+  ['leaderboard-entry', '/scrape/boards', '4d530064/1', entry('new')],
+  ['presence', '/scrape/players', '1', { people: [1], sealed: '1.' }],
+  ['network-count', `/import/${IMPORT}`, 'network', { observedAt: AT, online: 5 }],
+  ['title-count', `/import/${IMPORT}`, '4d530064', { titleId: '4d530064', observedAt: AT, online: 5 }],
+  ['title-count', '/scrape/network', '4d530064', titleCount()],
+  ['scrape', '/scrape/players', 'players', scrape('players', { outcome: 'failed', published: 0, reason: 'r' })],
+  ['scrape', '/scrape/matches', 'matches', scrape('matches', { outcome: 'partial', published: 0, reason: 'r' })],
+  ['scrape', '/scrape/games', 'games', scrape('games', { outcome: 'succeeded', published: 200 })],
+  ['scrape', '/scrape/boards', 'boards', scrape('boards', { outcome: 'succeeded', published: 200 })],
+  ['scrape', '/scrape/network', 'network', scrape('network', { outcome: 'succeeded', published: 200 })],
+  ['network-count', '/scrape/network', 'network', { observedAt: AT, registered: 20000, online: 500, lobbies: 40 }]
+]
+
 /**
- * What deflate may refer to before it has seen anything: the columns of one event of each topic, the most frequent
- * last. A batch of one event then takes 60 bytes instead of 360. It is part of the format: a change of one
+ * What deflate may refer to before it has seen anything: batches of one event. It is part of the format: a change of one
  * byte makes existing batches unreadable, so a better one needs a new number in the frame.
  */
-export const DICTIONARY = Buffer.from(
-  [
-    'AQEHDmNlX3NwZWN2ZXJzaW9uB2NlX3R5cGUJY2Vfc291cmNlBWNlX2lkB2NlX3RpbWUMY29udGVudC10eXBlC2NlX2ltcG9ydGlk',
-    'AQEBACAwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZgEBAQUAAQEBABBhcHBsaWNhdGlvbi9qc29uAQEBA+gHAIDy1soG',
-    'AQEEAAtpbXBvcnQtcnVuLwUAAAFABQMBAQIACC9pbXBvcnQvBQABAQEAFWdhbWVuZXQuaW1wb3J0LXJ1bi52MQEBAQADMS4wAQEP',
-    'AA17ImltcG9ydElkIjoiBQAAECIsIm9ic2VydmVkQXQiOiIFAwALIiwidG9waWMiOiIBAAsLdGl0bGUtY291bnQACiIsImZpbGUi',
-    'OiIBAA4OaGlzdG9yeS5jc3YuZ3oADSIsInJvd3NSZWFkIjoCAGQADSwicHVibGlzaGVkIjoCAGQADCwicmVqZWN0ZWQiOgIAAAAS',
-    'LCJmaW5pc2hlZCI6ZmFsc2V9AQEGDmNlX3NwZWN2ZXJzaW9uB2NlX3R5cGUJY2Vfc291cmNlBWNlX2lkB2NlX3RpbWUMY29udGVu',
-    'dC10eXBlAQEBBE1TAGQBAQEAEGFwcGxpY2F0aW9uL2pzb24BAQED6AcAgPLWygYBAQQABnRpdGxlLwUAAAFABQIBAQEADS9zY3Jh',
-    'cGUvZ2FtZXMBAQEAEGdhbWVuZXQudGl0bGUudjEBAQEAAzEuMAEBGQAMeyJ0aXRsZUlkIjoiBQAAECIsIm9ic2VydmVkQXQiOiIF',
-    'AgAKIiwibmFtZSI6IgEAAQFuAAsiLCJ0aXRsZSI6IgEAAQF0AA8iLCJwdWJsaXNoZXIiOiIBAAEBcAARIiwicmVsZWFzZURhdGUi',
-    'OiIBAAoKMjAwNC0xMS0wOQALIiwiaW1hZ2UiOiIBAA8PaHR0cHM6Ly9oL2kucG5nABEiLCJwcm9kdWN0Q29kZSI6IgEABgZNUy0x',
-    'MDAADyIsImZlYXR1cmVzIjpbIgEACgpsaXZlLWF3YXJlAAMiLCIBAAsLbWF0Y2htYWtpbmcAAyIsIgEADAxsZWFkZXJib2FyZHMA',
-    'AyIsIgEADAx1c2VyLWNvbnRlbnQAAyJdfQEBBw5jZV9zcGVjdmVyc2lvbgdjZV90eXBlCWNlX3NvdXJjZQVjZV9pZAdjZV90aW1l',
-    'DGNvbnRlbnQtdHlwZQtjZV9pbXBvcnRpZAEBAQAHbmV0d29yawEBAQAgMDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWYB',
-    'AQEAEGFwcGxpY2F0aW9uL2pzb24BAQED6AcAgPLWygYBAQQADm5ldHdvcmstY291bnQvBQAAAUAFAwEBAgAIL2ltcG9ydC8FAQEB',
-    'AQAYZ2FtZW5ldC5uZXR3b3JrLWNvdW50LnYxAQEBAAMxLjABAQUAD3sib2JzZXJ2ZWRBdCI6IgUDAAsiLCJvbmxpbmUiOgIABQAB',
-    'fQEBBw5jZV9zcGVjdmVyc2lvbgdjZV90eXBlCWNlX3NvdXJjZQVjZV9pZAdjZV90aW1lDGNvbnRlbnQtdHlwZQtjZV9pbXBvcnRp',
-    'ZAEBAQRNUwBkAQEBACAwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc4OWFiY2RlZgEBAQAQYXBwbGljYXRpb24vanNvbgEBAQPoBwCA',
-    '8tbKBgEBBAAMdGl0bGUtY291bnQvBQAAAUAFAwEBAgAIL2ltcG9ydC8FAQEBAQAWZ2FtZW5ldC50aXRsZS1jb3VudC52MQEBAQAD',
-    'MS4wAQEHAAx7InRpdGxlSWQiOiIFAAAQIiwib2JzZXJ2ZWRBdCI6IgUDAAsiLCJvbmxpbmUiOgIABQABfQEBBg5jZV9zcGVjdmVy',
-    'c2lvbgdjZV90eXBlCWNlX3NvdXJjZQVjZV9pZAdjZV90aW1lDGNvbnRlbnQtdHlwZQEBAQAHbmV0d29yawEBAQAQYXBwbGljYXRp',
-    'b24vanNvbgEBAQPoBwCA8tbKBgEBBAAHc2NyYXBlLwUAAAFABQIBAQIACC9zY3JhcGUvBQABAQEAEWdhbWVuZXQuc2NyYXBlLnYx',
-    'AQEBAAMxLjABAQ0AC3sic291cmNlIjoiBQAAECIsIm9ic2VydmVkQXQiOiIFAgAPIiwiZHVyYXRpb25NcyI6AgBkAAwsIm91dGNv',
-    'bWUiOiIBAAYGZmFpbGVkAA4iLCJwdWJsaXNoZWQiOgIAAAALLCJyZWFzb24iOiIBAAEBcgACIn0BAQYOY2Vfc3BlY3ZlcnNpb24H',
-    'Y2VfdHlwZQljZV9zb3VyY2UFY2VfaWQHY2VfdGltZQxjb250ZW50LXR5cGUBAQEABWdhbWVzAQEBABBhcHBsaWNhdGlvbi9qc29u',
-    'AQEBA+gHAIDy1soGAQEEAAdzY3JhcGUvBQAAAUAFAgEBAgAIL3NjcmFwZS8FAAEBAQARZ2FtZW5ldC5zY3JhcGUudjEBAQEAAzEu',
-    'MAEBDQALeyJzb3VyY2UiOiIFAAAQIiwib2JzZXJ2ZWRBdCI6IgUCAA8iLCJkdXJhdGlvbk1zIjoCAGQADCwib3V0Y29tZSI6IgEA',
-    'BwdwYXJ0aWFsAA4iLCJwdWJsaXNoZWQiOgIAAAALLCJyZWFzb24iOiIBAAEBcgACIn0BAQYOY2Vfc3BlY3ZlcnNpb24HY2VfdHlw',
-    'ZQljZV9zb3VyY2UFY2VfaWQHY2VfdGltZQxjb250ZW50LXR5cGUBAQEETVMAZAEBAQAQYXBwbGljYXRpb24vanNvbgEBAQPoBwCA',
-    '8tbKBgEBBAAMdGl0bGUtY291bnQvBQAAAUAFAgEBAQAPL3NjcmFwZS9uZXR3b3JrAQEBABZnYW1lbmV0LnRpdGxlLWNvdW50LnYx',
-    'AQEBAAMxLjABAQsADHsidGl0bGVJZCI6IgUAABAiLCJvYnNlcnZlZEF0IjoiBQIACyIsIm9ubGluZSI6AgAFAAwsInNlc3Npb25z',
-    'IjoCAAEAECwibG9iYnlQbGF5ZXJzIjoCAAMAAX0BAQYOY2Vfc3BlY3ZlcnNpb24HY2VfdHlwZQljZV9zb3VyY2UFY2VfaWQHY2Vf',
-    'dGltZQxjb250ZW50LXR5cGUBAQEAB25ldHdvcmsBAQEAEGFwcGxpY2F0aW9uL2pzb24BAQED6AcAgPLWygYBAQQAB3NjcmFwZS8F',
-    'AAABQAUCAQECAAgvc2NyYXBlLwUAAQEBABFnYW1lbmV0LnNjcmFwZS52MQEBAQADMS4wAQELAAt7InNvdXJjZSI6IgUAABAiLCJv',
-    'YnNlcnZlZEF0IjoiBQIADyIsImR1cmF0aW9uTXMiOgIAZAAMLCJvdXRjb21lIjoiAQAJCXN1Y2NlZWRlZAAOIiwicHVibGlzaGVk',
-    'IjoCAMgBAAF9AQEGDmNlX3NwZWN2ZXJzaW9uB2NlX3R5cGUJY2Vfc291cmNlBWNlX2lkB2NlX3RpbWUMY29udGVudC10eXBlAQEB',
-    'AAduZXR3b3JrAQEBABBhcHBsaWNhdGlvbi9qc29uAQEBA+gHAIDy1soGAQEEAA5uZXR3b3JrLWNvdW50LwUAAAFABQIBAQIACC9z',
-    'Y3JhcGUvBQABAQEAGGdhbWVuZXQubmV0d29yay1jb3VudC52MQEBAQADMS4wAQEJAA97Im9ic2VydmVkQXQiOiIFAgAPIiwicmVn',
-    'aXN0ZXJlZCI6AgDAmgwACiwib25saW5lIjoCAAUACywibG9iYmllcyI6AgAEAAF9'
-  ].join(''),
-  'base64'
-)
+export const DICTIONARY = Buffer.from(SAMPLES.map(batchOf).join(''))
+
+/** The JSON of a batch of one message. */
+function batchOf([topic, source, key, event]: Sample): string {
+  const headers = {
+    ce_specversion: '1.0',
+    ce_type: `gamenet.${topic}.v1`,
+    ce_source: source,
+    ce_id: `${topic}/${key}@${AT}`,
+    ce_time: AT,
+    'content-type': 'application/json',
+    ...(source.startsWith('/import/') ? { ce_importid: IMPORT } : {})
+  }
+  return JSON.stringify([1, key, JSON.stringify(event), Object.entries(headers)])
+}
+
+function importRun(about: { readonly topic: string; readonly file: string }) {
+  const counts = { rowsRead: 100, published: 100, rejected: 0, finished: false }
+  return { importId: IMPORT, observedAt: AT, ...about, ...counts }
+}
+
+function title(more: Readonly<Record<string, unknown>>) {
+  const image = 'https://images.example/MS100.svg'
+  return { titleId: '4d530064', observedAt: AT, name: 'n', title: 't', image, productCode: 'MS-100', ...more }
+}
+
+function entry(changeType: string) {
+  const measure = { rank: 1, rating: '1', order: 4294967296, step: 1, timeMs: 1 }
+  return { titleId: '4d530064', leaderboardId: 1, playerName: 'p', changeType, changedAt: AT, ...measure }
+}
+
+function titleCount() {
+  return { titleId: '4d530064', observedAt: AT, online: 5, sessions: 1, lobbyPlayers: 3 }
+}
+
+function scrape(source: string, result: Readonly<Record<string, unknown>>) {
+  return { source, observedAt: AT, durationMs: 100, ...result }
+}

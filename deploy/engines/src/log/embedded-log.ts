@@ -14,12 +14,13 @@ import {
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
-import { frameOf, packBatch, type StoredRecords, stampBatch, unpackBatch } from './batch-codec.js'
+import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
 import { type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
 import { type BatchKey, copyLog, headsOf, type LogHead } from './copy-log.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
+import type { StoredRecords } from './stored-records.js'
 
 /*
  * The log of a single machine, in one LMDB file. Key: [topic, epoch, partition, first offset]; value: a packed batch.

@@ -1,0 +1,14 @@
+import type { LogRecord } from '@gamenet/schemas'
+
+/** The records of a batch, made as they are requested: 8,192 of them at once would outlive the young generation. */
+export type StoredRecords = {
+  readonly count: number
+  /** The records from index `from` up to `to`, counted from 0. */
+  slice(from: number, to: number): LogRecord[]
+}
+
+/** Sets a header of any name. */
+export function setHeader(headers: Record<string, string>, name: string, value: string): void {
+  if (name !== '__proto__') headers[name] = value
+  else Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
+}

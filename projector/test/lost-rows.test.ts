@@ -103,14 +103,6 @@ test('a part that vanished is found; a part that was merged, was set aside or le
   for (const { path } of rows) rmSync(String(path), { recursive: true })
   const found = (await vanished()).map(([table]) => table)
   t.same(new Set(found), new Set(['network_count', 'title__8']), 'under the names that their tables have now')
-  await control.execute('DROP TABLE title__8 SYNC')
-  const none = listed.map((each) => ({ ...each, table: '00000000-0000-4000-8000-000000000000' }))
-  const ofUnknown = await vanishedParts(control, none, names)
-  t.same(
-    new Set(ofUnknown.map(({ table }) => table)),
-    new Set(['title']),
-    'an empty table of the name of a table that no longer exists'
-  )
 })
 
 test('where the log no longer has the beginning, what it has is loaded again, and the rest is told', async (t) => {

@@ -7,8 +7,6 @@ import type { Tables } from './tables.js'
 export const ListedPart = z.object({
   /** UUID of its table, which swaps of rebuilds keep. */
   table: z.string(),
-  /** Name of its table when it was listed. */
-  name: z.string(),
   partition: z.string(),
   part: z.string(),
   firstBlock: z.number(),
@@ -19,7 +17,7 @@ export type ListedPart = z.infer<typeof ListedPart>
 /** A part that its table no longer has, and the folder of the table. */
 export type VanishedPart = LostPart & { readonly path: string }
 
-const PART_COLUMNS = `${TABLE_UUID} AS table, t.name AS name, p.partition_id AS partition, p.name AS part,
+const PART_COLUMNS = `${TABLE_UUID} AS table, p.partition_id AS partition, p.name AS part,
   toFloat64(p.min_block_number) AS firstBlock, toFloat64(p.max_block_number) AS lastBlock`
 const OF_TABLE = 'INNER JOIN system.tables AS t ON t.database = p.database AND t.name = p.table'
 
@@ -36,8 +34,7 @@ export async function listParts(tables: Pick<Tables, 'rows'>, names: readonly st
 
 /**
  * The listed parts of tables that still exist whose blocks are in no part of these tables now, neither in an active part nor in one
- * that was set aside. Parts of a table that no longer exists count as those of an empty table of its name: a changed bit in the UUID
- * of a definition makes the engine open an empty folder.
+ * that was set aside.
  */
 export async function vanishedParts(
   tables: Pick<Tables, 'rows'>,
@@ -53,10 +50,8 @@ export async function vanishedParts(
     `SELECT ${TABLE_UUID} AS id, t.name AS table, t.data_paths[1] AS path FROM system.tables AS t
      WHERE t.database = currentDatabase()`
   )
-  return listed.flatMap(({ table: uuid, name, partition, part, firstBlock, lastBlock }) => {
-    const isEmpty = names.includes(name) && !held.some((each) => each.name === name)
-    const table =
-      existing.find((each) => each.id === uuid) ?? (isEmpty ? existing.find((each) => each.table === name) : undefined)
+  return listed.flatMap(({ table: uuid, partition, part, firstBlock, lastBlock }) => {
+    const table = existing.find((each) => each.id === uuid)
     const isHeld = held.some(
       (each) =>
         each.table === uuid &&

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { errorMessage, type LogRecord } from '@gamenet/schemas'
-import { checkBatch, frameOf, type StoredRecords, unpackBatch } from './batch-codec.js'
+import { checkBatch, frameOf, unpackBatch } from './batch-codec.js'
 import type { Batches, BatchKey } from './copy-log.js'
+import type { StoredRecords } from './stored-records.js'
 
 /** Events of the log that cannot be read: offsets from `first` to below `next`. */
 export type LogFault = {

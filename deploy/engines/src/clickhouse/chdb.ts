@@ -151,7 +151,7 @@ const checkDefinitions = (path: string): void => {
       const uuid = /UUID '([0-9a-f-]{36})'/.exec(text)?.[1] ?? ''
       const isOther = !uuids.includes(uuid) && uuids.some((each) => differencesOf(each, uuid) === 1)
       if (isOther || /[^\t\n\x20-\x7e]/.test(text))
-        throw new ClickHouseError(`ClickHouse does not open ${path}: the definition in ${file} is damaged.`)
+        throw new ClickHouseError(`ClickHouse does not open ${path}: the definition in ${file} is damaged`)
     }
   }
 }

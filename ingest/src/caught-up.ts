@@ -2,24 +2,24 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type PartitionExtent, projectionCheckpoint, type ReadTables } from '@gamenet/schemas'
 import type { LogExtents } from './ports/log.js'
 
-/** Where partitions of a topic end: everything before `next` is meant. */
+/** Ends of a topic's partitions: all events before `next`. */
 export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
 
 const ASK_AGAIN_MS = 100
 
-/** Where the partitions of a topic end now. Those that hold nothing are left out. */
+/** Reads the current ends of a topic's partitions, without empty ones. */
 export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
   return headsIn(await log.extents(topic))
 }
 
-/** Where partitions end. Those that hold nothing are left out. */
+/** Returns the ends of partitions, without empty ones. */
 export function headsIn(extents: readonly PartitionExtent[]): Heads {
   return extents
     .filter(({ first, next }) => first < next)
     .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
 }
 
-/** The same, or undefined when the log could not be asked for `timeoutMs`: what is not known to be there is not waited for. */
+/** {@link headsOf}, or undefined if the log does not answer within `timeoutMs`. */
 export async function headsIfKnown(
   log: LogExtents,
   topic: string,
@@ -33,7 +33,7 @@ export async function headsIfKnown(
   }
 }
 
-/** The farther of two heads, partition by partition. */
+/** Returns the farther end per partition. */
 export function furthest(heads: readonly Heads[]): Heads {
   const farthest = new Map<string, Heads[number]>()
   for (const head of heads.flat()) {
@@ -43,20 +43,20 @@ export function furthest(heads: readonly Heads[]): Heads {
   return [...farthest.values()]
 }
 
-/** How far one came in a partition; 0 where it has not begun. */
+/** Returns the position in a partition; 0 if there is none. */
 export function nextOf(heads: Heads, at: { readonly epoch: number; readonly partition: number }): number {
   return heads.find(({ epoch, partition }) => epoch === at.epoch && partition === at.partition)?.next ?? 0
 }
 
-/** Whether one came as far as `heads`, in all partitions. */
+/** Returns whether `reached` is at or beyond `heads` in all partitions. */
 export function hasCaughtUp(reached: Heads, heads: Heads): boolean {
   return heads.every(({ next, ...at }) => nextOf(reached, at) >= next)
 }
 
-/** How far a projection's table can be read. */
+/** The position up to which a projection's table is complete. */
 export type TableProgress = { has(heads: Heads): boolean }
 
-/** Asks how far a projection has come. */
+/** Reads a projection's position. */
 export async function tableProgress(
   tables: ReadTables,
   projection: string,
@@ -75,8 +75,8 @@ export async function tableProgress(
 }
 
 /**
- * Waits until a projection has taken everything before `heads`, for `timeoutMs` at most.
- * @returns how far it has come then
+ * Waits until a projection has consumed everything before `heads`, for at most `timeoutMs`.
+ * @returns its position then
  */
 export async function waitUntilCaughtUp(
   tables: ReadTables,

@@ -29,7 +29,7 @@ import { type Schedule, schedule } from './scrape/schedule.js'
 import { createScrapeMetrics } from './scrape/scrape-metrics.js'
 import { createTitleRoster } from './sources/title-status.js'
 
-/** What these read was published by those: a run of theirs that is under way is waited for. */
+/** A source (key) reads what others (value) published, and waits for their runs in progress. */
 const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
   network: [],
   games: [],
@@ -38,75 +38,75 @@ const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
   players: []
 }
 
-/** A day and a half would do; a week leaves room. Timers of Node end at 24 days. */
+/** A week. Timers of Node end at 24 days. */
 const PERIOD_MAX_SECONDS = 604_800
-/** How often it is looked whether a board is due. */
+/** Interval between two checks for due boards. */
 const BOARDS_LOOK_MS = 2_000
-/** Period of a board that moves when boards are visited only when asked for. */
+/** Shortest period of a board when boards are visited only on request. */
 const BOARD_PERIOD_S = 300
-/** What sightings say of how often the players page is read, when it is read only when asked for. */
+/** Period that sightings report when the players page is read only on request. */
 const PLAYERS_PERIOD_S = 60
-/** Longer than any batch of visits takes; for so long, the boards of a killed process stay leased. */
+/** Longer than any batch of visits takes. The boards of a killed process stay leased for this long. */
 const BOARD_LEASE_S = 300
-/** Longest wait for an append that is under way when the service stops. */
+/** Longest wait for a running append when the service stops. */
 const STOP_TIMEOUT_MS = 5_000
 
 export type IngestOptions = {
   readonly log: Log & LogExtents
-  /** What the log said before, as the tables have it. */
+  /** The tables with the published events. */
   readonly tables: ReadTables
-  /** Opens the write side, at its newest schema; called when the first board is to be visited. */
+  /** Opens the write side with its newest schema. Called before the first visit of a board. */
   readonly writes: () => Promise<WriteSide>
-  /** Seals what is published about people. */
+  /** Seals events about people. */
   readonly people: People
   /** Base address of the network's pages; the home page is this address exactly. */
   readonly upstreamUrl: string
-  /** Seconds between runs of each source, whole; of boards, between visits of one. 0: only when asked. */
+  /** Whole seconds between runs of each source, or between visits of one board. 0: only on request. */
   readonly periods: Readonly<Record<ScrapeSource, number>>
-  /** Above 0; for all sources together, since they ask one host. */
+  /** Above 0. One limit for all sources, because they request one host. */
   readonly requestsPerSecond: number
-  /** Given, what users have achieved is evaluated as long as it runs, as often as this says or by its own default. */
+  /** When given, users' achievements are evaluated; an interval here overrides the default. */
   readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'consistently' | 'late'>
   /** The client's name and contact: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
-  /** Where metrics are registered; one ingest a registry. */
+  /** Where metrics are registered. A registry takes one ingest. */
   readonly registry: Registry
   readonly logger: Logger
   readonly now?: () => number
-  /** For one attempt to get a page, milliseconds (20,000). */
+  /** Limit of one attempt to fetch a page, in milliseconds (20,000). */
   readonly attemptTimeoutMs?: number
 }
 
-/** How a source stands. Instants are milliseconds since 1970. */
+/** The state of a source. Instants are milliseconds since 1970. */
 export type SourceStatus = {
   readonly source: ScrapeSource
   readonly periodSeconds: number
   readonly running: boolean
-  /** The last run of this process; null before the first has ended. */
+  /** The last run of this process; null before the first one has ended. */
   readonly lastRun: ScrapeRan | null
-  /** When the next run is planned; null when running, stopped, or only run when asked. */
+  /** The instant of the next planned run; null when running, stopped, or run only on request. */
   readonly nextRunAtMs: number | null
 }
 
-/** How many pages a run has read, of how many as far as is known. */
+/** The number of pages that a run has read, and the known total. */
 export type ScrapeProgress = { readonly source: ScrapeSource; readonly done: number; readonly total: number }
 
 export type Ingest = {
-  /** Begins to run each source with a period: once now, then by its period. */
+  /** Starts each source with a period: a run now, then one per period. */
   start(): void
   /**
-   * Runs a source, or joins its run in progress; `all` runs every source. After `stop` the runs fail. `onProgress` is
-   * called for each page of the sources that read many.
+   * Runs a source, or joins its current run; `all` runs every source. Runs fail after `stop`. `onProgress` is called
+   * per page of sources with many pages.
    */
   runNow(source: ScrapeSource | 'all', onProgress?: (progress: ScrapeProgress) => void): Promise<ScrapeRan[]>
   status(): SourceStatus[]
-  /** Publishes events that come from elsewhere, counted in the same metrics. */
+  /** Publishes events from other components, counted in the same metrics. */
   publish<Event>(topic: Topic<Event>, events: readonly Event[], provenance: Provenance): Promise<void>
-  /** Begins no more runs, aborts what is being fetched, waits (5 s at most) for appends, closes connections. */
+  /** Starts no more runs, aborts fetches, waits at most 5 s for appends, closes connections. */
   stop(): Promise<void>
 }
 
-/** Puts the scrapers together. Nothing runs before `start` or `runNow`. Throws on options that cannot work. */
+/** Creates the scrapers. Nothing runs before `start` or `runNow`. Throws on invalid options. */
 export function createIngest(options: IngestOptions): Ingest {
   for (const source of SCRAPE_SOURCES) checkPeriod(source, options.periods[source])
   const { logger, people, registry, now = Date.now } = options
@@ -132,7 +132,7 @@ export function createIngest(options: IngestOptions): Ingest {
     }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
-    // A run that the service's stop interrupts before it has read anything is no failure.
+    // A run that `stop` interrupts before it has read anything is no failure.
     if (ran === undefined || (stopping.signal.aborted && ran.outcome === 'failed')) return ran
     metrics.ran(ran, now())
     report(logger, ran, stopping.signal)

@@ -1,10 +1,10 @@
 /*
  * source       a kind of page that is scraped on its own schedule; one run reads it once
- * page         the text of an answer, then the value that its parser read from it
- * reading      what one run of a source saw: events to publish, or why there are none
+ * page         the text of an answer, then the value that its parser returns
+ * reading      the result of one run of a source: events to publish, or a reason why there are none
  * publication  events of one topic on their way to the log
- * seal         how the events of one person are sealed; see `@gamenet/schemas`
- * outbox       changes of the write side that the log may not have yet; the relay brings them there
+ * seal         the keys with which the events of one person are encrypted; see `@gamenet/schemas`
+ * outbox       changes of the write side that the log may lack; the relay publishes them
  * lease        the right of one process to visit a board; one visit reads its page once
  * unlock       an achievement that a user has reached; evaluating finds those that are new
  */

@@ -1,5 +1,6 @@
 /*
- * What ingest is put together of, for the simulator, which runs the same parts on a clock, a log and pages of its own, and for tests of several packages.
+ * Parts of ingest for the simulator, which runs them on a virtual clock, log and pages, and for tests of several
+ * packages.
  */
 
 export { ruleOf, ruleStatement } from './achievements/achievement-rules.js'

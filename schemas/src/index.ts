@@ -3,8 +3,8 @@
  * topic       a named part of the log, one noun: its schema, ordering key and instant in one value
  * position    (epoch, partition, offset) in a topic; the epoch rises when a topic is recreated
  * answer      the body of a 200; `OnlineHistory` is what `getOnlineHistory` answers
- * refusal     an expected "no", with its status and its sentence
- * name key    a name as it is compared "without case"
+ * refusal     an expected error, with its status and its sentence
+ * name key    a name normalized for comparison without case
  */
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'

@@ -1,4 +1,4 @@
-/** Every way the service says no. On the wire only the sentence: {"error": "…"}. `%s` takes the details in order. */
+/** All refusals of the service. On the wire only the sentence: {"error": "…"}. `%s` takes the details in order. */
 export const refusals = {
   request_invalid: { status: 400, message: '%s.' },
   request_malformed: { status: 400, message: 'The request is not valid HTTP/1.1.' },
@@ -76,11 +76,11 @@ export const refusals = {
 
 export type RefusalCode = keyof typeof refusals
 
-/** An expected "no", thrown wherever it is found and answered in one place. */
+/** An expected error: thrown anywhere, answered in one place. */
 export class Refusal extends Error {
   readonly code: RefusalCode
   readonly status: number
-  /** Seconds after which asking again makes sense, for 429 and 503. */
+  /** Seconds until a retry makes sense, for 429 and 503. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(

@@ -90,14 +90,17 @@ const rules: ReadonlyMap<string, Rule> = new Map([
   ['shared-glory', sharedFirst()]
 ])
 
-/** The rule of an achievement. Throws when it has none. */
+/** Returns the rule of an achievement. Throws if it has none. */
 export function ruleOf({ key }: Achievement): Rule {
   const rule = rules.get(key)
   if (rule === undefined) throw new Error(`The achievement ${key} has no rule.`)
   return rule
 }
 
-/** Asks which of `{users}` have reached which of some achievements that have their facts in common: `user_key`, `reached`. */
+/**
+ * Returns the statement for the users of `{users}` who have reached achievements with the same facts: `user_key`,
+ * `reached`.
+ */
 export function ruleStatement(some: readonly Achievement[]): string {
   const pairs = some.map((each) => ({ id: each.id, rule: ruleOf(each) }))
   const facts = pairs[0]?.rule.facts

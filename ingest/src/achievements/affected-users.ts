@@ -2,8 +2,8 @@ import { conditionOf, type OffsetRange, type Parameters, type ReadTables } from 
 import type { EvaluatedTopic } from './topic-positions.js'
 
 /**
- * Who may have reached something by events `e` of a topic, as user_keys. Of a board everybody whose name ever stood on it:
- * a new entry moves all others.
+ * Selects the user_keys that events `e` of a topic affect. An event of a board affects every user whose name was ever
+ * on it, because a new entry moves all others.
  */
 const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
   presence: 'SELECT DISTINCT e.user_key AS user_key FROM event_presence AS e WHERE {range}',
@@ -17,7 +17,7 @@ const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
         SELECT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range}))`
 }
 
-/** Who holds the record of a board now: a reign grows longer without events. */
+/** The current record holders: a reign grows longer without events. */
 const AFFECTED_BY_TIME = `
   SELECT DISTINCT u.user_key AS user_key FROM user_player AS u
   WHERE u.player_key IN (
@@ -26,7 +26,7 @@ const AFFECTED_BY_TIME = `
       SELECT arrayElement(h.players, -1) FROM record_history AS h FINAL
       WHERE notEmpty(h.players) AND arrayElement(h.to_at, -1) IS NULL))`
 
-/** The users that events of a range touched. */
+/** Returns the users that events of a range affect. */
 export async function usersAffectedBy(
   tables: ReadTables,
   topic: EvaluatedTopic,
@@ -37,7 +37,7 @@ export async function usersAffectedBy(
   return await userKeys(tables, AFFECTED_BY_TOPIC[topic].replaceAll('{range}', sql), parameters, signal)
 }
 
-/** The users who may have reached something because time has passed. */
+/** Returns the users whose achievements depend on elapsed time. */
 export async function usersAffectedByTime(tables: ReadTables, signal?: AbortSignal): Promise<string[]> {
   return await userKeys(tables, AFFECTED_BY_TIME, {}, signal)
 }

@@ -8,22 +8,22 @@ import { type Schedule, schedule } from '../scrape/schedule.js'
 import { type EvaluationNeeds, evaluateOnce, type LateEvents } from './evaluate.js'
 import { EVALUATED_TOPICS, tablePositions } from './topic-positions.js'
 
-/** How often it is looked whether the tables have moved: one small question, 0.1 % of a core. */
+/** Interval between two checks for new table data. One check costs 0.1 % of a core. */
 const POLL_MS = 5000
 const DAY_MS = 86_400_000
 
 export type EvaluatorOptions = {
-  /** Opens the write side, at its newest schema; called when the tables have moved. */
+  /** Opens the write side with its newest schema. Called when the tables have new data. */
   readonly writes: () => Promise<WriteSide>
   readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
-  /** None unless given. */
+  /** Default: no late events. */
   readonly late?: LateEvents | undefined
   readonly registry: Registry
   readonly logger: Logger
   readonly now: () => number
-  /** {@link POLL_MS} unless given. */
+  /** Default: {@link POLL_MS}. */
   readonly pollMs?: number
   /** See `EvaluationNeeds`. */
   readonly consistently?: EvaluationNeeds['consistently']
@@ -31,11 +31,11 @@ export type EvaluatorOptions = {
 
 export type Evaluator = {
   start(): void
-  /** Ends what runs, which loses nothing. */
+  /** Aborts the current evaluation. Nothing is lost. */
   stop(): Promise<void>
 }
 
-/** Evaluates achievements whenever the tables have moved, for as long as it runs, whatever fails on the way. */
+/** Evaluates achievements whenever the tables have new data, until it is stopped. Failures are retried. */
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
   const { tables, logger, now } = options
   const metrics = evaluatorMetrics(options.registry)
@@ -44,7 +44,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
   const holder = randomUUID()
   let running: Promise<void> = Promise.resolve()
   let planned: Schedule | undefined
-  /** How the tables stood when all that they hold had been evaluated. */
+  /** Table positions at which everything was evaluated. */
   let evaluatedAt = ''
 
   const run = async (): Promise<void> => {

@@ -27,9 +27,11 @@ import {
  * lease       the right to evaluate, for one process at a time
  */
 
-/** Events that came into the tables behind what was evaluated, as messages do that are read by a newer program only. */
+/**
+ * Events that entered the tables behind the evaluated positions, such as messages that only a newer program can read.
+ */
 export type LateEvents = {
-  /** Batches of these topics that the tables have taken and evaluation has not. */
+  /** Batches of these topics that the tables contain and evaluation has not consumed. */
   pending(
     topics: readonly string[]
   ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: readonly OffsetRange[] }[]>
@@ -37,10 +39,10 @@ export type LateEvents = {
 }
 type LateBatches = Awaited<ReturnType<LateEvents['pending']>>
 
-/** Events of a topic that one evaluation takes at most; a backlog takes several. */
+/** Maximum number of events of a topic per evaluation. A backlog takes several evaluations. */
 const EVENTS_MAX = 1_000_000
 const DAY_MS = 86_400_000
-/** So long the tables are waited for: longer than a step of the slowest projection, shorter than a lease. */
+/** Longest wait for the tables: longer than a step of the slowest projection, shorter than a lease. */
 const PATIENCE_MS = 20_000
 const PROVENANCE = { source: '/achievements' }
 
@@ -49,45 +51,47 @@ export type EvaluationNeeds = {
   readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
-  /** None unless given. */
+  /** Default: no late events. */
   readonly late?: LateEvents | undefined
-  /** A name of its own for each process. */
+  /** Unique per process. */
   readonly holder: string
   readonly now: () => number
   readonly signal?: AbortSignal
   /**
-   * Reads again where tables were swapped meanwhile: what neither the old nor the new ones say would be unlocked for good.
-   * Nothing is swapped unless given.
+   * Repeats a read during which tables were swapped. A mix of old and new tables could unlock an achievement
+   * permanently. Default: one read, for processes without swaps.
    */
   readonly consistently?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
-  /** {@link PATIENCE_MS} unless given. */
+  /** Default: {@link PATIENCE_MS}. */
   readonly patienceMs?: number
 }
 
 /**
- * What an evaluation came to. `elsewhere`: somebody else evaluates. `waiting`: the tables lack what the log holds.
- * `behind`: they are older than what was evaluated, as while they are rebuilt. `importing`: a history is being imported.
- * In all three, what the tables lack would be taken for what never was. `idle`: nobody was touched.
+ * Outcome of an evaluation.
+ * `elsewhere`: another process evaluates. `idle`: no user was touched.
+ * `waiting`: the tables lack events of the log. `behind`: the tables are older than what was evaluated, as during a
+ * rebuild. `importing`: a history is being imported. Evaluating in these three states would mistake missing rows for
+ * events that never happened.
  */
 export type Evaluation =
   | { readonly outcome: 'elsewhere' | 'waiting' | 'behind' | 'importing' | 'idle' }
   | { readonly outcome: 'done' | 'full'; readonly users: number; readonly unlocks: number }
 
 /**
- * One evaluation of all that is new. Order: unlocks into the log → how far it came into PostgreSQL. Ending between the
- * two, or anywhere else, evaluates the same again, and what is in the log then is waited for and left out. Should two ever
- * work at once, an unlock may be in the log twice: the first one counts.
+ * Evaluates all new events once. Order: unlocks to the log → progress to PostgreSQL. After a crash anywhere the same
+ * events are evaluated again; unlocks that the log already has are awaited in the tables and skipped. Two concurrent
+ * evaluations may publish an unlock twice; the first one counts.
  */
 export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
   const { writes, tables, log, holder, signal } = needs
   if (!(await acquireEvaluationLease(writes, holder))) return { outcome: 'elsewhere' }
   try {
-    // In this order: what was evaluated has come into the log, and into the tables, before that was told.
+    // The log's heads are read before the progress: an unlock that the progress covers is then before the heads.
     const before = await readEvaluationProgress(writes)
     const held = await logPositions(log)
     const reached = await waitUntilCaughtUp(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
     if (reached === undefined) return { outcome: 'waiting' }
-    // Asked last: any import with rows in the tables has announced itself by now.
+    // Checked last: an import with rows in the tables has announced itself by now.
     if (await isImporting(needs)) return { outcome: 'importing' }
     return await evaluate(needs, { reached, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
   } finally {
@@ -143,7 +147,7 @@ async function affectedUsers(
   return [...users].sort()
 }
 
-/** What lies between two positions, a limited part of it, and where that ends. */
+/** Returns a limited range between two positions, and its end. */
 function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; heads: Heads; isComplete: boolean } {
   const range: OffsetRange[] = []
   let left = EVENTS_MAX

@@ -2,10 +2,10 @@ import type { WriteSide } from '@gamenet/schemas'
 import type { Heads } from '../caught-up.js'
 import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
 
-/** Longer than any chunk of users takes; after a kill, no process evaluates for so long. */
+/** Longer than any chunk of users takes. After a kill, no process evaluates for this long. */
 const LEASE_S = 60
 
-/** How far evaluation has come. */
+/** The progress of evaluation. */
 export type EvaluationProgress = {
   readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
   /** The last day, in days since 1970, of the evaluation of users that unlock by time alone. */
@@ -32,7 +32,7 @@ export async function releaseEvaluationLease(writes: WriteSide, holder: string):
   ])
 }
 
-/** How far evaluation has come. */
+/** Reads the progress of evaluation. */
 export async function readEvaluationProgress(writes: WriteSide): Promise<EvaluationProgress> {
   const rows = await writes.query<{ topic: string; epoch: number; partition: number; next: string }>(
     'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
@@ -47,8 +47,8 @@ export async function readEvaluationProgress(writes: WriteSide): Promise<Evaluat
 }
 
 /**
- * Keeps how far evaluation has come, in one statement. It never goes back: a process that reports everything before a position
- * as evaluated has published its result.
+ * Stores the progress of evaluation in one statement. Progress never decreases: a process that reports a position has
+ * published every unlock before it.
  */
 export async function storeEvaluationProgress(writes: WriteSide, { byTopic, day }: EvaluationProgress): Promise<void> {
   const rows = EVALUATED_TOPICS.flatMap((topic) => byTopic[topic].map((head) => ({ topic, ...head })))

@@ -3,12 +3,15 @@ import { headsOf, tableProgress } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 import { EVALUATED_TOPICS } from './topic-positions.js'
 
-/** An import announces itself before its first event, every few seconds, and at its end; the next file may follow. */
+/**
+ * An import announces itself before its first event, every few seconds and at its end. This pause bridges the gap
+ * between two files.
+ */
 const QUIET_MS = 60_000
 
 /**
- * Whether a history that touches users is being imported, or was until just now. Half of it looks like a pause of a year,
- * or a board whose best are missing. An import that died is waited for no longer than one that ended.
+ * Returns whether a history of users is being imported, or was until a minute ago. Half a history looks like a pause of
+ * a year, or like a board without its best entries. An import that died is awaited no longer than one that ended.
  */
 export async function isImporting(needs: {
   readonly tables: ReadTables

@@ -9,10 +9,10 @@ import {
 } from '@gamenet/schemas'
 import { ruleOf, ruleStatement } from './achievement-rules.js'
 
-/** Users who are asked about at once. */
+/** Maximum number of users per query. */
 export const CHUNK_USERS_MAX = 1000
 
-/** Rules by the facts that they are about: those of one list are one statement. */
+/** Rules grouped by their facts. One group is one statement. */
 const RULES_BY_FACTS: readonly (readonly Achievement[])[] = [
   ...achievements
     .reduce((byFacts, each) => {
@@ -24,7 +24,7 @@ const RULES_BY_FACTS: readonly (readonly Achievement[])[] = [
 
 const POINTS = new Map(achievements.map(({ id, points }) => [id, points]))
 
-/** What users have reached and have no unlock of yet, at most {@link CHUNK_USERS_MAX} users. */
+/** Finds achievements that users have reached and not unlocked, for at most {@link CHUNK_USERS_MAX} users. */
 export async function findNewUnlocks(
   tables: ReadTables,
   users: readonly string[],
@@ -67,8 +67,8 @@ export async function findNewUnlocks(
 }
 
 /**
- * Asks about users, and where that fails about half of them first: what is known of many may be more than the engine has
- * memory for. What fails for one fails.
+ * Queries all users, or each half separately if that fails: the engine may lack the memory for all. Rejects if a single
+ * user fails.
  */
 async function inParts<Row>(
   ask: (users: readonly string[]) => Promise<Row[]>,
@@ -85,7 +85,10 @@ async function inParts<Row>(
   }
 }
 
-/** The names of games that users played, as far as their keys are others, and the keys; never none, for the engine's sake. */
+/**
+ * Returns the games that users played whose names differ from their keys, and the keys. Never empty, because the engine
+ * rejects an empty list.
+ */
 async function spelledGames(
   ask: (sql: string, parameters: Parameters) => Promise<Record<string, unknown>[]>,
   users: readonly string[]
@@ -98,7 +101,7 @@ async function spelledGames(
   return { games: ['', ...games], game_keys: ['', ...games.map(nameKey)] }
 }
 
-/** How users spell their names: in their profile, else as they were seen last, else where they rate and are rated. */
+/** Returns the spelling of usernames: from the profile, else the last sighting, else the ratings. */
 async function usernames(
   ask: (sql: string, parameters: Parameters) => Promise<Record<string, unknown>[]>,
   users: readonly string[]

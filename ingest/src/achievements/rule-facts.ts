@@ -1,29 +1,30 @@
 import { nameKey, type RankGoal, rankGoals } from '@gamenet/schemas'
 
 /*
- * facts   what the read tables know of users: a SELECT with at most one row `f` for each of `{users}` (Array(String), the
- *         user_keys that are looked at) and lists in it, oldest first. Instants are milliseconds since 1970
- * rule    facts, and an expression over a row of them: when it was reached, or NULL. Together one SELECT; rules about the
- *         same facts are asked together, because reading them is what costs
+ * facts   a SELECT over the read tables with at most one row `f` per user of `{users}` (Array(String), user_keys). Its lists
+ *         are ordered, oldest first. Instants are milliseconds since 1970
+ * rule    facts, and an expression over a row of them: the instant at which it was reached, or NULL. Rules with the same
+ *         facts share one SELECT, because reading the facts dominates the cost
  *
- * What a day was is reached at the last sighting of the day; a place on a board when the user first had it, by any move;
- * a rating when it was given. Of n facts of a user the n-th oldest counts.
+ * A rule about a day is reached at the last sighting of that day; a rank on a board when the user first had it, by any move;
+ * a rating when it was given. A rule that needs n facts is reached at the n-th oldest.
  */
 
-/** When an achievement is reached. */
+/** The condition for an achievement. */
 export type Rule = { readonly facts: string; readonly reached: string }
 
-/** The n-th instant of a list, NULL when it is shorter. */
+/** Returns the n-th instant of a list, or NULL if the list is shorter. */
 function nth(n: number, instants: string): string {
   return `arrayElementOrNull(${instants}, ${n})`
 }
 
 /**
- * Of the days on which the user was seen online: `seen`, when they ended. Of those on which the user played: `days` (their
- * numbers), `ends`, `played` (seconds) and `counts` (games). Of each game on each day, in no order: `play_games`,
- * `play_ends`, `play_seconds`. A game is the key of its name, which no engine makes as we do: `{game_keys}` has those of the
- * names in `{games}`, and of any other name the key is the name. Of several rows of a day the highest position counts, and of those the one that was stored
- * last: as FINAL has it, which takes twice as long; and lists of maps take twice as long as lists of numbers.
+ * Days on which the user was seen online: `seen`, their ends.
+ * Days on which the user played: `days` (day numbers), `ends`, `played` (seconds) and `counts` (games).
+ * Games per day, unordered: `play_games`, `play_ends`, `play_seconds`. A game is the key of its name. ClickHouse cannot
+ * compute our keys, so `{game_keys}` holds the keys of the names in `{games}`; any other name is its own key.
+ * Of several rows of a day, the one with the highest position counts, then the one stored last. FINAL gives the same in
+ * twice the time; lists of maps take twice as long as lists of numbers.
  */
 const DAYS = `
   SELECT s.user_key AS user_key,
@@ -60,7 +61,7 @@ export function playedGame(game: string, hours: number): Rule {
   return { facts: DAYS, reached: summed(`arraySort(${ends})`, seconds, hours * 3600) }
 }
 
-/** The first instant at which the sum of all amounts until then reaches a total. */
+/** Returns the first instant at which the running sum of amounts reaches a total. */
 function summed(instants: string, amounts: string, total: number): string {
   return nth(1, `arrayFilter((at, sum) -> sum >= ${total}, ${instants}, arrayCumSum(${amounts}))`)
 }
@@ -82,7 +83,7 @@ export function gamesPlayed(games: number): Rule {
 }
 
 export function weekend(): Rule {
-  // A lambda that captures another list copies it for every element: of years of days, gigabytes.
+  // A lambda that captures another list copies it per element: gigabytes for years of days.
   const isSunday = '(at, day, since) -> toDayOfWeek(toDate(day)) = 7 AND since = 1'
   return { facts: DAYS, reached: nth(1, `arrayFilter(${isSunday}, f.ends, f.days, arrayDifference(f.days))`) }
 }
@@ -98,16 +99,19 @@ export function comeback(days: number): Rule {
   }
 }
 
-/** Of a list `x`, oldest first, the instants of those in which something (a title, a board) comes first. */
+/** Returns the instants of list `x`, oldest first, at which a value (a title, a board) occurs for the first time. */
 function firsts(list: string, what: string, instant: string): string {
   return `arrayMap(x -> ${instant}, arrayFilter((x, number) -> number = 1, ${list},
     arrayEnumerateUniq(arrayMap(x -> ${what}, ${list}))))`
 }
 
-/** The user's names on boards that are known to be the user's. */
+/** The names on boards that belong to the user. */
 const OWN_NAMES = 'SELECT k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}'
 
-/** `boards`: since when the user has stood on a board (goal 0) or had reached a goal on it: instant, title, goal; oldest first. */
+/**
+ * `boards`: when the user first stood on a board (goal 0) or first reached a goal on it, as (instant, title, goal),
+ * oldest first.
+ */
 const BOARDS = `
   SELECT b.user_key AS user_key, arraySort(groupArray((b.at, b.title_id, b.goal))) AS boards
   FROM (
@@ -127,7 +131,7 @@ const BOARDS = `
     GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b
   GROUP BY b.user_key`
 
-/** The instants of the user's boards `b` that fulfil a condition. */
+/** Returns the instants of the user's boards `b` that meet a condition. */
 function boardsWhere(condition: string): string {
   return `arrayMap(b -> b.1, arrayFilter(b -> ${condition}, f.boards))`
 }
@@ -144,7 +148,7 @@ export function boardGames(count: number): Rule {
   return { facts: BOARDS, reached: nth(count, firsts('arrayFilter(b -> b.3 = 0, f.boards)', 'x.2', 'x.1')) }
 }
 
-/** Having stood on a rank or better on so many boards with so many entries, of one title where it is given. */
+/** The rule for a rank, or better, on `count` boards with at least `entries` entries, optionally of one title. */
 export function ranked(rank: number, count: number, entries: number, titleId?: string): Rule {
   const goal = goalOf((each) => each.rank === rank && each.entries === entries && each.isShared !== true)
   const isOfTitle = titleId === undefined ? '' : ` AND b.2 = '${titleId}'`
@@ -162,8 +166,8 @@ function goalOf(is: (goal: RankGoal) => boolean): number {
 }
 
 /**
- * `reigns`: over boards' records, their beginning, board and end; the end of a current one is `{now_ms}`. One that ended
- * at the instant at which it began counts for nothing: somebody else was better at that instant.
+ * `reigns`: the reigns over boards' records as (beginning, board, end). A current reign ends at `{now_ms}`. A reign of
+ * length zero is ignored: another player was better at the same instant.
  */
 const REIGNS = `
   SELECT u.user_key AS user_key, arraySort(groupArray((r.from_ms, r.title_id, r.leaderboard_id, r.to_ms))) AS reigns
@@ -192,7 +196,7 @@ export function recordKept(days: number): Rule {
   }
 }
 
-/** `ratings`: that the user was given, instant and stars. */
+/** `ratings`: the ratings that the user received, as (instant, stars). */
 const RECEIVED = `
   SELECT r.user_key AS user_key, arraySort(groupArray((toUnixTimestamp64Milli(r.ts), r.stars))) AS ratings
   FROM rating AS r FINAL WHERE r.user_key IN {users: Array(String)} GROUP BY r.user_key`
@@ -216,7 +220,7 @@ export function starsReceived(stars: number): Rule {
   return received(1, `r.2 = ${stars}`)
 }
 
-/** `given`: when the user gave the ratings that count. */
+/** `given`: the instants of the user's valid ratings of others. */
 const GIVEN = `
   SELECT g.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(g.ts))) AS given
   FROM rating_given AS g FINAL WHERE g.rater_key IN {users: Array(String)} GROUP BY g.rater_key`
@@ -225,7 +229,7 @@ export function ratingsGiven(count: number): Rule {
   return { facts: GIVEN, reached: nth(count, 'f.given') }
 }
 
-/** `comments`: when the user gave the ratings that have one. */
+/** `comments`: the instants of the user's ratings with a comment. */
 const COMMENTS = `
   SELECT r.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(r.ts))) AS comments
   FROM rating AS r FINAL
@@ -237,7 +241,7 @@ export function commentsGiven(count: number): Rule {
   return { facts: COMMENTS, reached: nth(count, 'f.comments') }
 }
 
-/** What the user says of the own self, as it is now. */
+/** The user's current profile. */
 const PROFILE = `
   SELECT p.user_key AS user_key, toUnixTimestamp64Milli(p.ts) AS at, p.bio AS bio,
     p.console_verified AS console_verified, p.chat_profile_url AS chat_profile_url

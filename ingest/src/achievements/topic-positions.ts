@@ -3,7 +3,7 @@ import { achievementUnlockTopic, type ReadTables } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 
-/** The projections whose tables hold what a topic's events mean for achievements. */
+/** The projections whose tables represent a topic's events for achievements. */
 const PROJECTIONS_BY_TOPIC = {
   presence: ['presence-day', 'presence-latest', 'user-gamertag'],
   profile: ['profile'],
@@ -11,7 +11,7 @@ const PROJECTIONS_BY_TOPIC = {
   'leaderboard-entry': ['leaderboard-entry', 'player-entry', 'player']
 } as const
 
-/** A topic whose events touch users. */
+/** A topic whose events affect achievements of users. */
 export type EvaluatedTopic = keyof typeof PROJECTIONS_BY_TOPIC
 export const EVALUATED_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly EvaluatedTopic[]
 
@@ -19,13 +19,16 @@ const UNLOCK_PROJECTIONS = ['achievement-unlock']
 
 const ASK_AGAIN_MS = 200
 
-/** How far the log is, or the tables are: of each topic up to where all its projections have come, and the table of unlocks. */
+/**
+ * Positions of the log or of the tables: per topic the position that all its projections have reached, and that of the
+ * table of unlocks.
+ */
 export type TopicPositions = {
   readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
   readonly unlocks: Heads
 }
 
-/** Asks where the log ends now. */
+/** Returns the current ends of the log. */
 export async function logPositions(log: LogExtents): Promise<TopicPositions> {
   const [unlocks, ...heads] = await Promise.all(
     [achievementUnlockTopic.name, ...EVALUATED_TOPICS].map((topic) => headsOf(log, topic))
@@ -35,8 +38,8 @@ export async function logPositions(log: LogExtents): Promise<TopicPositions> {
 }
 
 /**
- * Waits until the tables have taken everything before `held`, for `timeoutMs` at most.
- * @returns how far they are then; undefined when that is not so far
+ * Waits until the tables contain everything before `held`, for at most `timeoutMs`.
+ * @returns the positions of the tables; undefined after a timeout
  */
 export async function waitUntilCaughtUp(
   tables: ReadTables,
@@ -54,7 +57,7 @@ export async function waitUntilCaughtUp(
   }
 }
 
-/** Asks how far the tables are; one question, however many projections. */
+/** Reads the positions of the tables in one query. */
 export async function tablePositions(tables: ReadTables, signal?: AbortSignal): Promise<TopicPositions> {
   const projections = [...Object.values(PROJECTIONS_BY_TOPIC).flat(), ...UNLOCK_PROJECTIONS]
   const rows = await tables.rows(
@@ -77,7 +80,7 @@ export async function tablePositions(tables: ReadTables, signal?: AbortSignal): 
       const before = heads.get(key) ?? { epoch, partition, next, seen: 0 }
       heads.set(key, { ...before, next: Math.min(before.next, next), seen: before.seen + 1 })
     }
-    // A projection without a checkpoint has not begun.
+    // A projection without a checkpoint has not started.
     return [...heads.values()]
       .filter(({ seen }) => seen === names.length)
       .map(({ epoch, partition, next }) => ({ epoch, partition, next }))

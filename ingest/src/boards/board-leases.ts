@@ -9,34 +9,34 @@ import type { Validators } from '../fetch/page-fetcher.js'
  * period  seconds between two visits: from the configured minimum to a day
  */
 
-/** What is visited: a board, or, with no id, the list of a title. */
+/** A place: a board, or the list of a title if `leaderboardId` is null. */
 export type Place = { readonly titleId: string; readonly leaderboardId: number | null }
 
 /** An acquired lease on a place. */
 export type BoardLease = Place & {
-  /** Id of the holder; each call of `acquire` makes another one. */
+  /** Id of the holder, unique per call of `acquire`. */
   readonly holder: string
   readonly periodS: number
-  /** Visits since the last that succeeded. */
+  /** Visits since the last successful one. */
   readonly failures: number
   /** Whether an earlier visit may have appended events that it did not record. */
   readonly wasUnclean: boolean
-  /** Where the log's partitions ended when the last visit that ended well had appended its changes. */
+  /** Ends of the log's partitions when the last successful visit had appended its changes. */
   readonly appended: Heads
-  /** The page that was found equal to the board in the read tables; null when its events may be missing there. */
+  /** The page that was equal to the board in the read tables; null when its events may be missing there. */
   readonly equal: EqualPage | null
 }
 
-/** A page that shows what the read tables have of its board. */
+/** A page that shows the board as the read tables have it. */
 export type EqualPage = {
   readonly validators: Validators
-  /** Hash of the entries that it shows. */
+  /** Hash of the page's entries. */
   readonly content: string
-  /** Version of the board in the read tables; another one means that something was added, such as an import. */
+  /** Version of the board in the read tables. It changes when events are added, for example by an import. */
   readonly version: string
 }
 
-/** The result of a visit, as it is stored. */
+/** The stored result of a visit. */
 export type VisitResult = {
   /** From the end of this visit to the next, seconds. */
   readonly restS: number
@@ -47,41 +47,41 @@ export type VisitResult = {
   readonly equal: EqualPage | null
 }
 
-/** Leases on visits of boards. All processes that visit boards share them, and they outlive restarts. */
+/** Leases on visits of boards, shared by all processes and kept across restarts. */
 export type BoardLeases = {
   /**
    * Acquires at most `count` free leases on due places, the most overdue in proportion to their period first. With
-   * `untriedSince`: on places that no visit tried since that instant, due or not, lists first.
+   * `untriedSince`: on places that were not visited since that instant, due or not, lists first.
    */
   acquire(count: number, options?: { readonly untriedSince?: Date }): Promise<BoardLease[]>
-  /** Renews the lease. Returns false when another process holds it: then the visit must append nothing more. */
+  /** Renews the lease. Returns false when another process holds it; the visit must then append nothing more. */
   renew(lease: BoardLease): Promise<boolean>
   /** Ends the visit and releases the lease. Returns false when another process holds it. */
   end(lease: BoardLease, visited: VisitResult): Promise<boolean>
-  /** Deletes the place of a board that its title's list no longer has. Returns false when another process holds the lease. */
+  /** Deletes the place of a board that left its title's list. Returns false when another process holds the lease. */
   drop(lease: BoardLease): Promise<boolean>
   /** Releases unused leases, as if they had not been acquired. */
   release(leases: readonly BoardLease[]): Promise<void>
   /** Adds the lists of new titles, due at once. */
   add(titleIds: readonly string[]): Promise<void>
   /**
-   * Sets the boards of a title to those of its list: new ones are due at once, vanished ones are deleted unless a visit is
-   * under way. The list itself is due again after its period.
+   * Sets the boards of a title to those of its list. New boards are due at once. Missing boards are deleted unless they
+   * are being visited. The list itself is due again after its period.
    */
   setBoards(titleId: string, leaderboardIds: readonly number[]): Promise<{ readonly added: number }>
-  /** Makes the list of a title due now, unless it could not be read last time. */
+  /** Makes the list of a title due now, unless its last visit failed. */
   hastenList(titleId: string): Promise<void>
-  /** Counts all places, and those that are due with a free lease. */
+  /** Counts all places, and due places with a free lease. */
   count(): Promise<{ readonly all: number; readonly due: number }>
-  /** The clock that decides what is due. */
+  /** Returns the time of the clock that decides which places are due. */
   now(): Promise<Date>
 }
 
-/** Leases in PostgreSQL. Its clock decides what is due, because all processes share it. */
+/** Leases in PostgreSQL. Its clock decides which places are due, because all processes share it. */
 export function boardLeases(
   writes: WriteSide,
   options: {
-    /** Shortest period, seconds: that of a board just found. */
+    /** Shortest period in seconds; the initial period of a new board. */
     readonly shortestS: number
     readonly leaseS: number
   }
@@ -172,12 +172,12 @@ export function boardLeases(
   }
 }
 
-/** The id that stands for a title's list; ids of boards are 0 and more. */
+/** The id of a title's list. Ids of boards are 0 or more. */
 const LIST = -1
 const IS_DUE = 't.due_at <= now()'
 const IS_FREE = '(t.lease_until IS NULL OR t.lease_until <= now())'
 
-/** A row that another process is acquiring is skipped, not waited for. */
+/** Skips a row that another process is acquiring. */
 const acquireStatement = (wanted: string, order: string) => `
   WITH taken AS MATERIALIZED (
     SELECT t.title_id, t.leaderboard_id, t.is_unclean

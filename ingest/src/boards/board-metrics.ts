@@ -5,7 +5,7 @@ import type { Visit } from './visit-board.js'
 /** The Prometheus metrics of board visits. */
 export type BoardMetrics = {
   visited(visit: Visit): void
-  /** All places, and those that are due with a free lease. */
+  /** Reports the number of all places, and of due places with a free lease. */
   counted(leases: { readonly all: number; readonly due: number }): void
 }
 

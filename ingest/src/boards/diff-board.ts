@@ -2,10 +2,10 @@ import type { EntryChange, LeaderboardEntryChanged } from '@gamenet/schemas'
 import type { BoardEntry } from '../pages/board-table.js'
 import { orderKeys } from './order-keys.js'
 
-/** An entry of a board as it was last known: a row of `leaderboard_entry` that is not gone. */
+/** The last known state of an entry: a row of `leaderboard_entry` that is not gone. */
 export type KnownEntry = {
   readonly playerName: string
-  /** 1 for the first entry of exactly this name. */
+  /** 1 for the first entry with exactly this name. */
   readonly occurrence: number
   readonly rating: string
   /** Milliseconds; null for a score. */
@@ -13,26 +13,25 @@ export type KnownEntry = {
   /** Null for an imported entry. */
   readonly order: number | null
   readonly step: number | null
-  /** What the board shows next to the rating, by name; absent without such values. */
+  /** Values between name and rating, by name; absent if there are none. */
   readonly details?: Readonly<Record<string, string>>
 }
 
 export type BoardDifference = {
   readonly titleId: string
   readonly leaderboardId: number
-  /** The instant of the page, canonical text. */
+  /** The instant of the page, as canonical text. */
   readonly changedAt: string
-  /** All entries that are on the board as it is known, in any order; fastest in that of their places. */
+  /** All known entries of the board, in any order; comparison is fastest in rank order. */
   readonly last: readonly KnownEntry[]
   /** All entries of the page, in its order. */
   readonly page: readonly BoardEntry[]
 }
 
 /**
- * The events that make of the board as it is known the board that the page shows: folded into the known entries, they give
- * the page's entries in its order, with its ranks, ratings and details. As few as can be; none when nothing differs. An
- * entry whose rating text is the same keeps its `timeMs`, whatever the page's other scores make of the text now. Pure; takes
- * O(n log n).
+ * Returns the fewest events that turn the known board into the board of the page. Folded into the known entries, they
+ * give the page's entries in its order, with its ranks, ratings and details; none if nothing differs. An entry with an
+ * unchanged rating text keeps its `timeMs`, however the page's other scores are read. Pure; O(n log n).
  */
 export function diffBoard({
   titleId,
@@ -71,7 +70,7 @@ export function diffBoard({
       order,
       step: steps[place] ?? 0
     }
-    // Assigned, for spreading what may be absent takes four times as long as all the rest.
+    // Assigned: spreading optional fields takes four times as long as everything else.
     if (entry.occurrence > 1) event.occurrence = entry.occurrence
     if (timeMs !== null) event.timeMs = timeMs
     if (entry.details !== undefined) event.details = { ...entry.details }
@@ -88,14 +87,14 @@ export function diffBoard({
 
 const UNKNOWN = -1
 
-/** A time that is written differently is stored like a moved rank: no player became faster. */
+/** A time in another spelling is stored like a moved rank: no player became faster. */
 function changeTypeOf(rating: string, timeMs: number | null, before: KnownEntry | undefined): EntryChange {
   if (before === undefined) return 'new'
   const isSame = timeMs === null ? before.timeMs === null && before.rating === rating : before.timeMs === timeMs
   return isSame ? 'moved' : 'updated'
 }
 
-/** Whether nothing of an entry differs but perhaps its order key. */
+/** Returns whether an entry differs in nothing except, possibly, its order key. */
 function isSameBut(before: KnownEntry, entry: BoardEntry | undefined, step: number | undefined): boolean {
   return before.rating === entry?.rating && before.step === step && isSame(before.details, entry.details)
 }
@@ -117,8 +116,8 @@ function isSame(before: Details | undefined, after: Details | undefined): boolea
 type Identity = { readonly playerName: string; readonly occurrence: number }
 
 /**
- * Where each entry of a page stands among the known ones, or {@link UNKNOWN}. Entries that follow one another on the page
- * mostly did so before, and are found without a table; one is made for the first that is not.
+ * Returns for each entry of a page its index among the known ones, or {@link UNKNOWN}. Neighbours on the page were
+ * mostly neighbours before, and are found without a lookup table. The table is built for the first entry that was not.
  */
 function knownPlaces(last: readonly KnownEntry[], page: readonly BoardEntry[]): Int32Array {
   const places = new Int32Array(page.length)
@@ -139,7 +138,10 @@ function knownPlaces(last: readonly KnownEntry[], page: readonly BoardEntry[]): 
   return places
 }
 
-/** Nearly all names stand once on a board, and a name alone is found faster than a key made of name and number. */
+/**
+ * Maps identities to indexes. Nearly all names occur once per board, and a lookup by name alone is faster than by a key
+ * of name and number.
+ */
 function tableOf(last: readonly KnownEntry[]): (identity: Identity) => number {
   const firsts = new Map<string, number>()
   const others = new Map<string, number>()

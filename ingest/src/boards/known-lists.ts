@@ -2,7 +2,7 @@ import type { ReadTables } from '@gamenet/schemas'
 import type { KnownBoard } from '../sources/leaderboard.js'
 import { DEPARTED_TITLES } from '../sources/title-status.js'
 
-/** The boards of each of the titles as the tables have them: by title, then by board. */
+/** Reads the boards of titles from the tables: by title, then by board. */
 export async function knownLists(
   tables: ReadTables,
   titleIds: readonly string[],
@@ -24,10 +24,10 @@ export async function knownLists(
   return lists
 }
 
-/** Titles that may have boards: all that pages, not files, described, except those known to have none. */
+/** Titles that may have boards: all titles described by pages, not files, except those known to have none. */
 type TitlesWithBoards = { readonly onNetwork: readonly string[]; readonly departed: ReadonlySet<string> }
 
-/** The titles that may have boards, by whether they are on the network now. */
+/** Reads the titles that may have boards, split by whether they are on the network now. */
 export async function titlesWithBoards(tables: ReadTables, signal: AbortSignal): Promise<TitlesWithBoards> {
   const rows = await tables.rows(
     `SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted FROM event_title AS e

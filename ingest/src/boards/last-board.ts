@@ -1,9 +1,9 @@
 import { boardKey, type ReadTables } from '@gamenet/schemas'
 import type { KnownEntry } from './diff-board.js'
 
-/** What the tables say of a board as a whole. */
+/** The state of a whole board in the tables. */
 export type BoardState = {
-  /** Rises with every event of the board that is in the tables. */
+  /** Rises with every event of the board in the tables. */
   readonly version: string
   /** Instant of its newest change, milliseconds since 1970. */
   readonly newestMs: number
@@ -11,7 +11,7 @@ export type BoardState = {
 
 export type BoardId = { readonly titleId: string; readonly leaderboardId: number }
 
-/** The states of those of the boards that the tables know, by {@link boardKey}. */
+/** Reads the states of the boards that the tables contain, by {@link boardKey}. */
 export async function boardStates(
   tables: ReadTables,
   boards: readonly BoardId[],
@@ -39,7 +39,7 @@ export async function boardStates(
   )
 }
 
-/** The entries of a board as the tables have them, those that left not among them. */
+/** Reads the entries of a board from the tables, without those that left. */
 export async function lastBoard(
   tables: ReadTables,
   { titleId, leaderboardId }: BoardId,
@@ -58,5 +58,5 @@ export async function lastBoard(
   )
 }
 
-/** Not judged row by row: boards have up to 100,000, and the statement above says what they are. */
+/** Rows are not validated one by one: a board has up to 100,000, and the statement defines their types. */
 type StoredEntry = Omit<KnownEntry, 'details'> & { readonly details: string }

@@ -1,23 +1,24 @@
-/** Distance of keys that nothing lies between yet: room for 32 entries, each just above the one before. */
+/** Distance between keys with nothing between them: space for 32 entries, each just above the one before. */
 const SPACING = 2 ** 32
-/** Keys stay within ± this, so that their differences are exact numbers too. */
+/** Keys stay within ± this, so that their differences are exact. */
 const KEY_MAX = 2 ** 52
 
-/** What is known of the entries of a page, highest place first. */
+/** Known facts about the entries of a page, highest place first. */
 export type Placed = {
-  /** The order key of each; NaN for one that has none. */
+  /** The order key of each entry; NaN for none. */
   readonly orders: Float64Array
-  /** 1 for an entry that gets an event anyway, so that a new key costs nothing. */
+  /** 1 for an entry that gets an event anyway, so that a new key is free. */
   readonly isPublished: Uint8Array
 }
 
 /**
- * Order keys, strictly rising, for the entries of a page, so that as few as possible of the entries without an event get
- * another key. Two entries can both keep their keys when these differ by at least as much as their places do: then they
- * rise, and all entries between find room. So the entries that keep their keys are a longest run over the places in which
- * `order − place` never falls; all entries with an event together count less than one of the others. The rest get keys spread
- * evenly over the gaps. Only where a key would pass ± 2^52 (a million entries later, each above all others) are all
- * renewed. Takes O(n log n).
+ * Returns strictly rising order keys for the entries of a page. As few entries as possible without an event get another
+ * key.
+ * Two entries can both keep their keys if these differ by at least as much as their places: then they rise, and all
+ * entries between them fit. So the entries that keep their keys are a longest run of places in which `order − place`
+ * never falls; all entries with an event together weigh less than one without. The others get keys spread evenly over
+ * the gaps. Only if a key would exceed ± 2^52 (after a million entries, each above all others) all keys are renewed.
+ * O(n log n).
  */
 export function orderKeys({ orders, isPublished }: Placed): Float64Array {
   const slack = orders.map((order, place) => (Math.abs(order) <= KEY_MAX ? order - place : Number.NaN))
@@ -50,7 +51,7 @@ function keyAt(orders: Float64Array, place: number): number {
   return orders[place] ?? Number.NaN
 }
 
-/** All places that have a value, when the values never fall: a board to which nothing, or little, has happened. */
+/** Returns all places with a value if the values never fall: the case of a board with few or no changes. */
 function risingRun(values: Float64Array): number[] | undefined {
   const places: number[] = []
   let above = Number.NEGATIVE_INFINITY
@@ -66,8 +67,8 @@ function risingRun(values: Float64Array): number[] | undefined {
 }
 
 /**
- * The places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values keeps, for each
- * bound, where the heaviest run with an end at or below it ends; places count from 1 in it, 0 is no run.
+ * Returns the places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values holds,
+ * for each bound, the end of the heaviest run that ends at or below it. Its places count from 1; 0 means no run.
  */
 function heaviestRun(values: Float64Array, isPublished: Uint8Array): number[] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort()
@@ -92,12 +93,12 @@ function heaviestRun(values: Float64Array, isPublished: Uint8Array): number[] {
   return run.reverse()
 }
 
-/** Of two ends of runs that of the heavier one; of equals the first. */
+/** Returns the end of the heavier of two runs, the first one if they are equal. */
 function heavier(weights: Float64Array, first: number, second: number): number {
   return keyAt(weights, second) > keyAt(weights, first) ? second : first
 }
 
-/** How many of the sorted values are at most this one. */
+/** Returns the number of sorted values that are at most `value`. */
 function countUpTo(sorted: Float64Array, value: number): number {
   let first = 0
   let next = sorted.length

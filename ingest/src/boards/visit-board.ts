@@ -27,20 +27,23 @@ import { nextPeriodS, restAfterFailureS, restS } from './visit-period.js'
 export type Visit =
   | {
       readonly outcome: 'changed' | 'unchanged'
-      /** What was published of the board's entries. */
+      /** Published changes of the board's entries. */
       readonly changes: readonly LeaderboardEntryChanged[]
-      /** A part of the page that could not be read. */
+      /** The reason why a part of the page could not be read. */
       readonly fault?: string
     }
-  /** Upstream said that the page is as it was. */
+  /** Upstream answered that the page has not changed. */
   | { readonly outcome: 'not-modified' }
-  /** The board has no page: it vanished since its title's list was read, which is due now. No fault, and nothing to publish. */
+  /**
+   * The board has no page: it vanished after its title's list was read, which is now due. No fault; nothing is
+   * published.
+   */
   | { readonly outcome: 'absent' }
-  /** `isAnswered`: upstream is there, though not with a page that can be read. */
+  /** `isAnswered`: upstream answered, but not with a readable page. */
   | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
-  /** What was published of the board before cannot be read yet, so what is new cannot be known. */
+  /** The tables lack earlier events of the board, so changes cannot be computed. */
   | { readonly outcome: 'behind'; readonly fault: string }
-  /** Another process holds the lease now, or the service stops. */
+  /** Another process holds the lease, or the service stops. */
   | { readonly outcome: 'given-up' }
 
 export type VisitNeeds = {
@@ -48,45 +51,46 @@ export type VisitNeeds = {
   readonly tables: ReadTables
   readonly log: LogExtents
   readonly leases: BoardLeases
-  /** Period of a board on which something moves all the time, seconds. */
+  /** Period of a board that always changes, in seconds. */
   readonly shortestS: number
   /** From 0 to below 1. */
   readonly random: () => number
 }
 
-/** What was looked up for all visits of a batch together. */
+/** State shared by all visits of a batch. */
 export type VisitBatch = {
-  /** How far the entries of boards can be read. */
+  /** Progress of the table of entries. */
   readonly reached: TableProgress
   /** Ends of the log's partitions after the leases were acquired. */
   readonly headsWhenAcquired: Heads
-  /** The oldest that the log has. */
+  /** The oldest epoch in the log. */
   readonly oldestEpoch: number
   /** By {@link boardKey}. */
   readonly states: ReadonlyMap<string, BoardState>
-  /** The boards of each title, by id: as the tables had them, and then as they were published. */
+  /** The boards of each title, by id: from the tables, then updated as published. */
   readonly lists: ReadonlyMap<string, Map<number, KnownBoard>>
-  /** Whether the tables had all that the log held of lists then. */
+  /** Whether the tables contained all events of lists in the log. */
   readonly areListsKnown: boolean
   /** Titles that have left the network. */
   readonly departed: ReadonlySet<string>
-  /** Titles whose leases were brought to their list in this batch, with the ids of that list. */
+  /** Titles whose leases were set to their list in this batch, with the ids of that list. */
   readonly listed: Map<string, string>
-  /** Titles whose list says something else than what is known: due when the batch ends, and with it a visit of the list. */
+  /** Titles whose list differs from the known one. Their list becomes due when the batch ends. */
   readonly outdated: Set<string>
 }
 
-/** A board that the tables are behind of is looked at again after so long. */
+/** Delay before the next visit of a board whose events the tables lack. */
 const BEHIND_REST_S = 30
-/** Unlike that of any board: of one with a single event, the first of all, the version is 0. */
+/** Unlike any board's state: the version of a board with a single event, the first of all, is 0. */
 const UNKNOWN: BoardState = { version: '', newestMs: -1 }
 
 /**
- * One visit of a board, or of a title's list: fetch, compare with what is known, publish what changed. Whatever instant
- * it ends at, no change is published twice: a lease counts as unclean from when it was taken until its end is written, and
- * the board of an unclean lease is compared with the tables only when these have all that the log held when it was taken.
- * News of a list is published by its own visit alone; a board whose page shows it makes that visit due.
- * Rejects when the log, the tables or the leases cannot be asked; the lease then stays unclean until its next visit.
+ * Visits a board or a title's list once: fetches, compares with the known state, publishes the changes. No change is
+ * published twice, whenever the visit ends: a lease is unclean from its acquisition until its end is written, and the
+ * board of an unclean lease is compared with the tables only when they contain everything that the log held at the
+ * acquisition. Only the visit of a list publishes changes of the list; a board whose page shows such a change makes
+ * that visit due.
+ * Rejects when the log, the tables or the leases are unavailable. The lease then stays unclean until its next visit.
  */
 export async function visitBoard(
   needs: VisitNeeds,
@@ -102,7 +106,7 @@ export async function visitBoard(
   }
   if (batch.departed.has(lease.titleId)) return await visitDeparted(needs, reader, lease, batch)
   const before = stateOf(lease, batch)
-  // An import may have changed the board since the page was found equal to it; then the page is wanted whole.
+  // An import may have changed the board since; then the whole page is needed.
   const equal = lease.equal?.version === before.version ? lease.equal : null
   const validators = equal?.validators ?? {}
   const fetched = await reader.fetcher.fetch(pathOf(lease), { validators, signal, urgency: 'later' })
@@ -112,13 +116,13 @@ export async function visitBoard(
   }
   if (!fetched.ok) {
     const visit = await failed(needs, lease, fetched.reason, fetched.isRefused === true)
-    // Whether the board is still there, its list says; of a title without a page there is nothing else to ask.
+    // The list says whether the board still exists. A title without a page has no list to read.
     if (lease.leaderboardId === null || fetched.isAbsent !== true) return visit
     batch.outdated.add(lease.titleId)
     return { outcome: 'absent' }
   }
   if (!fetched.changed) {
-    // The tables have all that was appended before, and are as they were when the page was found equal to them.
+    // The tables contain everything that was appended, and have not changed since the page was equal to them.
     await needs.leases.end(lease, {
       ...unchanged(lease),
       ...rested(needs, lease, false),
@@ -131,7 +135,7 @@ export async function visitBoard(
   if (!parsed.ok) return await failed(needs, lease, `${fetched.address}: ${parsed.reason}`, true)
   const seen = { page: parsed.page, fetched, before, equal, batch }
   const news = await newsOf(needs, lease, seen, signal).catch(async (error: unknown) => {
-    // Nothing was appended yet. If this fails too, the lease expires.
+    // Nothing was appended yet. If the release fails too, the lease expires.
     await needs.leases.release([lease]).catch(() => undefined)
     throw error
   })
@@ -156,8 +160,8 @@ async function visitDeparted(
 }
 
 /**
- * What the tables must have before a board is compared with them. Positions of an epoch that the log does not have any
- * more are never reached: those events were lost, or are in the epoch that replaced it.
+ * Returns the heads that the tables must reach before a board is compared with them. Positions of an epoch that the log
+ * no longer has are excluded: those events were lost, or are in the next epoch.
  */
 export function neededFor(lease: BoardLease, batch: Pick<VisitBatch, 'headsWhenAcquired' | 'oldestEpoch'>): Heads {
   const isOfThePast = lease.appended.some(({ epoch }) => epoch < batch.oldestEpoch)
@@ -166,16 +170,16 @@ export function neededFor(lease: BoardLease, batch: Pick<VisitBatch, 'headsWhenA
 
 type ChangedPage = Extract<FetchedPage, { changed: true }>
 
-/** What a page says that is not known yet. */
+/** The unknown facts of a page. */
 type News = {
   readonly fetched: ChangedPage
   readonly before: BoardState
   readonly list: PagePart<readonly ListedBoard[]>
   readonly boards: ReturnType<typeof leaderboardsOf>
-  /** The list does not have the board that was asked for. */
+  /** The list does not contain the requested board. */
   readonly isVanished: boolean
   readonly entries: PagePart<readonly LeaderboardEntryChanged[]>
-  /** Hash of the entries that the page shows; empty where they cannot be read. */
+  /** Hash of the page's entries; empty if they cannot be read. */
   readonly content: string
 }
 
@@ -198,13 +202,13 @@ async function newsOf(
   if (!board.ok) return { ...news, entries: board }
   const fault = otherBoardIn(board.value, leaderboardId, list.ok ? fetched.address : undefined)
   if (fault !== undefined) return { ...news, entries: { ok: false, reason: fault } }
-  // A tenth of the work of reading the board back and comparing, and most visits find nothing new.
+  // Costs a tenth of reading the board back and comparing. Most visits find nothing new.
   const content = createHash('sha256').update(JSON.stringify(board.value.entries)).digest('base64')
   if (content === equal?.content) return { ...news, content, entries: { ok: true, value: [] } }
   const entries = diffBoard({
     titleId,
     leaderboardId,
-    // After all that is known of the board, whatever other machines' clocks said.
+    // After everything known of the board, regardless of other machines' clocks.
     changedAt: instantOf(Math.max(fetched.answeredAtMs, before.newestMs + 1)),
     last: await lastBoard(tables, { titleId, leaderboardId }, signal),
     page: board.value.entries
@@ -213,8 +217,8 @@ async function newsOf(
 }
 
 /**
- * Why a page is not known to show the board that was asked for; undefined when it does. One whose list, all readable,
- * selects nothing shows what its address says, which is another one when it was redirected.
+ * Returns why a page may not show the requested board; undefined if it does. A readable list without a selected board
+ * shows the board of its address, which differs after a redirect.
  */
 function otherBoardIn(shown: ShownBoard, requestedId: number, address: string | undefined): string | undefined {
   if (shown.leaderboardId === requestedId) return undefined
@@ -226,7 +230,10 @@ function otherBoardIn(shown: ShownBoard, requestedId: number, address: string | 
   return `asked for board ${requestedId}, the page shows ${named}`
 }
 
-/** A page without any list is that of a game without boards; where there were some, it is broken: nothing is delisted. */
+/**
+ * Returns the list of a page. A page without a list belongs to a game without boards. If boards were known, the page is
+ * broken, and nothing is delisted.
+ */
 function listOf(list: GamePage['boards'], known: ReadonlyMap<number, KnownBoard>): PagePart<readonly ListedBoard[]> {
   if (!list.ok) return list
   if (list.value !== undefined) return { ok: true, value: list.value }
@@ -256,7 +263,7 @@ async function publishNews(
   const hasChanged = changes.length > 0 || (lease.leaderboardId === null && added + boards.length > 0)
   if (news.isVanished) await leases.drop(lease)
   else {
-    // What is published now is known to be equal only once it is in the tables; so is a list that is new.
+    // A published change, or a changed list, is known to be equal only when it is in the tables.
     const isEqual = changes.length === 0 && list.ok && boards.length === 0 && lease.leaderboardId !== null
     await leases.end(lease, {
       ...rested(needs, lease, hasChanged),
@@ -270,8 +277,8 @@ async function publishNews(
 }
 
 /**
- * Publishes the news of a list, and brings the title's leases to it; gives how many were added. Of a list only one
- * visit is under way at a time, so that nothing of it is told twice: a visit of a board leaves what is new to that one.
+ * Publishes the changes of a list, sets the title's leases to it, and returns how many were added. Only one visit of a
+ * list runs at a time, so no change is published twice; visits of boards leave the list's changes to it.
  */
 async function followList(
   { leases }: VisitNeeds,
@@ -291,7 +298,7 @@ async function followList(
   return await bringLeasesTo(leases, titleId, list, batch)
 }
 
-/** Once a title and batch, unless its list changes meanwhile. */
+/** Runs once per title and batch, unless the list changes meanwhile. */
 async function bringLeasesTo(
   leases: BoardLeases,
   titleId: string,
@@ -315,7 +322,7 @@ async function failed(needs: VisitNeeds, lease: BoardLease, fault: string, isAns
   return { outcome: 'failed', fault, isAnswered }
 }
 
-/** A visit that published nothing of the board leaves its lease as it was. */
+/** A visit that published nothing leaves the lease's state unchanged. */
 function unchanged(lease: BoardLease): Omit<VisitResult, 'restS'> {
   const { periodS, failures, wasUnclean, appended, equal } = lease
   return { periodS, failures, isUnclean: wasUnclean, appended, equal }

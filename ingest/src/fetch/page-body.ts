@@ -2,16 +2,16 @@ import { PassThrough, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-/** What `Accept-Encoding` offers: exactly what {@link readPageBody} can undo. */
+/** The value of `Accept-Encoding`: the encodings that {@link readPageBody} decodes. */
 export const ACCEPTED_ENCODINGS = 'gzip, br, deflate'
 
-/** A page's text, or one sentence on why there is none. */
+/** A page's text, or a sentence with the reason why there is none. */
 export type PageBody = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }
 
 /**
- * Reads a body to its end: undoes the content encoding, keeps at most `bytesMax` bytes *after* that (a few
- * kilobytes can unpack to gigabytes), decodes UTF-8 strictly. Rejects when the stream itself fails, which
- * includes a body shorter than its Content-Length and compressed bytes that end too early.
+ * Reads a body to its end: decodes the content encoding, keeps at most `bytesMax` bytes *after* that (a few kilobytes
+ * can unpack to gigabytes), decodes UTF-8 strictly. Rejects when the stream fails: also when the body is shorter than
+ * its Content-Length or the compressed bytes are truncated.
  */
 export async function readPageBody(
   body: Readable,

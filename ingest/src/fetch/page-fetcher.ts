@@ -4,52 +4,52 @@ import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.j
 import { createRequestThrottle, type RequestThrottle, type Urgency } from './request-throttle.js'
 import { retryAfterMs } from './retry-after.js'
 
-/** What an earlier answer gave to ask again with: the page is sent only if it has changed. */
+/** Validators of an earlier answer, for a conditional request. */
 export type Validators = { readonly etag?: string; readonly lastModified?: string }
 
-/** What asking for a page gave. Every way to fail is a value with one sentence. */
+/** The result of a fetch. Every failure is a value with one sentence. */
 export type FetchedPage =
   | {
       readonly ok: true
       readonly changed: true
       readonly html: string
-      /** The page's own address, after redirects. */
+      /** The page's address after redirects. */
       readonly address: string
       readonly validators: Validators
-      /** When the answer's headers came, milliseconds since 1970. */
+      /** When the answer's headers arrived, milliseconds since 1970. */
       readonly answeredAtMs: number
     }
   | { readonly ok: true; readonly changed: false; readonly answeredAtMs: number }
   | {
       readonly ok: false
       readonly reason: string
-      /** Upstream answered, but about this page with a no (4xx): others may be there. */
+      /** Upstream answered 4xx for this page; other pages may exist. */
       readonly isRefused?: boolean
-      /** Upstream says that there is no such page (404, 410). */
+      /** Upstream answered that there is no such page (404, 410). */
       readonly isAbsent?: boolean
     }
 
-/** Fetches pages of one upstream: one request at a time, not too often, never too much, never for too long. */
+/** Fetches pages of one upstream: one request at a time, with limits on rate, bytes and duration. */
 export type PageFetcher = {
-  /** `path` begins with `/`; `/` is the upstream address exactly as it was given. Never rejects. */
+  /** `path` begins with `/`; `/` is exactly the configured upstream address. Never rejects. */
   fetch(
     path: string,
     options?: { validators?: Validators; signal?: AbortSignal; urgency?: Urgency }
   ): Promise<FetchedPage>
-  /** Cuts what is in flight and closes the connection. */
+  /** Aborts the current request and closes the connection. */
   close(): Promise<void>
 }
 
 export type PageFetcherOptions = {
-  /** Base address, http or https, without a name or password in it. */
+  /** Base address, http or https, without credentials. */
   readonly upstreamUrl: string
   readonly userAgent: string
   readonly requestsPerSecond: number
   /** Limit of a page after decompression. */
   readonly bytesMax?: number
-  /** For one attempt: waiting for headers, redirects and the body together. */
+  /** Limit of one attempt: headers, redirects and body together, in milliseconds. */
   readonly attemptTimeoutMs?: number
-  /** Attempts after the first one, for faults that may pass: broken connections, timeouts, 5xx. */
+  /** Number of retries after transient faults: broken connections, timeouts, 5xx. */
   readonly retriesMax?: number
   /** First pause between attempts; doubles each time, with jitter. */
   readonly backoffMs?: number
@@ -61,15 +61,15 @@ const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308])
 const ABSENT_STATUS = new Set([404, 410])
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i
-/** A run must not wait longer than this for its next attempt; a longer Retry-After holds back later runs instead. */
+/** Longest delay between attempts of one run. A longer Retry-After delays later runs instead. */
 const BACKOFF_MAX_MS = 10_000
 const VALIDATOR_LENGTH_MAX = 512
-/** A short unwanted body is read to its end, so that the connection stays open; a long one is aborted. */
+/** A short discarded body is read to its end to keep the connection; a long one is aborted. */
 const DISCARDED_BYTES_MAX = 16_384
 const DISCARD_TIMEOUT_MS = 500
 const STOPPING = 'the service is stopping'
 
-/** Opens no connection before the first fetch. Throws when the upstream address is none. */
+/** Creates a fetcher; connects with the first fetch. Throws on an invalid upstream address. */
 export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
   const base = upstreamBase(options.upstreamUrl)
   const agent = new Agent({ connections: 1, pipelining: 1, maxHeaderSize: 32_768 })
@@ -123,13 +123,13 @@ type Exchange = {
 
 type Attempt = {
   readonly page: FetchedPage
-  /** Set when another attempt makes sense; `afterMs` when the answer said when. */
+  /** Set when a retry makes sense; `afterMs` is the delay that the answer asks for. */
   readonly retry?: { readonly afterMs?: number }
-  /** Set when the answer asks for a pause that is too long to wait in this run. */
+  /** Set when the answer asks for a delay that is too long for this run. */
   readonly holdBackMs?: number
 }
 
-/** The upstream address, checked. Credentials are refused: they would end up in reasons that are published. */
+/** Parses the upstream address. Refuses credentials: they would end up in published reasons. */
 function upstreamBase(upstreamUrl: string): URL {
   const base = URL.canParse(upstreamUrl) ? new URL(upstreamUrl) : undefined
   if (base === undefined || (base.protocol !== 'http:' && base.protocol !== 'https:')) {
@@ -150,7 +150,10 @@ function pageUrl(base: URL, path: string): URL {
   return new URL(`.${path}`, folder)
 }
 
-/** What the answer asks for, when it does; else exponentially more, with jitter, so that many do not come at once. */
+/**
+ * Returns the delay that the answer asks for, else exponential backoff with jitter, so that many clients do not retry
+ * at once.
+ */
 function retryAfterOr(exponential: ExponentialBackoff<unknown>) {
   return new DelegateBackoff((context: { result: unknown }, step: ReturnType<typeof exponential.next> | undefined) => {
     const next = step === undefined ? exponential.next() : step.next(undefined)
@@ -173,7 +176,7 @@ async function untilAborted(signal: AbortSignal, attempts: Promise<Attempt>): Pr
   }
 }
 
-/** One attempt, redirects included, in at most `timeoutMs` from the moment that its first request may leave. */
+/** Runs one attempt with its redirects, in at most `timeoutMs` after its first request may leave. */
 async function attemptPage(
   exchange: Exchange,
   requested: { url: URL; validators: Validators; urgency: Urgency; timeoutMs: number },
@@ -279,7 +282,7 @@ async function readAnswer(
   }
 }
 
-/** A status that is no page: 5xx may pass, everything else would be the same again. */
+/** The result for a status without a page: 5xx is retried, all others would repeat. */
 function refusedAnswer(url: URL, answer: Dispatcher.ResponseData, nowMs: number): Attempt {
   const page = failed(`${url.href}: status ${answer.statusCode}, expected 200`)
   const afterMs = retryAfterMs(headerOf(answer, 'retry-after'), nowMs)
@@ -327,7 +330,7 @@ function failed(reason: string): { ok: false; reason: string } {
   return { ok: false, reason }
 }
 
-/** What went wrong with the connection or the stream, for a reason. */
+/** Describes a fault of the connection or the stream for a reason. */
 function faultOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const cause = error instanceof AggregateError ? error.errors[0] : error.cause

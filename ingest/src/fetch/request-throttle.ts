@@ -1,20 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** `soon`: pages whose instants matter. `later`: thousands of pages that can wait. */
+/** `soon`: pages whose instants matter. `later`: thousands of pages without urgency. */
 export type Urgency = 'soon' | 'later'
 
-/** Runs one request at a time, at the configured rate at most. */
+/** Runs one request at a time, at most at the configured rate. */
 export type RequestThrottle = {
   /**
-   * Runs `work` when the rate allows it and all earlier work of the same urgency, and all more urgent work, is done.
-   * Rejects when `signal` aborts before.
+   * Runs `work` when the rate permits and all earlier work of the same urgency and all more urgent work has ended.
+   * Rejects if `signal` aborts first.
    */
   run<Result>(signal: AbortSignal, work: () => Promise<Result>, urgency?: Urgency): Promise<Result>
-  /** Waits, within `work`, until the rate allows one more request. */
+  /** Waits, within `work`, until the rate permits another request. */
   pause(signal: AbortSignal): Promise<void>
 }
 
-/** After so many urgent requests in a row one other request runs: a network that is always busy must not starve it. */
+/** After this many urgent requests in a row one other request runs, so that a busy network does not starve it. */
 const SOON_IN_A_ROW_MAX = 19
 
 type QueuedRequest = { readonly signal: AbortSignal; begin(): Promise<void>; refuse(): void }

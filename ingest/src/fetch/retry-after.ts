@@ -1,9 +1,9 @@
-/** Longest wait that an answer may ask for; a day typed as milliseconds must not stop us for a year. */
+/** Longest accepted delay. A day given in milliseconds would otherwise pause for years. */
 const RETRY_AFTER_MAX_MS = 3_600_000
 
 /**
- * Milliseconds that a `Retry-After` header asks to wait (seconds or an HTTP date, RFC 9110 10.2.3), at most an
- * hour; undefined when there is none or it says nothing.
+ * Returns the milliseconds of a `Retry-After` header (seconds or an HTTP date, RFC 9110 10.2.3), at most an hour;
+ * undefined without a valid one.
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined

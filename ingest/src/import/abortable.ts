@@ -1,6 +1,6 @@
 /**
- * The promise's value, or a rejection with the signal's reason as soon as there is one: a log or a pipe that does not
- * answer must not hold up a stop. What the promise comes to later is dropped.
+ * Resolves or rejects as the promise does, or rejects with the signal's reason when it aborts: a log or a pipe that
+ * does not answer must not delay a stop. A later outcome of the promise is ignored.
  */
 export function abortable<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
   return new Promise((resolve, reject) => {

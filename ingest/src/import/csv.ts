@@ -5,14 +5,14 @@ import type { Cut, Cutter, Row } from './rows.js'
 /** The longest description of a title, all fields at their limits in 4-byte characters, is 16 KB. */
 const ROW_CHARS_MAX = 65_536
 
-/** The cells of one row, or why it is none. */
+/** The cells of one row, or its fault. */
 export type Cells =
   | { readonly line: number; readonly cells: readonly string[] }
   | { readonly line: number; readonly fault: string }
 
 /**
- * Divides CSV (RFC 4180: commas, CRLF or LF, quotes doubled inside quotes, line ends inside quotes) into rows. A quote
- * that is never closed costs its own line, not the rest of the file.
+ * Divides CSV into rows (RFC 4180: commas, CRLF or LF, doubled quotes, line ends inside quotes). An unclosed quote
+ * costs its own line, not the rest of the file.
  */
 export function csvCutter(): Cutter {
   return { rowCharsMax: ROW_CHARS_MAX, cut: cutRow, forced: () => undefined, endFault: () => undefined }
@@ -22,12 +22,12 @@ function cutRow(text: string, from: number): Cut {
   const newline = text.indexOf('\n', from)
   if (newline === -1) return 'more'
   const lineEnd = row(text, from, newline)
-  // Within the line: to look on through the whole text at every row would take seconds a megabyte.
+  // Searches within the line: a search through the whole text for every row takes seconds per megabyte.
   if (!text.slice(from, newline).includes('"')) return lineEnd
   return cutQuotedRow(text, from, newline) ?? lineEnd
 }
 
-/** Undefined when the quotes make no sense: then the row is its first line, and the parser says what is wrong. */
+/** Returns undefined for invalid quotes: then the row is its first line, and the parser reports the fault. */
 function cutQuotedRow(text: string, from: number, firstNewline: number): Cut | undefined {
   let at = from
   for (;;) {
@@ -47,7 +47,7 @@ function cutQuotedRow(text: string, from: number, firstNewline: number): Cut | u
   }
 }
 
-/** A quote, not doubled. One at the very end of the text may yet be doubled by what comes. */
+/** Finds a quote that is not doubled. A quote at the very end of the text may still be doubled by the next block. */
 function closingQuote(text: string, from: number): number {
   let at = text.indexOf('"', from)
   while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
@@ -64,9 +64,9 @@ function row(text: string, from: number, newline: number): Cut {
 const WELL_FORMED = /^(?:[^",]*|"[^"]*(?:""[^"]*)*")(?:,(?:[^",]*|"[^"]*(?:""[^"]*)*"))*$/
 
 /**
- * The cells of rows. Without a quote a row is its text between commas; rows with quotes are given to the parser
- * together (365,000 rows a second against 17,000 one by one), and in halves of halves where one of them is
- * broken after all. Broken quotes are found before: to let the parser find them in a file of nothing else took 30 s a megabyte.
+ * Returns the cells of rows. A row without quotes is split at its commas. Rows with quotes are parsed together (365,000
+ * rows a second against 17,000 one by one), and bisected if one is invalid. Invalid quotes are detected before: a file
+ * of nothing else took the parser 30 s per megabyte.
  */
 export function* cellsOf(rows: readonly Row[]): Generator<Cells> {
   const quotes = rows.filter((row) => row.fault === undefined && row.text.includes('"'))
@@ -99,7 +99,7 @@ function parseText(text: string): { readonly records: string[][] } | { readonly 
     return { records: parse(text, { relax_column_count: true, record_delimiter: ['\r\n', '\n'] }) as string[][] }
   } catch (error) {
     const reason = errorMessage(error)
-    // The parser counts lines of the piece that it was given, which says nothing about the file.
+    // The parser counts lines of its piece, not of the file.
     return { fault: `the row is not valid CSV: ${reason.replace(/ at line \d+/g, '').slice(0, 200)}` }
   }
 }

@@ -8,22 +8,24 @@ import { createGunzip } from 'node:zlib'
 import { abortable } from './abortable.js'
 import { ImportRefused } from './import-refused.js'
 
-/** Large enough that a block costs more to read than to hand over, small enough for many imports at once. */
+/** Large enough that reading dominates the hand-over, small enough for many concurrent imports. */
 const BLOCK_BYTES = 262_144
-/** What standard input may hold: ten years of a thousand titles by the minute are about 250 GB, so not everything. */
+/** Limit for standard input: ten years of a thousand titles by the minute are about 250 GB. */
 const SPOOL_BYTES_MAX = 64 * 2 ** 30
 const GZIP = [0x1f, 0x8b]
-/** Samples by the minute are packed to a twentieth; gzip's maximum, for one repeated byte, is 1,032. */
+/**
+ * Limit of compression. Samples by the minute compress to a twentieth; gzip's maximum, for one repeated byte, is 1,032.
+ */
 const GZIP_RATIO_MAX = 250
-/** So much may come of any gzip: the first blocks of a file say little of its whole. */
+/** Bytes of any gzip before the ratio is checked: the first blocks say little about the whole. */
 const UNPACKED_FREE_BYTES = 64 * 2 ** 20
 
-/** How rows stand in a file. */
+/** The format of a file's rows. */
 export type Format = 'csv' | 'ndjson' | 'json'
 
-/** A file that can be read repeatedly. */
+/** A file that can be read more than once. */
 export type ImportFile = {
-  /** As the user named it, for messages. */
+  /** The file's name in messages, as the user gave it. */
   readonly name: string
   readonly path: string
   readonly bytes: number
@@ -31,9 +33,9 @@ export type ImportFile = {
   readonly isGzip: boolean
 }
 
-/** The facts about a file that one complete read gives. */
+/** Facts about a file from one complete read. */
 export type Fingerprint = {
-  /** SHA-256 over the unpacked bytes, so that packing a file again makes no other import of it. */
+  /** SHA-256 over the unpacked bytes, so that another compression is the same import. */
   readonly digest: Buffer
   readonly format: Format
 }
@@ -41,8 +43,8 @@ export type Fingerprint = {
 type Reading = { readonly signal: AbortSignal; onBytes?(fileBytesRead: number): void }
 
 /**
- * Runs `use` on a file that can be read several times: the one at a path, or a copy of what comes once (standard input,
- * a pipe, a request), which is removed afterwards.
+ * Runs `use` on a file that can be read several times: the file at a path, or a temporary copy of a stream (standard
+ * input, a pipe, a request).
  */
 export async function withImportFile<Result>(
   input: string | AsyncIterable<Uint8Array>,
@@ -67,7 +69,7 @@ export async function withImportFile<Result>(
   }
 }
 
-/** Undefined when the path leads to something that can be read once only. */
+/** Returns undefined if the path can be read only once. */
 async function describe(path: string, name: string): Promise<ImportFile | undefined> {
   try {
     const status = await stat(path)
@@ -105,15 +107,15 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
   await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }))
 }
 
-/** True when the file is no longer the one that was described. */
+/** Returns whether the file differs from the described one. */
 export async function hasChanged(file: ImportFile): Promise<boolean> {
   const status = await stat(file.path).catch(() => undefined)
   return status === undefined || status.size !== file.bytes || status.mtimeMs !== file.modifiedMs
 }
 
 /**
- * Reads the whole file once before anything of it is published: it makes the import's identity, and shows a gzip that
- * is truncated or damaged before anything was published. Throws an {@link ImportRefused}.
+ * Reads the whole file before any of it is published: its hash identifies the import, and a truncated or damaged gzip
+ * is refused early. Throws an {@link ImportRefused}.
  */
 export async function fingerprint(
   file: ImportFile,
@@ -133,7 +135,7 @@ export async function fingerprint(
   try {
     for await (const block of bytesOf(file, { ...reading, onBytes })) {
       if (start.length < BLOCK_BYTES) start = Buffer.concat([start, block])
-      // What is no table is refused by its first block, however much there is of it.
+      // A file that is no table is refused after its first block, whatever its size.
       else found ??= format ?? formatOf(start, file.name)
       hash.update(block)
       bytes += block.length
@@ -161,7 +163,7 @@ function requireLikelyRatio(name: string, bytes: number, packedBytes: number): v
   )
 }
 
-/** The text of the file in blocks, without a byte order mark. Bytes that are no UTF-8 become U+FFFD. */
+/** Returns the text of the file in blocks, without a byte order mark. Invalid UTF-8 becomes U+FFFD. */
 export async function* textOf(file: ImportFile, reading: Reading): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8')
   for await (const block of bytesOf(file, reading)) yield decoder.decode(block, { stream: true })
@@ -187,7 +189,7 @@ async function* bytesOf(file: ImportFile, { signal, onBytes }: Reading): AsyncGe
   }
 }
 
-/** Files of other kinds that users mistake for tables, by their first bytes. */
+/** First bytes of other file types that users mistake for tables. */
 const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: string }[] = [
   { bytes: [0x50, 0x4b, 0x03, 0x04], what: 'a ZIP archive or a spreadsheet; unpack it, or save the sheet as CSV' },
   { bytes: [0x28, 0xb5, 0x2f, 0xfd], what: 'packed with zstd; unpack it, or pack it with gzip' },
@@ -198,7 +200,10 @@ const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: strin
   { bytes: GZIP, what: 'packed with gzip twice; unpack it once' }
 ]
 
-/** By the first character: `[` begins an array, `{` the first of many objects, anything else a header. */
+/**
+ * Detects the format by the first character: `[` begins an array, `{` the first of many objects, anything else a
+ * header.
+ */
 function formatOf(start: Buffer, name: string): Format {
   const other = OTHERS.find(({ bytes }) => bytes.every((byte, n) => start[n] === byte))
   if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)

@@ -1,6 +1,9 @@
 import { errorMessage } from '@gamenet/schemas'
 
-/** An import that cannot begin: what was found, what was expected, the way out. Nothing has been published. */
+/**
+ * An import that cannot start. The message says what was found, what was expected and what to do. Nothing has been
+ * published.
+ */
 export class ImportRefused extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)
@@ -13,7 +16,7 @@ export class ImportCutOff extends Error {
   /** The file's name as the user gave it. */
   readonly file: string
   readonly rowsRead: number
-  /** Events given to the log, the last of them perhaps in vain. */
+  /** Events passed to the log; the last append may have failed. */
   readonly published: number
 
   constructor(file: string, counts: { readonly rowsRead: number; readonly published: number }, cause: unknown) {

@@ -10,24 +10,24 @@ import { importableOf } from './importables.js'
 import { type ImportFault, type RowSource, readRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 
-/** A main thread that appends what a worker read is held up by one append: 2,000 events are a few milliseconds. */
+/** Maximum number of events per append: one append blocks the main thread for a few milliseconds. */
 const APPEND_EVENTS_MAX = 2000
-/** How much an interrupted import reads and publishes again at most. */
+/** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000
 const PROGRESS_MS = 2000
-/** How far an earlier run of the same import came, as its newest `import-run` event says. */
+/** The progress of an earlier run of the same import, from its newest `import-run` event. */
 export type KnownImport = {
   readonly rowsRead: number
   readonly published: number
   readonly rejected: number
   readonly finished: boolean
-  /** It was undone: importing the same file again is another import. */
+  /** The import was undone. Importing the same file again is another import. */
   readonly isRetracted: boolean
 }
 
-/** Progress of a running import. Bytes are those of the file on disk. */
+/** Progress of a running import. Bytes are bytes of the file on disk. */
 export type ImportProgress = {
-  /** `reading`: the whole file once, for its identity. `checking`: every row, in a strict import. */
+  /** `reading`: hashes the whole file. `checking`: validates every row of a strict import. */
   readonly phase: 'reading' | 'checking' | 'publishing'
   readonly bytesRead: number
   readonly bytesTotal: number
@@ -41,52 +41,52 @@ export type ImportResult = {
   readonly importId: string
   readonly topic: string
   readonly file: string
-  /** Rows of the file that were dealt with, by this run and those before it; a header is none. */
+  /** Rows that this run and earlier ones processed, without the header. */
   readonly rowsRead: number
-  /** Rows whose events the log has; where rows make an event together, each of them counts. */
+  /** Rows whose events are in the log. Each row of a combined event counts. */
   readonly published: number
   readonly rejected: number
   /** Rows without a measured value. */
   readonly missing: number
-  /** Rows that an earlier run had dealt with. */
+  /** Rows that an earlier run had processed. */
   readonly skipped: number
-  /** False when a strict import found faults: then nothing was published. */
+  /** False when a strict import found faults; nothing was published then. */
   readonly finished: boolean
-  /** An earlier run had finished this import, so this one published nothing. */
+  /** An earlier run had finished this import, so this run published nothing. */
   readonly alreadyDone: boolean
-  /** The first faults that this run found; `rejected` counts all. */
+  /** The first faults of this run; `rejected` counts all. */
   readonly faults: readonly ImportFault[]
-  /** Columns of the file that no field takes. */
+  /** Columns of the file without a field. */
   readonly ignoredColumns: readonly string[]
-  /** Mapped columns that the first rows of a JSON file do not have. */
+  /** Mapped columns that are missing in the first rows of a JSON file. */
   readonly absentColumns: readonly string[]
 }
 
-/** What is to be imported, and how. */
+/** The file to import, and the options. */
 export type ImportRequest = {
   readonly topic: string
-  /** A path, or the bytes themselves, which are copied to a temporary file first. */
+  /** A path, or the bytes, which are copied to a temporary file first. */
   readonly input: string | AsyncIterable<Uint8Array>
-  /** As the user named it; `-` for standard input. */
+  /** The name in messages, as the user gave it; `-` for standard input. */
   readonly fileName: string
-  /** Event field → column of the file, where the names differ. */
+  /** Event field → column of the file, if the names differ. */
   readonly columns?: Readonly<Record<string, string>>
-  /** Event field → the value that it has in every row, as text. */
+  /** Event field → its constant value in every row, as text. */
   readonly set?: Readonly<Record<string, string>>
-  /** Publish nothing at all when there is any fault. */
+  /** Publishes nothing if there is any fault. */
   readonly strict?: boolean
-  /** By content when it is not given. */
+  /** Default: detected from the content. */
   readonly format?: Format
-  /** Where input that is no file is kept meanwhile; the system's temporary directory unless given. */
+  /** Directory for copies of streams. Default: the system's temporary directory. */
   readonly spoolDirectory?: string
 }
 
-/** What an import needs of the world. */
+/** Dependencies of an import. */
 export type ImportNeeds = {
   readonly log: Log
-  /** Seals what is published about people; topics that are about none do without. */
+  /** Seals events about people. Topics without subjects need none. */
   readonly people?: People
-  /** The newest state of an import, or nothing when it is new. */
+  /** Returns the newest state of an import, or undefined for a new one. */
   known(importId: string): Promise<KnownImport | undefined>
   onProgress?(progress: ImportProgress): void
   readonly signal?: AbortSignal
@@ -95,11 +95,11 @@ export type ImportNeeds = {
 }
 
 /**
- * Imports one file into a topic. The file is read once for its identity and then row by row; memory is bounded
- * whatever its size. Events carry the identity as `importId` and in their source, so that importing the same bytes with
- * the same mapping again publishes nothing, and an interrupted import continues after its last `import-run` event;
- * events between that and the cut are published again with the same ids.
- * Rejects with {@link ImportRefused} when it cannot begin, with {@link ImportCutOff} when it was interrupted, and with
+ * Imports one file into a topic. The file is read once for its hash and then row by row, with bounded memory. Events
+ * carry the hash as `importId` and in their source: importing the same bytes with the same mapping again publishes
+ * nothing, and an interrupted import continues after its last `import-run` event. Events between that and the
+ * interruption are published again with the same ids.
+ * Rejects with {@link ImportRefused} when it cannot start, with {@link ImportCutOff} when it was interrupted, and with
  * the signal's reason.
  */
 export async function runImport(request: ImportRequest, needs: ImportNeeds): Promise<ImportResult> {
@@ -126,7 +126,7 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
       }
     })
   } catch (error) {
-    // Streams say "aborted"; the caller gets its own abort reason.
+    // Streams report "aborted"; the caller expects its own reason.
     signal.throwIfAborted()
     throw error
   }
@@ -170,7 +170,10 @@ function resultOf(
   return { importId: run.importId, topic: run.target.topic.name, file: run.file.name, ...tally, ...outcome }
 }
 
-/** 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format if it was forced. */
+/**
+ * Returns 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format if it was
+ * given.
+ */
 function importIdOf(topic: string, mapping: Mapping, format: Format | undefined, print: Fingerprint): string {
   const sorted = (record: Readonly<Record<string, string>>) =>
     Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -178,7 +181,7 @@ function importIdOf(topic: string, mapping: Mapping, format: Format | undefined,
   return createHash('sha256').update(how).update(print.digest).digest('hex').slice(0, 32)
 }
 
-/** The import id of a repeated import after this one was undone. */
+/** Returns the id of a repeated import after this one was undone. */
 function nextImportId(importId: string): string {
   return createHash('sha256').update(`after ${importId}`).digest('hex').slice(0, 32)
 }
@@ -199,7 +202,7 @@ function reportProgress(run: Run, tally: Tally, phase: 'checking' | 'publishing'
   run.needs.onProgress?.({ phase, bytesRead, bytesTotal: run.file.bytes, rowsRead, published, rejected })
 }
 
-/** One block of events is on its way to the log while the next one is being read. */
+/** Sends one block of events to the log while the next one is read. */
 async function publishAll(run: Run, before: KnownImport | undefined): Promise<Tally> {
   const { topic } = run.target
   const provenance = { source: `/import/${run.importId}`, importId: run.importId }
@@ -208,7 +211,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   let events: unknown[] = []
   let inFlight: Promise<void> = Promise.resolve()
   let isHeld = false
-  /** Appended before the first event: who sees a part of what is imported can know that more is to come. */
+  /** Appended before the first event: a reader that sees part of the import knows that more may follow. */
   let beginning: LogMessage | undefined = report.message(false)
   try {
     await readRows(run, tally, {
@@ -219,7 +222,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
       },
       afterBlock: async () => {
         const messages = await abortable(run.signal, encodeEvents(topic, events, provenance, run.needs.people))
-        // Rows about an erased person count like rows without a value.
+        // Rows about an erased person count as rows without a value.
         tally.published -= events.length - messages.length
         tally.missing += events.length - messages.length
         await inFlight
@@ -228,7 +231,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
           beginning = undefined
         }
         inFlight = appendAll(run, topic.name, messages, isHeld ? undefined : report.due())
-        // It is awaited at the next block; until then its rejection must not count as unhandled.
+        // The next block awaits it. Until then its rejection must not count as unhandled.
         inFlight.catch(() => undefined)
         events = []
       }
@@ -261,7 +264,7 @@ async function appendAll(
   if (progress !== undefined) await append(importRunTopic.name, [progress])
 }
 
-/** Makes `import-run` events of a tally; their instants rise, also where the clock does not. */
+/** Creates `import-run` events from a tally. Their instants rise even if the clock does not. */
 function progressReporter(
   run: Run,
   tally: Tally

@@ -3,7 +3,6 @@ import { type Calls, openCalls } from '@gamenet/schemas'
 import { runImport } from './import-run.js'
 import { type ImportHost, type ImportThread, packMessages } from './import-worker.js'
 
-/** Where the thread of an import begins. */
 if (parentPort === null) throw new Error('This file runs as a worker thread of importInWorker only')
 const abort = new AbortController()
 const host: Calls<ImportHost> = openCalls(parentPort, {

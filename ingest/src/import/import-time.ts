@@ -1,8 +1,8 @@
 import { instantOf, isStorableMs } from '@gamenet/schemas'
 
 /*
- * Below these an epoch number is refused: 20200101 is a date to its author, not a second of August 1970. The
- * border between seconds and milliseconds follows from them: 1e11 s is the year 5138, 1e11 ms is 3 March 1973.
+ * A smaller number is refused as an epoch: 20200101 is meant as a date, not as a second of August 1970. The border
+ * between seconds and milliseconds follows from the limits: 1e11 s is the year 5138, 1e11 ms is 3 March 1973.
  */
 const EPOCH_SECONDS_MIN = 1e8
 const EPOCH_MILLISECONDS_MIN = 1e11
@@ -12,18 +12,18 @@ const WRITTEN =
 const EPOCH = /^\d{1,17}(?:\.\d{1,9})?$/
 
 /**
- * What a board or a list shows now is its newest event, so that one from the future would hide all that comes until
- * then; a minute is what clocks differ by.
+ * Longest distance of an instant into the future: clocks differ by up to a minute. The current value of a board or a
+ * list is its newest event, so an event from the future would hide all events until then.
  */
 export const AHEAD_OF_NOW_MS_MAX = 60_000
 
-/** An instant that was read: milliseconds since 1970, and the canonical text. Or why it is none. */
+/** A parsed instant (milliseconds since 1970, and canonical text), or the fault. */
 export type ReadTime = { readonly ms: number; readonly instant: string } | { readonly fault: string }
 
 /**
- * Reads a time as files write it: ISO 8601 with `Z` or an offset; the same without one, or with a blank for the `T`, as
- * UTC; a date alone as its first instant; epoch seconds (1e8 to 1e11) or milliseconds (from 1e11). What is finer than
- * a millisecond is truncated. Days that no calendar has are faults.
+ * Parses a time of a file: ISO 8601 with `Z` or an offset; without one, or with a blank instead of `T`, as UTC; a date
+ * as its first instant; epoch seconds (1e8 to 1e11) or milliseconds (from 1e11). Finer digits than a millisecond are
+ * truncated. Days outside the calendar are faults.
  */
 export function readTime(text: string): ReadTime {
   if (text !== lastText) {
@@ -33,7 +33,7 @@ export function readTime(text: string): ReadTime {
   return lastTime
 }
 
-/** The row before mostly has the same time, for files hold all titles of one minute one after the other. */
+/** Cache of the last row's time: files list all titles of one minute one after another. */
 let lastText = ''
 let lastTime = timeOf('')
 
@@ -46,12 +46,12 @@ function timeOf(text: string): ReadTime {
   }
 }
 
-/** Reads a number as epoch seconds or milliseconds, decided by its size as {@link readTime} says. */
+/** Parses a number as epoch seconds or milliseconds, depending on its size; see {@link readTime}. */
 export function readEpoch(value: number): ReadTime {
   if (!(value >= EPOCH_SECONDS_MIN)) {
     return { fault: 'an epoch time before 3 March 1973 could as well be a date in digits; write it as ISO 8601' }
   }
-  // Rounded to the microsecond first: 1489212000.001 * 1000 is a little less than a whole number.
+  // Rounded to the microsecond first: 1489212000.001 * 1000 is slightly less than a whole number.
   const ms = value < EPOCH_MILLISECONDS_MIN ? Math.round(value * 1e6) / 1e3 : value
   return stored(Math.floor(ms))
 }
@@ -67,7 +67,7 @@ function readWritten(text: string, match: RegExpExecArray): ReadTime {
   if (Number(hours ?? 0) > 23 || Number(minutes ?? 0) > 59) return { fault: 'no zone has that offset' }
   const wall = Date.UTC(Number(year), Number(month) - 1, date, Number(hour), Number(minute), Number(second))
   if (milliseconds === 0 && offsetMinutes === 0 && isStorableMs(wall)) {
-    // What nearly every row of nearly every file has; to format the number again costs as much as to read the text.
+    // The fast path for the usual format: formatting the number again costs as much as parsing the text.
     return { ms: wall, instant: `${text.slice(0, 10)}T${hour}:${minute}:${second}Z` }
   }
   return stored(wall + milliseconds - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000)

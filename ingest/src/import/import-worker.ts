@@ -8,20 +8,20 @@ import { importableOf } from './importables.js'
 import { checkMapping } from './row-plan.js'
 
 /*
- * The worker reads, checks, seals and encodes; the log, people's keys and what is known of earlier runs stay with the
- * thread that asked. The worker has one append under way and builds the next one meanwhile, so that neither side heaps
- * up more than that.
+ * The worker parses, validates, seals and encodes. The log, the keys of people and the state of earlier runs stay in the
+ * calling thread. The worker has one append under way and builds the next one meanwhile, which bounds the memory of both
+ * sides.
  */
 
 /** Two blocks of text, their rows and events take about 60 MB. */
 const WORKER_HEAP_MB = 384
 /**
- * A block's rows and events outlive several of the usual small collections, and each one copies them: that took a third
- * of the thread's time. The thread ends with the import and frees its memory.
+ * A block's rows and events survive several small collections, and each one copies them: that took a third of the
+ * thread's time. The thread ends with the import and frees its memory.
  */
 const WORKER_YOUNG_HEAP_MB = 192
 
-/** A request whose input is a path, and nothing that cannot be posted. */
+/** A request that can be posted: its input is a path. */
 export type PostedRequest = Omit<ImportRequest, 'input' | 'spoolDirectory'> & { readonly input: string }
 
 /** The methods of the import's thread. */
@@ -40,13 +40,13 @@ export type ImportHost = {
 }
 
 /**
- * `runImport` in a separate thread, so that this one keeps answering: here only the log is appended to,
- * 2,000 events at a time. Resolves and rejects as `runImport` does.
+ * Runs `runImport` in a separate thread, so that the calling thread stays responsive: it only appends to the log, 2,000
+ * events at a time. Resolves and rejects as `runImport` does.
  */
 export async function importInWorker(request: ImportRequest, needs: Omit<ImportNeeds, 'now'>): Promise<ImportResult> {
   const signal = needs.signal ?? new AbortController().signal
   const { input, spoolDirectory, ...rest } = request
-  // What is wrong with the request is said before standard input is copied.
+  // Faults of the request are reported before standard input is copied.
   checkMapping(importableOf(rest.topic), { columns: rest.columns ?? {}, set: rest.set ?? {} }, Date.now())
   try {
     return await withImportFile(input, rest.fileName, { signal, spoolDirectory }, (file) =>
@@ -100,7 +100,10 @@ async function importPathInWorker(
   }
 }
 
-/** `hostError` is what the log or the lookup threw here: then the cause, with all that it carries. */
+/**
+ * Returns the error of a failed call. `hostError`, thrown by the log or the lookup in this thread, is the cause with
+ * all its fields.
+ */
 function errorOf(failure: PostedError, hostError: unknown): Error {
   const { name, message, fields, cause } = failure
   if (name === 'ImportRefused') return new ImportRefused(message)
@@ -111,19 +114,19 @@ function errorOf(failure: PostedError, hostError: unknown): Error {
 }
 
 /**
- * Messages for the way between threads: what all their headers have in common stands once, and the rest is a few long
- * arrays of text.
+ * Messages in a compact form for the transfer between threads: common headers once, all others in a few long arrays of
+ * text.
  */
 export type PackedMessages = {
   readonly common: Readonly<Record<string, string>>
-  /** Names of the headers that differ; `headers` has their values, message by message. */
+  /** Names of the headers that differ per message; `headers` has their values, message by message. */
   readonly differing: readonly string[]
   readonly headers: readonly string[]
   readonly keys: readonly string[]
   readonly values: readonly string[]
 }
 
-/** Packs messages that all have the same header names, as those of one topic do. */
+/** Packs messages with equal header names, as those of one topic are. */
 export function packMessages(messages: readonly LogMessage[]): PackedMessages {
   const first = messages[0]?.headers ?? {}
   const names = Object.keys(first)
@@ -138,10 +141,10 @@ export function packMessages(messages: readonly LogMessage[]): PackedMessages {
   }
 }
 
-/** The messages that were packed. */
+/** Unpacks messages. */
 export function unpackMessages(packed: PackedMessages): LogMessage[] {
   const { common, differing, headers, keys, values } = packed
-  // A copy of an object with all names in place costs 0.07 µs; one that gets its last names afterwards costs 2 µs.
+  // Copying an object with all names in place costs 0.07 µs; adding the last names afterwards costs 2 µs.
   const template: Record<string, string> = {}
   for (const [name, value] of Object.entries(common)) template[name] = value
   for (const name of differing) template[name] = ''

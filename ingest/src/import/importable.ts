@@ -2,17 +2,17 @@ import type { Topic } from '@gamenet/schemas'
 
 /*
  * column    a header of a CSV file, or a key of the objects of a JSON file
- * cell      what stands under a column in one row; nothing, an empty cell and null are a missing value
+ * cell      the value of a column in one row; no value, an empty cell and null are a missing value
  * row       one event of the file, a part of one, a missing sample, or a fault
- * part      a row that makes an event only together with others, wherever in the file these stand
- * measured  the fields whose values were observed; a row that lacks them all is a missing sample
- * withheld  fields of the schema that only scrapes give; files are not asked for them
+ * part      a row that forms an event only with others, which may be anywhere in the file
+ * measured  the fields with observed values; a row without any of them is a missing sample
+ * withheld  fields of the schema that only scrapes provide
  */
 
-/** How the text of a cell becomes a value. JSON values are taken as they are, but for instants. */
+/** How the text of a cell becomes a value. JSON values are used as they are, except instants. */
 export type CellKind = 'instant' | 'integer' | 'text' | 'list'
 
-/** What one row is. */
+/** The result of one row. */
 export type Outcome =
   | { readonly kind: 'event'; readonly event: unknown }
   | { readonly kind: 'part'; readonly part: unknown }
@@ -22,38 +22,38 @@ export type Outcome =
 /** The values of one row by field; a missing value has no key. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What became of the parts of one event: `rows` of the file make it, or are all at fault. */
+/** The result of the parts of one event: `rows` of the file form it, or all have the same fault. */
 export type Gathered =
   | { readonly event: unknown; readonly rows: number }
   | { readonly fault: string; readonly line: number; readonly rows: number }
 
-/** Puts the parts of events together. Serves one reading of one file. */
+/** Combines parts to events. An instance serves one read of one file. */
 export type Gathering = {
-  /** Throws an `ImportRefused` when the file's parts need more memory than they may. */
+  /** Throws an `ImportRefused` when the file's parts exceed the memory limit. */
   add(part: unknown, line: number): void
-  /** Called once, behind the last row. */
+  /** Called once, after the last row. */
   finish(): Iterable<Gathered>
 }
 
-/** A topic that files can be imported into: its fields, how their cells read, and which of them are measured. */
+/** A topic for imports: its fields, how their cells are parsed, and which of them are measured. */
 export type Importable = {
   readonly topic: Topic
   readonly fields: Readonly<Record<string, CellKind>>
   readonly measured: readonly string[]
-  /** The fields that no row can do without. */
+  /** The fields that every row needs. */
   readonly required: readonly string[]
-  /** How far ahead of the clock an instant may lie, in milliseconds. */
+  /** Longest distance of an instant into the future, in milliseconds. */
   readonly aheadMsMax: number
-  /** What a row is. `judge` does what is usual: a missing sample, else what the schema says. */
+  /** Returns the result of a row. `judge` is the default: a missing sample, else the schema's result. */
   outcome(fields: Fields, judge: (fields: Fields) => Outcome): Outcome
-  /** Present where rows can be parts of events. */
+  /** Present if rows can be parts of events. */
   readonly gather?: () => Gathering
 }
 
-/** A clock that is set wrongly by a zone is forgiven; a year mistyped is not. */
+/** Tolerates a clock in the wrong time zone, but not a mistyped year. */
 const AHEAD_MS_MAX = 86_400_000
 
-/** Declares what a file of one topic holds. A field that the schema has and the table lacks does not compile. */
+/** Declares the file format of one topic. A field of the schema that the table lacks is a type error. */
 export function importable<Event extends object, Withheld extends keyof Event & string = never>(
   definition: {
     readonly topic: Topic<Event>

@@ -8,7 +8,7 @@ import { presenceImport } from './presence.js'
 import { titleImport } from './title.js'
 import { titleCountImport } from './title-count.js'
 
-/** Every topic that files can be imported into. */
+/** Every topic for imports. */
 export const importables: readonly Importable[] = [
   networkCountImport,
   titleCountImport,
@@ -19,7 +19,7 @@ export const importables: readonly Importable[] = [
   presenceImport
 ]
 
-/** The importable topic of that name. */
+/** Returns the importable topic with that name. */
 export function importableOf(topic: string): Importable {
   const found = importables.find((candidate) => candidate.topic.name === topic)
   if (found !== undefined) return found

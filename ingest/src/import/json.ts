@@ -3,15 +3,15 @@ import type { Cut, Cutter, Row } from './rows.js'
 
 /** A list of 10,000 lobbies is about 700 KB. */
 const ROW_CHARS_MAX = 1_048_576
-/** No field needs more than four; what walks over a value by calling itself fails at some thousand. */
+/** No field needs more than four levels; recursion over a value overflows the stack at some thousand. */
 const LEVELS_MAX = 32
 
-/** The object of one row, or why it is none. */
+/** The object of one row, or its fault. */
 export type RowObject =
   | { readonly line: number; readonly object: Readonly<Record<string, unknown>> }
   | { readonly line: number; readonly fault: string }
 
-/** Divides NDJSON into rows: one line, one object; blank lines are none. */
+/** Divides NDJSON into rows: one object per line; blank lines are skipped. */
 export function ndjsonCutter(): Cutter {
   return { rowCharsMax: ROW_CHARS_MAX, cut: cutLine, forced: () => undefined, endFault: () => undefined }
 }
@@ -25,8 +25,8 @@ function cutLine(text: string, from: number): Cut {
 }
 
 /**
- * Divides one JSON array into its elements by brackets and strings alone; whether an element is valid, JSON.parse
- * decides. An element that never ends costs the lines up to the next one that begins with `{`.
+ * Divides a JSON array into its elements by brackets and strings alone; JSON.parse validates each element. An unclosed
+ * element costs the lines up to the next one that begins with `{`.
  */
 export function arrayCutter(): Cutter {
   let place: 'before' | 'inside' | 'behind' | 'done' = 'before'
@@ -73,11 +73,11 @@ function skipLine(text: string, from: number): Cut {
 }
 
 type Element = { readonly kind: 'row'; readonly start: number; readonly end: number; readonly next: number } & {
-  /** Where it shows that this is no JSON: a line ends inside a string, or a bracket closes another. */
+  /** Where the text is invalid: a line ends inside a string, or a bracket closes another kind. */
   readonly brokenAt?: number
 }
 
-/** An element, from its first character. A broken one may have run far into those behind it. */
+/** Cuts an element from its first character. A broken one may extend far into the following elements. */
 function cutElement(text: string, start: number): Element | 'more' {
   const open: number[] = []
   for (let at = start; at < text.length; at += 1) {
@@ -97,9 +97,9 @@ function cutElement(text: string, start: number): Element | 'more' {
       case BRACE_CLOSED:
       case BRACKET_CLOSED: {
         const opened = open.pop()
-        // A scalar before the array's end, or a bracket that nothing opened.
+        // A scalar before the array's end, or a closing bracket without an opening one.
         if (opened === undefined) return element(start, Math.max(at, start + 1))
-        // Each closing bracket stands two behind its opening one in ASCII.
+        // In ASCII, each closing bracket follows its opening one by two.
         if (code !== opened + 2) return { ...element(start, at + 1), brokenAt: at }
         if (open.length === 0) return element(start, at + 1)
         break
@@ -125,7 +125,10 @@ const BRACKET_CLOSED = 0x5d
 const BRACE_OPEN = 0x7b
 const BRACE_CLOSED = 0x7d
 
-/** The quote that ends a string, or the line end that breaks it; the text's end when neither has come yet. */
+/**
+ * Returns the index of the closing quote, or of the line end that breaks the string, or the text's end if neither is in
+ * this block.
+ */
 function stringEnd(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at)
@@ -144,7 +147,7 @@ function skipBlanks(text: string, from: number): number {
   return at
 }
 
-/** The objects of rows. */
+/** Parses the objects of rows. */
 export function objectsOf(rows: readonly Row[]): readonly RowObject[] {
   return rows.map(objectOf)
 }

@@ -4,12 +4,14 @@ import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, importable, type Outcome } from './importable.js'
 import { shown } from './row-judge.js'
 
-/** What a file can say of an entry: it came, its rating changed, it left. Its place among the others only pages show. */
+/**
+ * Changes of entries that a file can contain: new, rating changed, left. Only pages show the place among the others.
+ */
 const CHANGES: readonly unknown[] = ['new', 'updated', 'removed']
 
 /**
- * Changes of entries. An entry is a time when the row has `timeMs` or its rating is time text, `M:SS.mmm`; each of the
- * two is made of the other. Nothing else is made up: an entry that is on the board and has neither is a fault.
+ * Changes of entries. An entry is a time if the row has `timeMs` or its rating is time text, `M:SS.mmm`; each is
+ * derived from the other. Nothing else is derived: a listed entry with neither is a fault.
  */
 export const leaderboardEntryImport = importable({
   topic: leaderboardEntryTopic,
@@ -38,7 +40,7 @@ export const leaderboardEntryImport = importable({
     if (changeType !== undefined && !CHANGES.includes(changeType)) {
       return fault(`changeType is ${shown(changeType)}: expected ${CHANGES.join(', ')}`)
     }
-    // What an entry had is in its last change; that it left is the same fact with it and without.
+    // The values of an entry are in its last change; a removal has the same meaning with or without them.
     if (changeType === 'removed') return judge(kept)
     const others = rank === undefined ? kept : { ...kept, rank }
     if (rating === undefined && timeMs === undefined) {
@@ -54,10 +56,10 @@ export const leaderboardEntryImport = importable({
   }
 })
 
-/** What is left of them where white space is one space: no page shows any. */
+/** Control characters except white space, which is collapsed before. No page shows any. */
 const CONTROL = /\p{Cc}/u
 
-/** Texts as a page would show them, so that the same name is the same entry, from any source. */
+/** Returns the fields with texts as a page shows them, so that a name is the same entry from any source. */
 function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
   for (const field of ['playerName', 'rating', 'changeType']) {
@@ -68,7 +70,7 @@ function asShown(fields: Fields): Fields {
   return shown
 }
 
-/** Undefined for what is no time: the schema says what is wrong with it. */
+/** Returns undefined for an invalid time; the schema reports the fault. */
 function textOfTime(timeMs: unknown): string | undefined {
   return Number.isInteger(timeMs) && Number(timeMs) >= 0 ? timeText(Number(timeMs)) : undefined
 }

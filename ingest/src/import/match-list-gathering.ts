@@ -2,18 +2,18 @@ import { instantOf, type Lobby, type MatchesListed, millisecondsOf } from '@game
 import { ImportRefused } from './import-refused.js'
 import type { Gathered, Gathering } from './importable.js'
 
-/** What the rows of one file may take: about five million of them. */
+/** Memory limit for the rows of one file, about five million rows. */
 const BYTES_MAX = 200 * 2 ** 20
-/** A list with its place in a map; a name of a host the same, and two bytes a character. */
+/** A list and its map entry; an interned host name takes the same, plus two bytes per character. */
 const LIST_BYTES = 120
 const HOST_BYTES = 140
-/** Four numbers, twice because the arrays that hold them grow by doubling. */
+/** Four numbers, doubled because growing arrays double. */
 const ROW_BYTES = 40
-/** With names of 500 characters a list of so many is 5.6 MB; the log takes messages of 16 MB. */
+/** With names of 500 characters, a list of this size takes 5.6 MB; the log accepts messages of 16 MB. */
 const LOBBIES_MAX = 10_000
 const ROWS_AT_FIRST = 4096
 
-/** The lobby of one flat row; without a host it says only that its title was looked at. */
+/** The lobby of one flat row. Without a host it says only that its title was observed. */
 type LobbyPart = {
   readonly titleId: string
   readonly observedAt: string
@@ -26,8 +26,8 @@ type LobbyPart = {
 type List = { readonly titleId: string; readonly ms: number; readonly line: number; rows: number; first: number }
 
 /**
- * Puts flat rows together to lists, by title and instant; of rows of one host in one list the last counts. Memory is
- * bounded: what does not fit is refused.
+ * Combines flat rows to lists by title and instant; the last row of a host in a list counts. Memory is bounded: a file
+ * that exceeds the limit is refused.
  */
 export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax?: number } = {}): Gathering {
   const lists: List[] = []
@@ -83,7 +83,7 @@ function gathered({ titleId, ms, line, rows }: List, matches: Lobby[]): Gathered
   return { event: { titleId, observedAt, matches } satisfies MatchesListed, rows }
 }
 
-/** The rows' numbers side by side: 20 bytes each, where an object would take 100. */
+/** Stores the numbers of rows in arrays: 20 bytes per row, against 100 as an object. */
 function lobbyRows() {
   let length = 0
   let columns = freeRows(ROWS_AT_FIRST)
@@ -101,7 +101,7 @@ function lobbyRows() {
       columns.size[length] = size
       length += 1
     },
-    /** Places of the rows, those of one list together and in the order of the file; tells each list where its own begin. */
+    /** Returns the indexes of rows grouped by list, in file order, and sets the start of each list. */
     byList(lists: readonly List[]): Uint32Array {
       let first = 0
       for (const list of lists) {
@@ -145,7 +145,7 @@ function freeRows(rows: number) {
   }
 }
 
-/** Every name once: the same hosts stand in one list after another. */
+/** Stores every name once: the same hosts occur in successive lists. */
 function internedNames() {
   const numbers = new Map<string, number>()
   const names: string[] = []
@@ -165,7 +165,7 @@ function internedNames() {
   }
 }
 
-/** A text of its own: one that was cut out of a block of the file would keep the whole block in memory. */
+/** Copies a text: a substring of a block would keep the whole block in memory. */
 function ownCopy(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le')
 }

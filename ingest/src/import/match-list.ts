@@ -6,10 +6,10 @@ import { type Fields, type Importable, importable, type Outcome } from './import
 import { matchListGathering } from './match-list-gathering.js'
 import { judged } from './row-judge.js'
 
-/** What flat rows write for the players of a lobby that is closed: the instant was looked at, the lobby is none. */
+/** Players of a closed lobby in flat rows: the instant counts as observed, the lobby does not. */
 export const CLOSED = -1
 
-/** One lobby of one list, as a row of its own. */
+/** One lobby of one list, as a separate row. */
 const FlatRow = z.object({
   titleId: TitleId,
   observedAt: Instant,
@@ -19,7 +19,7 @@ const FlatRow = z.object({
 })
 const ClosedRow = FlatRow.omit({ maxPlayers: true }).extend({ hostName: FlatRow.shape.hostName.optional() })
 
-/** A row that makes a list together with all others of its title and instant. */
+/** A row that forms a list with all others of its title and instant. */
 export type LobbyRow = z.infer<typeof FlatRow> | z.infer<typeof ClosedRow>
 
 const base = importable<MatchesListed>({
@@ -31,8 +31,9 @@ const base = importable<MatchesListed>({
 })
 
 /**
- * Lists of matches, a row each (`matches`), or flat: a row a lobby, and equal titles and instants are one list wherever
- * the rows stand. An unknown size of a lobby is 0; a lobby of -1 players counts the instant but is none.
+ * Lists of matches: one row per list (`matches`), or flat with one row per lobby. Flat rows with equal title and
+ * instant form one list wherever they are in the file. An unknown size of a lobby is 0; a lobby with -1 players makes
+ * the instant count as observed.
  */
 export const matchListImport: Importable = {
   ...base,
@@ -56,7 +57,7 @@ function lobbyOutcome(fields: Fields): Outcome {
   return 'fault' in row ? { kind: 'fault', reason: row.fault } : { kind: 'part', part: row.value }
 }
 
-/** What is no list of objects is left to the schema. */
+/** Values that are no list of objects are left to the schema. */
 function withLobbiesAsShown(fields: Fields): Fields {
   if (!Array.isArray(fields.matches)) return fields
   const lobbies = fields.matches.filter((lobby: unknown) => !isObject(lobby) || lobby.currentPlayers !== CLOSED)

@@ -3,7 +3,7 @@ import { visibleText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, type Importable, importable } from './importable.js'
 
-/** How often a source looks that says nothing of it. */
+/** The default interval of observations. */
 const PERIOD_SECONDS = 60
 
 const base = importable({
@@ -27,7 +27,7 @@ export const presenceImport: Importable = {
   required: base.required.filter((field) => field !== 'periodSeconds')
 }
 
-/** Names as a page would show them, so that the same name is the same user and the same game, from any source. */
+/** Returns the fields with names as a page shows them, so that a name is the same user and game from any source. */
 function asShown(fields: Fields): Fields {
   const shown: Record<string, unknown> = { ...fields }
   for (const field of ['username', 'gamertag', 'state', 'game']) {

@@ -6,10 +6,10 @@ import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
 import { type Mapping, planRows, type RowPlan } from './row-plan.js'
 import { type Row, rowsOf } from './rows.js'
 
-/** Events of gathered rows are appended when they hold so many rows, about 1.5 MB, or are so many. */
+/** Gathered events are appended when they contain this many rows (about 1.5 MB), or are this many. */
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
-/** Faults that are kept with line and reason; all are counted. */
+/** Maximum number of faults kept with line and reason; all are counted. */
 const FAULTS_MAX = 100
 
 /** A row that could not be imported. */
@@ -21,12 +21,12 @@ export type RowSource = {
   readonly mapping: Mapping
   readonly file: ImportFile
   readonly format: Format
-  /** When the run began: what "in the future" means for all its rows. */
+  /** The start of the run: instants after it are in the future, for all rows. */
   readonly nowMs: number
   readonly signal: AbortSignal
 }
 
-/** What was counted so far. */
+/** The counts so far. */
 export type Tally = {
   rowsRead: number
   published: number
@@ -38,17 +38,17 @@ export type Tally = {
   absentColumns: readonly string[]
 }
 
-/** What becomes of the rows. */
+/** The consumer of rows. */
 export type RowUse = {
   take(event: unknown): void
-  /** Called at the first row that waits for others: another run would have to read from here. */
+  /** Called at the first row that waits for others: another run would have to resume from here. */
   hold(): void
   afterBlock(): Promise<void>
-  /** @param bytesRead of the file, so far */
+  /** @param bytesRead bytes of the file so far */
   onProgress(bytesRead: number): void
 }
 
-/** Reads the file from its beginning, skips the rows that `tally` counts already, and counts the others into it. */
+/** Reads the file from the beginning, skips the rows that `tally` already counts, and counts the others into it. */
 export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promise<void> {
   const { file, signal } = run
   let bytesRead = 0
@@ -84,7 +84,7 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
   use.onProgress(bytesRead)
 }
 
-/** The events that rows made together, a block at a time. */
+/** Passes on the events of gathered rows, a block at a time. */
 async function useGathered(run: RowSource, tally: Tally, gathering: Gathering, use: RowUse): Promise<void> {
   let rows = 0
   let events = 0
@@ -118,7 +118,7 @@ function reject(
 
 type RowOutcome = { readonly line: number; readonly outcome: Outcome }
 
-/** Turns the rows of one format into outcomes; the first rows decide which column is what. */
+/** Turns the rows of one format into outcomes. The first rows determine the columns. */
 type Reader = {
   readonly cutter: ReturnType<typeof csvCutter>
   read(rows: readonly Row[]): Iterable<RowOutcome>
@@ -175,7 +175,7 @@ function planFor(run: RowSource, tally: Tally, columns: readonly string[], isSam
   return plan
 }
 
-/** The keys of the objects of one block, each once. */
+/** Returns the distinct keys of the objects of one block. */
 function keysOf(rows: readonly ReturnType<typeof objectsOf>[number][]): readonly string[] {
   return [...new Set(rows.flatMap((row) => ('object' in row ? Object.keys(row.object) : [])))]
 }

@@ -1,10 +1,10 @@
 import type { z } from 'zod'
 import type { Fields } from './importable.js'
 
-/** What a schema made of a row, or why it takes none such. */
+/** The value of a row by a schema, or the fault. */
 export type Judged<Value> = { readonly value: Value } | { readonly fault: string }
 
-/** Reads a row by a schema; the first fault is reported with its field and value. */
+/** Validates a row by a schema. The first fault is reported with its field and value. */
 export function judged<Value>(schema: z.ZodType<Value>, fields: Fields): Judged<Value> {
   const parsed = schema.safeParse(fields)
   if (parsed.success) return { value: parsed.data }
@@ -19,7 +19,7 @@ export function judged<Value>(schema: z.ZodType<Value>, fields: Fields): Judged<
   return { fault: `${place} is ${shown(found)}: ${issue?.message ?? 'it does not match the schema'}` }
 }
 
-/** A value as a sentence may repeat it. */
+/** Formats a value for a sentence. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? 'missing'
   return text.length > 80 ? `${text.slice(0, 80)}…` : text

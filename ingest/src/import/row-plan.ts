@@ -5,17 +5,17 @@ import { judged, shown } from './row-judge.js'
 
 const DAY_MS = 86_400_000
 
-/** Which column gives which field, and which fields are the same in every row. */
+/** The columns of fields, and the fields with a constant value. */
 export type Mapping = {
   readonly columns: Readonly<Record<string, string>>
   readonly set: Readonly<Record<string, string>>
 }
 
-/** How rows of one file are read, decided once from its columns. */
+/** How rows of one file are read, derived once from its columns. */
 export type RowPlan = {
-  /** Columns of the file that no field asks for. */
+  /** Columns of the file without a field. */
   readonly ignoredColumns: readonly string[]
-  /** Mapped columns that the rows looked at do not have, where that can still change. */
+  /** Mapped columns that the first rows lack, if later rows may still have them. */
   readonly absentColumns: readonly string[]
   fromCells(cells: readonly string[]): Outcome
   fromObject(object: Readonly<Record<string, unknown>>): Outcome
@@ -23,10 +23,7 @@ export type RowPlan = {
 
 type Binding = { readonly field: string; readonly kind: CellKind; readonly column: string; readonly index: number }
 
-/**
- * Checks what can be said before any file is opened: fields, and the values of constants.
- * Throws an {@link ImportRefused} with the first fault.
- */
+/** Validates fields and constants before a file is opened. Throws an {@link ImportRefused} with the first fault. */
 export function checkMapping(target: Importable, mapping: Mapping, nowMs: number): void {
   const known = Object.keys(target.fields)
   for (const field of [...Object.keys(mapping.columns), ...Object.keys(mapping.set)]) {
@@ -43,9 +40,9 @@ export function checkMapping(target: Importable, mapping: Mapping, nowMs: number
 }
 
 /**
- * Binds fields to the columns of a file: the mapped column, else the one of the field's own name; a constant wins over
- * a column. Throws an {@link ImportRefused} when a field that an event cannot do without has neither.
- * `isSample`: the columns are those of the first rows of a JSON file, so an optional one may come later.
+ * Binds fields to the columns of a file: the mapped column, else the one with the field's name; a constant wins over a
+ * column. Throws an {@link ImportRefused} if a required field has neither.
+ * `isSample`: the columns are those of the first rows of a JSON file, so an optional one may appear later.
  */
 export function planRows(
   target: Importable,
@@ -74,8 +71,8 @@ export function planRows(
   const used = new Set(bindings.map(({ column }) => column))
   const ignoredColumns = columns.filter((column) => !used.has(column))
   const given = new Set([...Object.keys(constants), ...bindings.filter((b) => b.index !== -1).map((b) => b.field)])
-  // JSON may leave out what is missing, so that a file of nothing but missing samples has no such key either; where there
-  // are other keys instead, they are far likelier to be the measured values under names of their own.
+  // JSON may omit missing values, so a file of missing samples only has no such key. If there are other keys instead,
+  // they are far likelier to be the measured values under other names.
   const isSuspect = !options.isSample || ignoredColumns.length > 0
   if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field))) {
     throw new ImportRefused(
@@ -112,12 +109,14 @@ export function planRows(
   }
 }
 
-/** Whether a file can be refused for lacking a column. In JSON a key that is measured may be left out where it is missing. */
+/**
+ * Returns whether a file without this column can be refused. JSON may omit a measured key where its value is missing.
+ */
 function isNeeded(target: Importable, field: string, { isSample }: { readonly isSample: boolean }): boolean {
   return target.required.includes(field) && !(isSample && target.measured.includes(field))
 }
 
-/** What is usual for a row: is it a sample, and what does the schema say? */
+/** Returns the default: a missing sample if nothing was measured, else the schema's result. */
 function judgement(target: Importable): (event: Fields) => Outcome {
   const { measured, topic } = target
   const unmeasured = target.required.filter((field) => !measured.includes(field))
@@ -139,7 +138,7 @@ class CellFault {
   }
 }
 
-/** The value of a CSV cell or a constant; undefined when it is empty. */
+/** Parses a CSV cell or a constant; undefined if it is empty. */
 function readCell(kind: CellKind, text: string, latest: Latest): unknown {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
@@ -156,7 +155,7 @@ function readCell(kind: CellKind, text: string, latest: Latest): unknown {
   }
 }
 
-/** The value of a JSON field; undefined when it is absent, null or blank text. Numbers in text are left to the schema. */
+/** Parses a JSON field; undefined if it is absent, null or blank text. Numbers in text are left to the schema. */
 function readValue(kind: CellKind, value: unknown, latest: Latest): unknown {
   if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined
   if (kind !== 'instant') return value
@@ -165,7 +164,7 @@ function readValue(kind: CellKind, value: unknown, latest: Latest): unknown {
   return new CellFault('expected a time as text or number')
 }
 
-/** The latest instant that a row may have, and why no later one. */
+/** The latest accepted instant of a row, and the reason for the limit. */
 type Latest = { readonly ms: number; readonly reason: string }
 
 function latestOf({ aheadMsMax }: Importable, nowMs: number): Latest {
@@ -192,7 +191,7 @@ function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Recor
   return constants
 }
 
-/** What the schema says of one field, whatever it says of the others. */
+/** Returns the schema's fault for one field, regardless of the others. */
 function schemaFault(target: Importable, field: string, value: unknown): string | undefined {
   const parsed = target.topic.event.safeParse({ [field]: value })
   return parsed.success ? undefined : parsed.error.issues.find(({ path }) => path[0] === field)?.message
@@ -212,7 +211,7 @@ function absent(
   )
 }
 
-/** Names are cut: a file that is no table may have one of a megabyte. */
+/** Lists columns for a message. Names are cut: a file that is no table may have one of a megabyte. */
 function found(columns: readonly string[], isSample: boolean): string {
   const names = columns.slice(0, 30).map((column) => JSON.stringify(column.slice(0, 60)))
   const more = columns.length > names.length ? ` and ${columns.length - names.length} more` : ''

@@ -1,35 +1,35 @@
 /*
  * cut     the place where one row of a text ends
  * forced  cut at the end of its first line, because the row does not end where it could; its text then does not
- *         parse, so it is reported as a fault, and the lines behind it are read as rows again
+ *         parse, so it is reported as a fault, and the following lines are read as rows again
  */
 
-/** One row as it stands in the file; `line` counts from 1 and is where the row begins. */
+/** One row of the file. `line` counts from 1 and is the first line of the row. */
 export type Row = { readonly line: number; readonly text: string; readonly fault?: string }
 
-/** What stands at a place of the text: a row, something between rows, or the beginning of what is not there yet. */
+/** The content at a place of the text: a row, a separator, or the beginning of an incomplete row. */
 export type Cut =
   | { readonly kind: 'row'; readonly start: number; readonly end: number; readonly next: number }
   | { readonly kind: 'between'; readonly next: number }
   | { readonly kind: 'fault'; readonly start: number; readonly next: number; readonly reason: string }
   | 'more'
 
-/** How a format divides text into rows. Cutters keep state: one serves one file, once. */
+/** Divides text into rows. Cutters keep state: one instance serves one file, once. */
 export type Cutter = {
-  /** The longest row in characters; what is longer is a fault, so that no file can fill the memory. */
+  /** The longest row in characters. A longer one is a fault, which bounds the memory. */
   readonly rowCharsMax: number
   cut(text: string, from: number): Cut
-  /** Told that the row at hand was cut by force. */
+  /** Called when the current row was cut by force. */
   forced(): void
-  /** Asked behind the last row: what is wrong with the file as a whole. */
+  /** Called after the last row. Returns the fault of the file as a whole. */
   endFault(): string | undefined
 }
 
 const NEWLINE = '\n'
 
 /**
- * Divides text, which comes in blocks of any size, into rows: one array for each block. Holds one block and at most one
- * unfinished row. Rows with bytes that are no UTF-8, or with NUL, are faults.
+ * Divides text in blocks of any size into rows: one array per block. Holds one block and at most one unfinished row.
+ * Rows with invalid UTF-8 or NUL are faults.
  */
 export async function* rowsOf(blocks: AsyncIterable<string>, cutter: Cutter): AsyncGenerator<readonly Row[]> {
   const state: Window = { text: '', line: 1, isSkipping: false, isSuspect: false }
@@ -38,7 +38,7 @@ export async function* rowsOf(blocks: AsyncIterable<string>, cutter: Cutter): As
     state.isSuspect ||= block.includes('\uFFFD') || block.includes('\0')
     yield takeRows(state, cutter, false)
   }
-  // A last line without an end is a line like any other.
+  // The last line may lack a line end.
   if (state.text !== '' && !state.text.endsWith(NEWLINE)) state.text += NEWLINE
   const last = takeRows(state, cutter, true)
   const fault = cutter.endFault()
@@ -46,10 +46,10 @@ export async function* rowsOf(blocks: AsyncIterable<string>, cutter: Cutter): As
 }
 
 type Window = {
-  /** What has been read and not yet divided; its first character stands on `line`. */
+  /** Read and not yet divided text; its first character is on `line`. */
   text: string
   line: number
-  /** Inside a line that is too long: all up to its end is dropped. */
+  /** Inside a line that is too long: everything up to its end is dropped. */
   isSkipping: boolean
   isSuspect: boolean
 }
@@ -76,7 +76,7 @@ function takeRows(state: Window, cutter: Cutter, isLast: boolean): readonly Row[
   return rows
 }
 
-/** Cuts at the end of the first line; when that has no end yet, drops it, however long it gets. */
+/** Cuts at the end of the first line. If that end is not in the text yet, drops the line, whatever its length. */
 function force(state: Window, from: number, cutter: Cutter): Exclude<Cut, 'more'> {
   cutter.forced()
   const { text } = state
@@ -86,7 +86,7 @@ function force(state: Window, from: number, cutter: Cutter): Exclude<Cut, 'more'
   return { kind: 'row', start: from, end: text.length, next: text.length }
 }
 
-/** The index behind the end of the line that is being dropped. */
+/** Returns the index after the dropped line. */
 function skipLine(state: Window): number {
   const newline = state.text.indexOf(NEWLINE)
   if (newline === -1) return state.text.length
@@ -106,7 +106,7 @@ function judged(state: Window, cut: { start: number; end: number }, charsMax: nu
   return { line, text: row }
 }
 
-/** Counts line ends between rising places; looks at each character once, also where rows are many and lines are few. */
+/** Counts line ends between rising places. Each character is read once, also if rows are many and lines are few. */
 function lineCounter(text: string, from: number): { upTo(place: number): number } {
   let newline = text.indexOf(NEWLINE, from)
   return {

@@ -1,7 +1,10 @@
 import { titleCountTopic } from '@gamenet/schemas'
 import { importable } from './importable.js'
 
-/** Counts of titles: lobbies are only known together with players, so `online` alone decides whether there is a sample. */
+/**
+ * Counts of titles. Lobbies are known only together with players, so `online` alone determines whether there is a
+ * sample.
+ */
 export const titleCountImport = importable({
   topic: titleCountTopic,
   fields: {

@@ -1,7 +1,7 @@
 import { titleTopic } from '@gamenet/schemas'
 import { importable } from './importable.js'
 
-/** Descriptions of titles: nothing is measured, an absent field is unknown. */
+/** Descriptions of titles: nothing is measured; an absent field is unknown. */
 export const titleImport = importable({
   topic: titleTopic,
   fields: {

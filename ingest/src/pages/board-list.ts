@@ -15,7 +15,7 @@ const EMPTY_VALUE = /\svalue\s*=\s*(?:""|'')/i
 const OTHER_VALUE = /["']\s*(?:alue|lue|ue|e)\s*=|value.*value/is
 const OPTION_TAG = /<\/?option[\s>]/i
 
-/** Reads the list of boards. One option that cannot be read fails the list, for a board that is missing is delisted. */
+/** Reads the list of boards. One unreadable option fails the list, because a missing board would be delisted. */
 export function readBoardList(select: PageElement, source: PageSource): PagePart<readonly ListedBoard[]> {
   const options = optionsIn(select, source)
   if (typeof options === 'string') return { ok: false, reason: options }
@@ -35,7 +35,10 @@ export function readBoardList(select: PageElement, source: PageSource): PagePart
   return { ok: true, value: [...boards.values()] }
 }
 
-/** The board that is selected: of several the last, as in a browser; null for the placeholder, undefined when none is. */
+/**
+ * Returns the selected board: the last of several, as in a browser; null for the placeholder, undefined if none is
+ * selected.
+ */
 export function readSelectedBoard(select: PageElement, source: PageSource): PagePart<number | null | undefined> {
   const options = optionsIn(select, source)
   if (typeof options === 'string') return { ok: false, reason: options }
@@ -49,7 +52,10 @@ export function readSelectedBoard(select: PageElement, source: PageSource): Page
     : { ok: true, value: leaderboardId }
 }
 
-/** An option with an empty value in quotes, and no other: what is left of broken tags can have two, of which the first one counts. */
+/**
+ * Returns whether an option has an empty value in quotes and no other. Broken tags can leave two values; the first one
+ * counts.
+ */
 function isPlaceholder(option: PageElement, { html }: PageSource): boolean {
   const start = extentOf(option)?.start
   if (start === undefined) return false
@@ -62,7 +68,7 @@ function boardIdIn(value: string | undefined): number | undefined {
   return LeaderboardId.safeParse(Number(value)).data
 }
 
-/** The options, or what shows that the markup lost some: text next to them, or an option without its end tag. */
+/** Returns the options, or the fault if the markup lost some: text next to them, or an option without its end tag. */
 function optionsIn(select: PageElement, source: PageSource): PageElement[] | string {
   const extent = extentOf(select)
   if (extent?.end === undefined) return `${NAME} is not closed: the page is cut off or broken`
@@ -82,7 +88,10 @@ function optionsIn(select: PageElement, source: PageSource): PageElement[] | str
     : `${NAME} has options with and without an end tag`
 }
 
-/** Whether a list's text has other tags than a list has, or parts of tags: browsers drop these, and what they began. */
+/**
+ * Returns whether a list's text has tags that lists do not have, or parts of tags: browsers drop these with their
+ * content.
+ */
 function hasOtherTags(text: string): boolean {
   return /[<>]/.test(text.replace(/<!--[^<>]*-->|<\/?(?:select|optgroup|option|hr)(?:[\s/][^<>]*)?>/gi, ''))
 }

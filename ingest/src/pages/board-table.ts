@@ -4,24 +4,24 @@ import { type PageElement, shownText } from './page-tree.js'
 import type { PagePart, PageSource } from './parsed-page.js'
 import { stripedRows } from './striped-table.js'
 
-/** An entry as a board shows it. */
+/** An entry of a board as the page shows it. */
 export type BoardEntry = {
-  /** The exact text; two names that differ in anything are two players. */
+  /** The exact text. Names that differ in any character are different players. */
   readonly playerName: string
   /** 1 for the first entry of exactly this name on the page, 2 for the second. */
   readonly occurrence: number
-  /** As shown: ranks may stand twice, leave gaps and fall. */
+  /** As shown: ranks may repeat, leave gaps and fall. */
   readonly rank: number
   /** Text of the last cell: the score or the time. */
   readonly rating: string
   /** Milliseconds; null when the page's ratings are scores. */
   readonly timeMs: number | null
-  /** What stands in the cells between, by name; absent when that is nothing. */
+  /** Values of the cells between, by name; absent if there are none. */
   readonly details?: Readonly<Record<string, string>>
 }
 
 const NAME = 'the table of the board'
-/** The cells between the name and the rating, by the number of all cells. */
+/** Names of the cells between name and rating, by the number of all cells. */
 const DETAILS: Readonly<Record<number, readonly string[]>> = {
   3: [],
   7: ['date', 'location', 'circuit', 'car'],
@@ -30,7 +30,7 @@ const DETAILS: Readonly<Record<number, readonly string[]>> = {
 const WHOLE_NUMBER = /^(?:0|-?[1-9]\d{0,2}(?:,\d{3})+|-?[1-9]\d*)$/
 const RANK_MIN = -2_147_483_648
 const RANK_MAX = 2_147_483_647
-/** What the schema of an entry takes. */
+/** The limit of the schema of an entry. */
 const NAME_LENGTH_MAX = 500
 const RATING_LENGTH_MAX = 200
 const DETAIL_LENGTH_MAX = 500
@@ -38,7 +38,7 @@ const OCCURRENCE_MAX = 65_535
 
 type Row = Omit<BoardEntry, 'timeMs' | 'occurrence'>
 
-/** Reads the entries of a board. One row that cannot be read fails it, for a missing row would read as a removal. */
+/** Reads the entries of a board. One unreadable row fails it, because a missing row would mean a removal. */
 export function readBoardTable(table: PageElement, source: PageSource): PagePart<readonly BoardEntry[]> {
   const read = stripedRows(table, source, NAME)
   if (!read.ok) return read
@@ -86,7 +86,9 @@ function entryIn(cells: readonly PageElement[]): Row | string {
   return { playerName, rank, rating, ...(isDetailed && { details }) }
 }
 
-/** Milliseconds of all ratings; undefined unless each of them is a time: text, or a raw score in a time's range. */
+/**
+ * Returns the milliseconds of all ratings; undefined unless each one is a time: text, or a raw score in a time's range.
+ */
 function timesOf(rows: readonly Row[]): number[] | undefined {
   const times: number[] = []
   for (const { rating } of rows) {

@@ -5,17 +5,17 @@ import { readMatchTable } from './match-table.js'
 import { isElement, type PageElement } from './page-tree.js'
 import { type PagePart, type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 
-/** A game page. Each part stands for itself: what cannot be read of one says nothing about the others. */
+/** A game page. Its parts are independent: a part may be readable although another one is not. */
 export type GamePage = {
   readonly matches: PagePart<readonly Lobby[]>
-  /** The boards of the game, in the order of the page; undefined when the page has no list at all. */
+  /** The boards of the game, in page order; undefined if the page has no list. */
   readonly boards: PagePart<readonly ListedBoard[] | undefined>
-  /** The board that the page shows. Not to be read when it shows none. */
+  /** The board on the page. Unreadable if the page shows none. */
   readonly board: PagePart<ShownBoard>
 }
 
 export type ShownBoard = {
-  /** Which board the page says to show: null when it says none, undefined when it says nothing of it. */
+  /** The selected board: null if none is selected, undefined if the page does not say. */
   readonly leaderboardId: number | null | undefined
   readonly entries: readonly BoardEntry[]
 }
@@ -23,7 +23,7 @@ export type ShownBoard = {
 const TABLE = 'table.table-striped'
 const SELECT = 'select#leaderboard-select'
 
-/** Reads the page of one game: its matches, its list of boards, and the board that was asked for. */
+/** Parses the page of one game: its matches, its list of boards, and the requested board. */
 export function parseGamePage(html: string): ParsedPage<GamePage> {
   return parseHtml(html, ($, source) => {
     const found = $(`${TABLE}, ${SELECT}`).toArray().filter(isElement)

@@ -5,13 +5,13 @@ import { unreadablePage } from './unreadable-page.js'
 /** The list of supported games, as far as it could be read. */
 export type GamesPage = {
   readonly titles: readonly ListedTitle[]
-  /** One sentence for each row that could not be read. */
+  /** One sentence per unreadable row. */
   readonly unreadable: readonly string[]
 }
 
 const CELLS_MIN = 2
 
-/** Reads the page of all supported games. A page without a table, or without one readable row, is refused. */
+/** Parses the page of all supported games. A page without a table or without a readable row is refused. */
 export function parseGamesPage(html: string, address: string): ParsedPage<GamesPage> {
   return parseHtml(html, ($) => {
     const named = $('#games table')

@@ -25,14 +25,11 @@ export type CountedTitle = ListedTitle & {
 /** The home page, as far as it could be read. */
 export type HomePage = {
   readonly registered: number
-  /**
-   * What the page says of itself. The rows are the truth: they are what is counted, and a network may well
-   * support a title that its table does not list.
-   */
+  /** The number that the page states. The rows count: a network may support a title that its table does not list. */
   readonly gamesSupported: number
   readonly online: number
   readonly titles: readonly CountedTitle[]
-  /** One sentence for each row that is no sample. */
+  /** One sentence per row without a sample. */
   readonly unreadable: readonly string[]
 }
 
@@ -41,7 +38,7 @@ const GAMES_SUPPORTED = 'Games Supported'
 const ONLINE = 'Users Online Now'
 const CELLS = 5
 
-/** Reads the network's home page. A page without its three numbers or its table of games is refused as a whole. */
+/** Parses the network's home page. A page without its three numbers or its table of games is refused as a whole. */
 export function parseHomePage(html: string, address: string): ParsedPage<HomePage> {
   return parseHtml(html, ($) => {
     if ($('section#connect').length === 0) return unreadablePage('section#connect is missing')
@@ -65,7 +62,7 @@ export function parseHomePage(html: string, address: string): ParsedPage<HomePag
   })
 }
 
-/** The number over a label, or what is wrong with it. Labels, not places, say which number is which. */
+/** Returns the number over a label, or the fault. Numbers are identified by label, not by place. */
 function labelledCount($: CheerioAPI, label: string): number | string {
   const paragraphs = $('section#connect .row p').filter((_, p) => hasLabel($(p), label))
   if (paragraphs.length !== 1) {
@@ -101,7 +98,10 @@ function readCountedTitle($: CheerioAPI, cells: readonly Elements[], address: st
   return { ok: true, row: { ...listed.row, online, ...lobbies, ...(features !== undefined && { features }) } }
 }
 
-/** The features whose icon is visible; the icons have no names, only an order, so one too few says nothing. */
+/**
+ * Returns the features with a visible icon. Icons have an order but no names, so a row without all of them says
+ * nothing.
+ */
 function featuresIn($: CheerioAPI, iconsCell: Elements | undefined): CountedTitle['features'] | undefined {
   const icons = iconsCell?.find('i').toArray() ?? []
   if (icons.length !== TITLE_FEATURES.length) return undefined

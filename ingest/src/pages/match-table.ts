@@ -8,7 +8,9 @@ const NAME = 'the table of matches'
 const PLAYERS = /^([\d,]+) ?\/ ?([\d,]+)$/
 const HOST_LENGTH_MAX = 500
 
-/** Reads the current matches: the first cell is the host, the one cell at the right that says CURRENT/MAX the players. */
+/**
+ * Reads the current matches: the first cell is the host; the only cell to its right with CURRENT/MAX has the players.
+ */
 export function readMatchTable(table: PageElement, source: PageSource): PagePart<readonly Lobby[]> {
   const read = stripedRows(table, source, NAME)
   if (!read.ok) return read

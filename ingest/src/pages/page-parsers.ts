@@ -12,5 +12,5 @@ export const pageParsers = {
 } as const
 export type PageKind = keyof typeof pageParsers
 
-/** What the parsing thread is asked. */
+/** A request to the parsing thread. */
 export type ParseRequest = { readonly kind: PageKind; readonly html: string; readonly address: string }

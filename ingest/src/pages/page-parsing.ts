@@ -3,9 +3,9 @@ import { type Calls, callThread, errorMessage, Mutex, ThreadExited, withTimeout 
 import type { PageKind, ParseRequest, pageParsers } from './page-parsers.js'
 import { unreadablePage } from './unreadable-page.js'
 
-/** Parses pages away from the thread that answers requests. */
+/** Parses pages in a separate thread. */
 export type PageParsing = {
-  /** Never rejects; a page that takes too long is one that cannot be read. Pages wait for one another. */
+  /** Never rejects; a page that takes too long counts as unreadable. Pages are parsed one at a time. */
   parse<Kind extends PageKind>(
     kind: Kind,
     html: string,
@@ -16,20 +16,20 @@ export type PageParsing = {
 
 export type ParseThread = { parse(request: ParseRequest): unknown }
 export type ParseHost = {
-  /** The thread has loaded and begins with a page: the time that a page may take counts from there. */
+  /** The thread has loaded and starts with a page: the page's time limit begins. */
   begins(): void
 }
 
 /** A real page takes 0.05 s; some 400 KB of hostile markup take half a minute. */
 const PARSE_TIMEOUT_MS = 10_000
-/** What the thread loads takes 0.5 s, and 10 s and more where many processes want the same processors. */
+/** Loading the thread takes 0.5 s, and 10 s and more on a busy machine. */
 const START_TIMEOUT_MS = 60_000
 const HEAP_MAX_MB = 512
 
 /**
- * Starts its thread with the first page. A home page of 200 titles is 40 to 100 ms of work, which would hold up
- * everything else in a process that serves answers too; and only a thread can be stopped when a page is made to
- * take forever. The next page gets a new thread then.
+ * Creates a parser; its thread starts with the first page. A home page of 200 titles takes 40 to 100 ms, which would
+ * block all answers of the process. Only a thread can be stopped when a page takes forever; the next page gets a new
+ * thread.
  */
 export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?: number } = {}): PageParsing {
   let thread: Thread | undefined
@@ -67,7 +67,7 @@ export function createPageParsing({ timeoutMs = PARSE_TIMEOUT_MS }: { timeoutMs?
 type Thread = {
   readonly worker: Worker
   readonly calls: Calls<ParseThread>
-  /** Called when the thread begins with a page. */
+  /** Called when the thread starts with a page. */
   begins: () => void
 }
 
@@ -83,7 +83,7 @@ function startThread(): Thread {
 
 class TooLong extends Error {}
 
-/** What the thread makes of a page. Rejects when the parser throws, takes too long or is stopped. */
+/** Parses a page in the thread. Rejects when the parser throws, takes too long or is stopped. */
 async function parsed(thread: Thread, request: ParseRequest, timeoutMs: number): Promise<unknown> {
   const begun = new Promise<void>((resolve) => {
     thread.begins = resolve

@@ -6,22 +6,22 @@ const WHOLE_NUMBER = new RegExp(`^(?:${NUMBER})$`)
 const LOBBIES = new RegExp(`^(${NUMBER}) in (${NUMBER}) sessions?$`, 'i')
 const QUOTED_CHARACTERS_MAX = 60
 
-/** Text as a reader sees it: runs of white space are one space, none at the ends. */
+/** Returns text as a reader sees it: runs of white space are one space, none at the ends. */
 export function visibleText(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }
 
 /**
- * A text as a browser shows it in a line: white space of HTML collapsed, none at the ends. Other spaces (no-break,
- * ideographic …) and marks that are not seen are part of the text: of a name, each counts.
+ * Returns a text as a browser shows it in a line: HTML white space collapsed, none at the ends. Other spaces (no-break,
+ * ideographic …) and invisible marks stay: each is part of a name.
  */
 export function lineText(text: string): string {
   return text.replace(/[ \t\n\f\r]+/g, ' ').replace(/^ | $/g, '')
 }
 
 /**
- * The count that a page's text says: `21,345` or `21345`, at most {@link COUNT_MAX}. Anything else (`2,13,45`,
- * `1.5`, `-3`, nothing) is undefined: on a page of counts a doubtful number is no number.
+ * Returns the count in a text: `21,345` or `21345`, at most {@link COUNT_MAX}; undefined for anything else (`2,13,45`,
+ * `1.5`, `-3`, nothing), because a doubtful number is no count.
  */
 export function countIn(text: string): number | undefined {
   if (!WHOLE_NUMBER.test(text)) return undefined
@@ -29,7 +29,7 @@ export function countIn(text: string): number | undefined {
   return count <= COUNT_MAX ? count : undefined
 }
 
-/** Players in lobbies and lobbies, from `-` or `16 in 3 sessions`. */
+/** Parses players and lobbies from `-` or `16 in 3 sessions`. */
 export function lobbiesIn(text: string): { lobbyPlayers: number; sessions: number } | undefined {
   if (text === '-') return { lobbyPlayers: 0, sessions: 0 }
   const [, players, lobbies] = LOBBIES.exec(text) ?? []
@@ -38,7 +38,7 @@ export function lobbiesIn(text: string): { lobbyPlayers: number; sessions: numbe
   return lobbyPlayers === undefined || sessions === undefined ? undefined : { lobbyPlayers, sessions }
 }
 
-/** A page's text as a sentence of ours may repeat it: in quotes, escaped, not long. */
+/** Quotes a page's text for a sentence: escaped and cut. */
 export function quoted(text: string): string {
   const characters = [...text]
   const shown = characters.slice(0, QUOTED_CHARACTERS_MAX).join('')

@@ -3,8 +3,6 @@ import { openCalls } from '@gamenet/schemas'
 import { pageParsers } from './page-parsers.js'
 import type { ParseHost, ParseThread } from './page-parsing.js'
 
-/* The other side of page-parsing.ts. */
-
 if (parentPort === null) throw new Error('This file runs as the thread that parses pages only')
 const host = openCalls<ParseHost>(parentPort, {
   parse: ({ kind, html, address }) => {

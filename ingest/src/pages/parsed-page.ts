@@ -5,21 +5,21 @@ import { parse } from 'parse5'
 import { adapter } from 'parse5-htmlparser2-tree-adapter'
 import { unreadablePage } from './unreadable-page.js'
 
-/** A part of a page that can be read, or not, without the other parts. */
+/** A part of a page, readable or not regardless of the other parts. */
 export type PagePart<Value> =
   | { readonly ok: true; readonly value: Value }
   | { readonly ok: false; readonly reason: string }
 
-/** What the page's text shows beyond its tree. */
+/** Facts about the page's text that its tree lacks. */
 export type PageSource = {
   readonly html: string
-  /** Where in the text a tag has a quote or `<` among its attributes' names or bare values, or an end tag attributes. */
+  /** Places of broken tags: a quote or `<` among attribute names or bare values, or an end tag with attributes. */
   readonly brokenTags: readonly number[]
-  /** Tables in which text or an element stood outside of all cells; browsers move it in front of the table. */
+  /** Tables with text or an element outside of all cells; browsers move it in front of the table. */
   readonly spilling: ReadonlySet<unknown>
 }
 
-/** What a parser makes of a page: its value, or one sentence on why the page is not what it must be. */
+/** The result of a parser: the page's value, or one sentence about the fault. */
 export type ParsedPage<Page> =
   | { readonly ok: true; readonly page: Page }
   | { readonly ok: false; readonly reason: string }
@@ -35,20 +35,20 @@ const NESTING_MAX = 512
  */
 const ELEMENTS_MAX = 1_000_000
 const BROKEN_TAGS_MAX = 10_000
-/** A tag that ran into the next one, and what browsers take for a comment though it does not begin as one. */
+/** A tag that ran into the next one, or text that browsers treat as a comment although it does not begin as one. */
 const BROKEN_MARKUP = /<\/?[a-z][^\s<>/]*["'=<]|<\/[^a-z]|<\?|<!(?!--)/i
-/** Signs of a quote too few or too many: what stands up to the next quote, rows and all, has become a value. */
+/** Parse errors of unbalanced quotes: the text up to the next quote, rows included, has become a value. */
 const BROKEN_TAG = new Set([
   'unexpected-character-in-attribute-name',
   'unexpected-character-in-unquoted-attribute-value',
   'end-tag-with-attributes'
 ])
-/** The elements whose beginning and end parsers use. All others do without: they take half of the memory. */
+/** The elements whose start and end parsers use. The positions of all others would take half of the memory. */
 const PLACED = new Set(['table', 'select', 'option'])
 
 /**
- * Builds the document as browsers do and reads it. Never throws, and never works long: a page that breaks the
- * parser or its limits is a page that cannot be read.
+ * Builds the document as browsers do and parses it. Never throws and never runs long: a page that breaks the parser or
+ * its limits counts as unreadable.
  */
 export function parseHtml<Page>(
   html: string,
@@ -72,14 +72,14 @@ export function parseHtml<Page>(
   }
 }
 
-/** Whether a tag between two places of the page's text is broken. */
+/** Returns whether a tag between two places of the page's text is broken. */
 export function brokenTagIn({ html, brokenTags }: PageSource, start: number, end: number): boolean {
   if (brokenTags.some((offset) => offset >= start && offset < end)) return true
   const text = html.slice(start, end)
   return BROKEN_MARKUP.test(text) || hasStrayEndTag(text)
 }
 
-/** Whether a text has an end tag of a name that no tag of it begins: one that was broken, and ends nothing. */
+/** Returns whether a text has an end tag without a start tag. */
 function hasStrayEndTag(text: string): boolean {
   const begun = new Set<string>()
   const ended = new Set<string>()
@@ -90,7 +90,7 @@ function hasStrayEndTag(text: string): boolean {
   return [...ended].some((name) => !begun.has(name))
 }
 
-/** Builds the same tree as always, but gives up on a page that nests too deep or grows too large, and reports spilled nodes. */
+/** Builds the usual tree, but stops at a page that nests too deep or grows too large, and reports spilled nodes. */
 function limitedAdapter(spilling: Set<unknown>): typeof adapter {
   let depth = 0
   let elements = 0
@@ -125,7 +125,7 @@ function limitedAdapter(spilling: Set<unknown>): typeof adapter {
 const NONE: Record<string, string> = Object.freeze(Object.create(null))
 
 /**
- * Attributes have namespaces in drawings alone, which no parser reads. Three empty tables an element are more than half of
+ * Removes the maps of attribute namespaces, which only drawings use. Three empty maps per element are more than half of
  * the memory of a long board, 480 MB for 900,000 cells. `html` and `body` take the attributes of later tags.
  */
 function withoutNamespaces(element: ReturnType<typeof adapter.createElement>): typeof element {

@@ -8,36 +8,35 @@ import { unreadablePage } from './unreadable-page.js'
 /** A row of the players page. */
 export type ShownPlayer = {
   readonly username: string
-  /** Undefined where the page shows none. */
+  /** Undefined if the page shows none. */
   readonly gamertag: string | undefined
-  /** The game that the user is in; undefined when offline. */
+  /** The user's current game; undefined when offline. */
   readonly game: string | undefined
 }
 
 /** The players page, as far as it could be read. */
 export type PlayersPage = {
   readonly players: readonly ShownPlayer[]
-  /** One sentence for each row that is no sighting, without names: the log keeps reasons forever. */
+  /** One sentence per row without a sighting, without names: the log keeps reasons forever. */
   readonly unreadable: readonly string[]
 }
 
 const NAME = 'the table of players'
 const CELLS = 3
 const ROWS_MAX = 100_000
-/** What the schema of a sighting takes. */
+/** The limit of the schema of a sighting. */
 const NAME_LENGTH_MAX = 200
 /**
- * The last ` for ` before a length of time ends the game's name, which may hold others: `Need for Speed`. A cell that
- * lost its end has no length of time.
+ * The last ` for ` before a duration ends the game's name, which may contain others: `Need for Speed`. A truncated cell
+ * has no duration.
  */
 const ONLINE =
   /^Online in (.+) for ((?:less than |about |over |almost )?(?:an?|a few|\d[\d,]*) ?[a-z]+(?:(?! for ).)*|\d+:[\d:]+)$/i
 const OFFLINE = /^Last seen .+ ago$/i
 
 /**
- * Reads the page of all users: gamertag, username, where they are. A row that cannot be read is no sighting of its user,
- * and neither are those of a user who stands on several; a page without its table, or whose markup is broken, so that
- * one's whereabouts could be shown as another's, is refused.
+ * Parses the page of all users: gamertag, username, state. An unreadable row is no sighting; neither are the rows of a
+ * user who has several. A page without its table, or with broken markup that could mix up users, is refused.
  */
 export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
   return parseHtml(html, ($, source) => {
@@ -56,7 +55,7 @@ export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
   })
 }
 
-/** Adds the rows of a table, headings left out; or says why it cannot be trusted. */
+/** Adds the rows of a table without headings, or returns its fault. */
 function addRows(table: PageElement, source: PageSource, rows: PageElement[][]): string | undefined {
   const fault = markupFault(table, source, NAME)
   if (fault !== undefined) return fault

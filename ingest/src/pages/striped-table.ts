@@ -1,19 +1,19 @@
 import { childElements, extentOf, hasCommentedOut, hasSwallowed, type PageElement } from './page-tree.js'
 import { brokenTagIn, type PageSource } from './parsed-page.js'
 
-/** Rows of cells, each row as many; or why the table cannot be trusted. */
+/** Rows with equal numbers of cells, or the table's fault. */
 export type StripedRows =
   | { readonly ok: true; readonly rows: readonly (readonly PageElement[])[] }
   | { readonly ok: false; readonly reason: string }
 
-/** The most that one event can hold of matches; the longest boards have some thousands of entries. */
+/** The most matches that one event can hold; the longest boards have some thousand entries. */
 const ROWS_MAX = 100_000
 const ROW_TAG = /<t[rdh][\s/>]/i
 const ROW_OR_END_TAG = /<\/?t[rdh][\s/>]/i
 
 /**
- * All rows of a table of matches or of a board, headings left out. One row that is not whole fails the table, for on
- * both a row that is missing says that somebody left.
+ * Returns all rows of a table of matches or of a board, without headings. One incomplete row fails the table, because a
+ * missing row means that a player left.
  */
 export function stripedRows(table: PageElement, source: PageSource, name: string): StripedRows {
   const fault = markupFault(table, source, name)
@@ -41,7 +41,7 @@ export function stripedRows(table: PageElement, source: PageSource, name: string
   return rows.length > ROWS_MAX ? refused(`${name} has ${rows.length} rows, more than ${ROWS_MAX}`) : { ok: true, rows }
 }
 
-/** Why what stands in a row of a table may be another row's; undefined when nothing says so. */
+/** Returns the reason why a row of a table may contain another row's cells; undefined if there is none. */
 export function markupFault(table: PageElement, source: PageSource, name: string): string | undefined {
   const extent = extentOf(table)
   if (extent?.end === undefined) return `${name} is not closed: the page is cut off or broken`

@@ -10,7 +10,7 @@ import { quoted, visibleText } from './page-text.js'
 export type Elements = ReturnType<CheerioAPI>
 type Node = Elements extends Cheerio<infer N> ? N : never
 
-/** What the first two cells of a row say about a title. What a page leaves out is absent. */
+/** The title in the first two cells of a row. Values that the page omits are absent. */
 export type ListedTitle = {
   /** 8 hexadecimal digits, lower case. */
   readonly titleId: string
@@ -21,23 +21,23 @@ export type ListedTitle = {
   readonly image?: string
 }
 
-/** A row as far as it could be read. */
+/** A row, or the reason why it is unreadable. */
 export type ReadRow<Row> = { readonly ok: true; readonly row: Row } | { readonly ok: false; readonly reason: string }
 
-/** The rows of a table by title, and a sentence for each that could not be read. */
+/** The rows of a table, and a sentence per unreadable one. */
 export type TitleRows<Row> = { readonly rows: readonly Row[]; readonly unreadable: readonly string[] }
 
 const TITLE_ID = /^[0-9a-f]{8}$/
 const PRODUCT_CODE = /^[a-z0-9]{2}-\d{3}$/
-/** What the schema of a title takes. */
+/** The limit of the schema of a title. */
 const TEXT_LENGTH_MAX = 500
 const IMAGE_LENGTH_MAX = 2048
-/** A page of 8 MiB could hold more; no network has as many titles. */
+/** A page of 8 MiB could contain more; no network has as many titles. */
 const ROWS_MAX = 20_000
 
 /**
- * The rows of tables, or why they cannot be trusted: a truncated page has a table that is
- * never closed, and its last row may have lost digits.
+ * Returns the rows of tables, or the fault: a truncated page has an unclosed table, and its last row may have lost
+ * digits.
  */
 export function tableRows($: CheerioAPI, tables: Elements, name: string): Elements[] | string {
   if (tables.length === 0) return `${name} is missing`
@@ -55,10 +55,7 @@ export function tableRows($: CheerioAPI, tables: Elements, name: string): Elemen
   return rows.length > ROWS_MAX ? `${name} has ${rows.length} rows, more than ${ROWS_MAX}` : rows
 }
 
-/**
- * Reads every row. A title id that stands twice makes all of its rows unreadable: nobody can say which of them
- * is the title's.
- */
+/** Reads every row. A repeated title id makes all of its rows unreadable, because any of them could be wrong. */
 export function readTitleRows<Row extends ListedTitle>(
   $: CheerioAPI,
   rows: readonly Elements[],
@@ -88,7 +85,7 @@ export function readTitleRows<Row extends ListedTitle>(
   }
 }
 
-/** Reads a row's first two cells. `address` is the page's own. */
+/** Reads a row's first two cells. `address` is the page's address. */
 export function readListedTitle(
   $: CheerioAPI,
   nameCell: Elements | undefined,
@@ -137,7 +134,10 @@ function titleIdIn(idCell: Elements | undefined): string | undefined {
   return TITLE_ID.test(text) ? text : undefined
 }
 
-/** Where the markup between two rows is lost, the name of the first and the id of the second would make one title. */
+/**
+ * Returns the fault of a row that combines two titles: lost markup between two rows joins the name of the first with
+ * the id of the second.
+ */
 function namesOfTwo($: CheerioAPI, nameCell: Elements | undefined): string | undefined {
   const found = [
     { count: nameLinks($, nameCell).length, what: 'link with a name' },
@@ -146,20 +146,20 @@ function namesOfTwo($: CheerioAPI, nameCell: Elements | undefined): string | und
   return found && `expected one ${found.what}, found ${found.count}: nobody can say which is the title's`
 }
 
-/** The one picture of a cell, unless it is linked to another page than the name. */
+/** Returns the only picture of a cell, unless it links to another page than the name. */
 function ownPicture(nameCell: Elements | undefined, link: Elements | undefined): Elements | undefined {
   const pictures = nameCell?.find('img')
   const leadsTo = pictures?.closest('a').attr('href')
   return pictures?.length === 1 && (leadsTo === undefined || leadsTo === link?.attr('href')) ? pictures : undefined
 }
 
-/** Links that have text; the other one holds the picture. */
+/** Returns the links with text; the other one contains the picture. */
 function nameLinks($: CheerioAPI, nameCell: Elements | undefined): Elements[] {
   const links = nameCell?.find('a').toArray() ?? []
   return links.map((link) => $(link)).filter((link) => textBeforeBreak($, link) !== '')
 }
 
-/** An element's text up to its first `br` or `small`; a tag that is not closed reaches further than its text. */
+/** Returns an element's text up to its first `br` or `small`; an unclosed tag extends beyond its text. */
 function textBeforeBreak($: CheerioAPI, element: Elements | undefined): string {
   let text = ''
   for (const node of element?.contents().toArray() ?? []) {
@@ -173,7 +173,7 @@ function isBreak(node: Node): boolean {
   return 'tagName' in node && (node.tagName === 'br' || node.tagName === 'small')
 }
 
-/** A link ends in its title's id or product code; whatever else stands there is not looked at. */
+/** Returns the fault of a link that does not end in its title's id or product code. */
 function linkElsewhere(href: string | undefined, titleId: string, productCode: string | undefined): string | undefined {
   const segment = /\/([^/?#]*)\/?(?:[?#].*)?$/.exec(href ?? '')?.[1]?.toLowerCase() ?? ''
   if (TITLE_ID.test(segment) && segment !== titleId)
@@ -196,7 +196,7 @@ function imageAddress(source: string | undefined, address: string): string | und
   return isWeb && url.href.length <= IMAGE_LENGTH_MAX ? url.href : undefined
 }
 
-/** How the reason calls a row: by title id, else by name, else by its number alone. */
+/** Returns a row's name for reasons: title id, else name, else number. */
 function rowName($: CheerioAPI, cells: readonly Elements[]): string {
   const titleId = titleIdIn(cells[1])
   if (titleId !== undefined) return ` (${titleId})`

@@ -1,8 +1,8 @@
 import type { WriteSide } from '@gamenet/schemas'
 
 /**
- * Ends all leases on boards and on evaluation. For a process that has the write side for itself, before it takes any:
- * their owner is dead, and its leases would block its successor for minutes.
+ * Ends all leases on boards and on evaluation. For a process with exclusive use of the write side, before it acquires
+ * any: the leases of a dead owner would block it for minutes.
  */
 export async function endLeases(writes: WriteSide): Promise<void> {
   await writes.query(

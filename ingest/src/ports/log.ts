@@ -1,16 +1,16 @@
 import type { LogMessage, PartitionExtent } from '@gamenet/schemas'
 
-/** All that publishing asks of a log. */
+/** The part of a log that publishing needs. */
 export type Log = {
   /**
-   * Resolves when the log has stored all messages durably, in their order per key. On an error none or some of them
-   * may have been written; appending them again is safe, since readers know an event by its id and key.
+   * Resolves when the log has stored all messages durably, in order per key. After an error, none or some of them may
+   * be stored; appending them again is safe, because readers identify an event by its id and key.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
 }
 
-/** What those ask of a log who must know whether what it holds was read. */
+/** Reports the ends of the log, to compare them with what has been read. */
 export type LogExtents = {
-  /** Every partition that the topic has, in all its epochs; an append that resolved lies before `next`. */
+  /** Returns every partition of the topic in all epochs. A resolved append lies before `next`. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
 }

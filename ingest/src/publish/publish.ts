@@ -3,14 +3,13 @@ import type { Log } from '../ports/log.js'
 import { encodeEvents } from './people/encode-events.js'
 import type { People } from './people/people.js'
 
-/** Events that one append carries at most: about 3 MB of JSON, well below what a Kafka request may hold. */
+/** Maximum number of events per append: about 3 MB of JSON, well below the limit of a Kafka request. */
 const APPEND_EVENTS_MAX = 10_000
 
 /**
- * Appends events to their topic in their order, each chunk after the log has stored the previous one.
- * Rejects with the log's error; chunks before the failed one are in the log then, and publishing all of them
- * again is safe: an event has the same id each time.
- * Events about people need `people`; those about erased persons are left out.
+ * Appends events to their topic in order, each chunk after the log has stored the previous one. Rejects with the log's
+ * error; the chunks before the failed one are then in the log. Publishing all of them again is safe: an event keeps its
+ * id. Events about people need `people`; those about erased persons are left out.
  */
 export async function publish<Event>(
   log: Log,
@@ -25,7 +24,7 @@ export async function publish<Event>(
   }
 }
 
-/** Events of one topic, ready to be published; hides the event's type, so that a list may hold several topics. */
+/** Events of one topic, ready to be published. Hides the event's type, so that a list may contain several topics. */
 export type Publication = {
   readonly topic: string
   readonly count: number
@@ -41,7 +40,7 @@ export function publication<Event>(topic: Topic<Event>, events: readonly Event[]
   }
 }
 
-/** A log that counts the appended messages by topic. */
+/** Wraps a log to count the appended messages by topic. */
 export function countingLog(log: Log, count: (topic: string, messages: number) => void): Log {
   return {
     append: async (topic: string, messages: readonly LogMessage[]) => {

@@ -7,14 +7,14 @@ import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } f
 import { furthest, headsIn, headsOf, waitUntilCaughtUp } from '../caught-up.js'
 import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
-/** Visits of one run at most: few enough to tell soon how they went, enough that what is asked for all costs little. */
+/** Maximum number of visits per run: few enough for timely reports, enough to amortize the shared queries. */
 const BATCH_VISITS_MAX = 50
 const BATCH_MS = 30_000
-/** One page is read while another is compared and a third is published; upstream is asked for one at a time all the same. */
+/** One page is read while another is compared and a third is published. Requests to upstream stay sequential. */
 const VISITS_AT_ONCE = 3
-/** So long the tables may need for what earlier visits appended; boards that they lack still are left for later. */
+/** Longest wait for the tables to contain earlier visits' events. Boards without them are postponed. */
 const CAUGHT_UP_MS = 20_000
-/** Titles are looked up again so often. */
+/** Interval between two reads of the titles. */
 const TITLES_EVERY_MS = 60_000
 /** After this many unanswered pages in a row, upstream counts as unavailable. */
 const UNANSWERED_MAX = 3
@@ -26,13 +26,13 @@ export type BoardsNeeds = Omit<VisitNeeds, 'leases'> & {
   readonly metrics: BoardMetrics
 }
 
-/** Visits boards: each run visits some that are due. */
+/** Visits boards: each run visits some due ones. */
 export type BoardsSource = Source & {
-  /** Visits everything once, due or not, some at each run, until a run finds nothing left to do. */
+  /** Visits everything once, due or not, some per run, until nothing is left. */
   everything(): Source
 }
 
-/** Visits the boards of all titles, and their lists, each when it is due; lively boards more often than quiet ones. */
+/** Visits the boards of all titles and their lists when they are due, active boards more often than quiet ones. */
 export function boardsSource(needs: BoardsNeeds): BoardsSource {
   let departed: ReadonlySet<string> = new Set()
   let titlesAtMs = Number.NEGATIVE_INFINITY
@@ -47,7 +47,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
     // Before the first title is known, the next run looks again.
     if (titles.onNetwork.length > 0) titlesAtMs = performance.now()
   }
-  /** What stops all visits, upstream or an engine, is not tried again at once. */
+  /** An unavailable upstream or engine is not retried at once. */
   const rest = (isTrouble: boolean) => {
     troubles = isTrouble ? troubles + 1 : 0
     if (isTrouble) restUntilMs = performance.now() + backoffMs(REST, troubles)
@@ -117,7 +117,7 @@ type BatchNeeds = VisitNeeds & {
   /** Titles that have left the network. */
   readonly departed: ReadonlySet<string>
   readonly metrics: BoardMetrics
-  /** Called with how many visits have ended since the last call, and how many leases there are. */
+  /** Called with the number of visits since the last call, and the number of leases. */
   readonly onVisits?: (visits: number, all: number) => void
 }
 
@@ -160,13 +160,13 @@ async function visitSome(
     for (const titleId of batch.outdated) await needs.leases.hastenList(titleId)
     for (const each of ended) if (each.status === 'rejected') throw each.reason
   } finally {
-    // A failure here would hide the one that led here; what is not given back ends with its lease.
+    // An error here would hide the one that led here. Leases that are not released expire.
     await needs.leases.release(left).catch(() => undefined)
   }
   return { reading: readingOf(visits, signal), isUnavailable: unanswered > 0 && unanswered === visits.length }
 }
 
-/** The published state that visits need, read once for all of them. */
+/** Reads the published state that all visits of a batch need. */
 async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: AbortSignal): Promise<VisitBatch> {
   const { tables, log, departed } = needs
   const extents = await log.extents(leaderboardEntryTopic.name)
@@ -174,7 +174,7 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
     headsWhenAcquired: headsIn(extents),
     oldestEpoch: Math.min(...extents.map(({ epoch }) => epoch))
   }
-  // A topic that was never written has no epoch, and nothing of it was ever appended.
+  // A topic that was never written has no epoch and no events.
   const heads = furthest(leases.map((lease) => neededFor(lease, taken)))
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const reached = await waitUntilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
@@ -197,7 +197,7 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
 
 function readingOf(visits: readonly Visit[], signal: AbortSignal): Reading {
   const gaps = visits.flatMap((visit) => ('fault' in visit && visit.fault !== undefined ? [visit.fault] : []))
-  // A board without a page is neither: the visit of its list reports it.
+  // A board without a page counts as neither: the visit of its list reports it.
   const answered = visits.filter(({ outcome }) => outcome !== 'absent')
   const unread = answered.filter(({ outcome }) => outcome === 'failed' || outcome === 'behind').length
   if (signal.aborted) {

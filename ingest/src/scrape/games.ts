@@ -6,7 +6,7 @@ import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
-/** The page of all supported games: what its rows say about the titles. */
+/** The page of all supported games: descriptions of titles. */
 export function gamesSource(parsing: PageParsing, roster: TitleRoster): Source {
   const readPage = createPageReader('/games', (html, address) => parsing.parse('games', html, address))
   const published = createPublishedTitles()

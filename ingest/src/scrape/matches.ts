@@ -15,20 +15,20 @@ import { DEPARTED_TITLES } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import { namedGaps, type Source, STOPPING } from './reading.js'
 
-/** Newest counts that are not in the tables by then are seen by the next run. */
+/** Longest wait for the newest counts. The next run sees later ones. */
 const CAUGHT_UP_MS = 5_000
-/** Lists wait for one another at most so long: one append for many of them takes a seventh of the log's room. */
+/** Longest wait of a list for others: one append of many lists takes a seventh of the log's space. */
 const APPEND_EVERY_MS = 5_000
 
-/** A title that was not among the counts for so long has left the network, with whatever it showed last. */
+/** A title without a count for this long has left the network, whatever its last state. */
 const COUNTED_WITHIN_HOURS = 1
 
 type MatchesReader = ReturnType<typeof createPageReader<MatchesListed['matches']>>
 
 /**
- * The game pages of all titles that have sessions now, and of those whose newest list has a lobby, so that a lobby that
- * closes is seen to be gone. A page that cannot be read is a gap: it publishes no list. The lobbies of a title that has left
- * the network end without its page.
+ * The game pages of all titles with sessions now, and of those whose newest list has a lobby, so that a closed lobby is
+ * noticed. An unreadable page is a gap: it publishes no list. The lobbies of a title that left the network end without
+ * its page.
  */
 export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables; log: LogExtents }): Source {
   let readers = new Map<string, MatchesReader>()
@@ -36,7 +36,7 @@ export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables;
     name: 'matches',
     async read(reader, signal) {
       const titleIds = await lively(needs, signal)
-      // What a page said is remembered only as long as its title is asked for.
+      // Pages are remembered only while their title is requested.
       readers = new Map(titleIds.map((titleId) => [titleId, readers.get(titleId) ?? matchesReader(needs, titleId)]))
       const gaps: string[] = []
       let lists = await endedLists(needs.tables, signal)
@@ -72,7 +72,7 @@ function matchesReader({ parsing }: { parsing: PageParsing }, titleId: string): 
   })
 }
 
-/** Titles of the newest counts that have sessions, or had a lobby in their newest list, by id. */
+/** Returns the titles with sessions in the newest counts or with a lobby in their newest list, by id. */
 async function lively(
   { tables, log }: { tables: ReadTables; log: LogExtents },
   signal: AbortSignal
@@ -97,7 +97,7 @@ async function lively(
   return rows.map((row) => String(row.titleId))
 }
 
-/** Empty lists for titles that left the network with lobbies, each after the list that it ends. */
+/** Returns empty lists for titles that left the network with lobbies, each dated after the list that it ends. */
 async function endedLists(tables: ReadTables, signal: AbortSignal): Promise<MatchesListed[]> {
   const rows = await tables.rows(
     `SELECT l.title_id AS titleId, toUnixTimestamp64Milli(greatest(s.ts, l.ts + INTERVAL 1 MILLISECOND)) AS atMs

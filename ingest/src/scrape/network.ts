@@ -9,7 +9,7 @@ import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
-/** The home page: the network's counts, every title's counts, and what its rows say about the titles. */
+/** The home page: counts of the network and of every title, and descriptions of titles. */
 export function networkSource(parsing: PageParsing, roster: TitleRoster): Source {
   const readPage = createPageReader('/', (html, address) => parsing.parse('home', html, address))
   const published = createPublishedTitles()
@@ -42,9 +42,9 @@ export function networkSource(parsing: PageParsing, roster: TitleRoster): Source
 }
 
 /**
- * Watches the rows against the number of supported games that the page states. The two need not agree (the rows
- * are the truth), but when they come further apart from one page to the next, rows got lost: the sum of lobbies
- * is then left out, once. If the gap stays, that is how the page is now.
+ * Compares the number of rows with the number of supported games that the page states. The two may differ (the rows
+ * count), but a growing difference between two pages means lost rows: the sum of lobbies is then left out once. A
+ * lasting difference is accepted.
  */
 function createMissingRows(): { newIn(page: HomePage): string[] } {
   let usual: number | undefined

@@ -2,20 +2,20 @@ import { instantOf } from '@gamenet/schemas'
 import type { PageFetcher, Validators } from '../fetch/page-fetcher.js'
 import type { ParsedPage } from '../pages/parsed-page.js'
 
-/** A page as it is now. */
+/** A page in its current state. */
 export type ReadPage<Page> =
   | {
       readonly ok: true
       readonly page: Page
-      /** When the answer's headers came, to the second: the instant of everything that the page says. */
+      /** When the answer's headers arrived, to the second: the instant of everything on the page. */
       readonly observedAt: string
     }
   | { readonly ok: false; readonly reason: string }
 
 /**
- * Reads one page repeatedly. Requests are conditional on a change; "not changed" is as good
- * an observation as a new text, so the page as last parsed comes back with the new instant. Only a text that
- * parsed is remembered: "not changed" about a broken page would be no page at all.
+ * Reads one page repeatedly with conditional requests. "Not modified" is an observation too: the last parsed page is
+ * returned with the new instant. Only readable pages are remembered, because "not modified" for a broken page would
+ * give nothing.
  */
 export function createPageReader<Page>(
   path: string,

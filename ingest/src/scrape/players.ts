@@ -8,22 +8,22 @@ import { presenceOf } from '../sources/presence.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
-/** Sightings that are not yet in the tables are read from this process's own publications. */
+/** Longest wait for the tables. Sightings that they lack are taken from this process's own publications. */
 const CAUGHT_UP_MS = 5_000
 
 export type PlayersNeeds = {
   readonly parsing: PageParsing
   readonly tables: ReadTables
   readonly log: LogExtents
-  /** What the sightings say of how often the page is read. */
+  /** The interval between reads, as sightings report it. */
   readonly periodSeconds: number
 }
 
-/** The players page: who is online, in every run, and who went offline, once. */
+/** The players page: all online users in every run, and users who went offline, once. */
 export function playersSource(needs: PlayersNeeds): Source {
   const readPage = createPageReader('/players', (html, address) => needs.parsing.parse('players', html, address))
   const periodSeconds = Math.min(needs.periodSeconds, PRESENCE_PERIOD_SECONDS_MAX)
-  /** Whether a user was online on the last page that was published, by user_key. */
+  /** Whether a user was online on the last published page, by user_key. */
   let lastShown = new Map<string, boolean>()
   return {
     name: 'players',
@@ -46,7 +46,9 @@ export function playersSource(needs: PlayersNeeds): Source {
   }
 }
 
-/** Whose newest sighting in the tables is offline, and whether these hold all that the log does. */
+/**
+ * Returns the users whose newest sighting in the tables is offline, and whether the tables have caught up with the log.
+ */
 async function offlineInTables(
   { tables, log }: PlayersNeeds,
   signal: AbortSignal
@@ -66,7 +68,7 @@ async function offlineInTables(
   }
 }
 
-/** Who is known to be offline while the tables are behind: by the last page, else by what the tables have. */
+/** Returns the users known to be offline while the tables lag: by the last page, else by the tables. */
 function withoutTables(lastShown: ReadonlyMap<string, boolean>, offline: ReadonlySet<string>): ReadonlySet<string> {
   const shown = [...lastShown].filter(([, isOnline]) => !isOnline).map(([userKey]) => userKey)
   return new Set([...shown, ...[...offline].filter((userKey) => !lastShown.has(userKey))])

@@ -3,53 +3,53 @@ import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { LogExtents } from '../ports/log.js'
 import type { Publication } from '../publish/publish.js'
 
-/** What one run of a source saw. */
+/** The result of one run of a source. */
 export type Reading =
   | {
       readonly ok: true
-      /** What the run has not published itself, in the order in which it is to be published. */
+      /** Events that the run has not published itself, in publishing order. */
       readonly publications: readonly Publication[]
-      /** What could not be read; a run with any is `partial`. */
+      /** What could not be read; a run with gaps is `partial`. */
       readonly gaps: readonly string[]
       /** Called when the log has stored all publications. */
       readonly onPublished?: () => void
     }
-  /** There was nothing to do: no run, and nothing to publish. */
+  /** There was nothing to do: no run, nothing to publish. */
   | { readonly ok: true; readonly isIdle: true }
   | { readonly ok: false; readonly reason: string }
 
-/** What a source reads by. */
+/** What a source uses to read. */
 export type Reader = {
   readonly fetcher: PageFetcher
   /**
-   * Publishes before the run ends: what one of many pages said does not wait for the others. Rejects with a
-   * `LogRefused` when the log does not take it.
+   * Publishes before the run ends, so that the first of many pages does not wait for the last. Rejects with a
+   * `LogRefused` if the log refuses it.
    */
   publish(publication: Publication): Promise<void>
-  /** Called by sources of many pages whenever they have read one more: how many so far, of how many as far as is known. */
+  /** Called by sources of many pages after each page, with the number so far and the known total. */
   onProgress?(done: number, total: number): void
 }
 
-/** A kind of page that is scraped on its own schedule. Holds what it must remember from run to run. */
+/** A kind of page that is scraped on its own schedule. Holds the state between runs. */
 export type Source = {
   readonly name: ScrapeSource
-  /** Reads upstream once. A page that is not what it must be is a reason, never an exception. */
+  /** Reads upstream once. An unexpected page gives a reason, never an exception. */
   read(reader: Reader, signal: AbortSignal): Promise<Reading>
 }
 
 /** The reason of an interrupted run's failure. */
 export const STOPPING = 'the service is stopping'
 
-/** Unreadable rows that a reason names; more of them say nothing new. */
+/** Maximum number of unreadable rows in a reason; more add nothing. */
 const GAPS_NAMED_MAX = 20
 
-/** The first of what could not be read, and how many more there are. */
+/** Returns the first gaps and the number of the others. */
 export function namedGaps(gaps: readonly string[]): string {
   const more = gaps.length - GAPS_NAMED_MAX
   return gaps.slice(0, GAPS_NAMED_MAX).join('; ') + (more > 0 ? `; and ${more} more` : '')
 }
 
-/** The log was asked where a topic ends, and has not said. */
+/** The log did not return the end of a topic. */
 export class LogUnknown extends Error {
   constructor(topic: string, cause: unknown) {
     super(`where ${topic} ends in the log is not known now: ${errorMessage(cause)}`, {
@@ -58,7 +58,7 @@ export class LogUnknown extends Error {
   }
 }
 
-/** The same log; a failed call of it is distinct from a defect of the caller. */
+/** Wraps a log so that its failed calls are distinct from defects of the caller. */
 export function queryLog(log: LogExtents): LogExtents {
   return {
     extents: (topic) =>
@@ -68,7 +68,7 @@ export function queryLog(log: LogExtents): LogExtents {
   }
 }
 
-/** The log did not take what a run published. */
+/** The log refused the events of a run. */
 export class LogRefused extends Error {
   readonly topic: string
 

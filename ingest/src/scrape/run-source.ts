@@ -6,33 +6,32 @@ import { type Publication, publish } from '../publish/publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
 import { LogRefused, LogUnknown, namedGaps, type Source, STOPPING } from './reading.js'
 
-/** Where structured lines of the program's log go; pino and Fastify's logger are such. */
+/** Structured log of the program; pino and Fastify's logger fit. */
 export type Logger = {
   info(details: object, message: string): void
   warn(details: object, message: string): void
   error(details: object, message: string): void
 }
 
-/** What a run needs of the world. */
+/** Dependencies of a run. */
 export type RunNeeds = {
   readonly log: Log
-  /** Seals what is published about people. */
+  /** Seals events about people. */
   readonly people: People
   readonly fetcher: PageFetcher
   readonly logger: Logger
   readonly now: () => number
   /** Called during the run of a source of many pages. */
   readonly onProgress?: (done: number, total: number) => void
-  /** Called when the log did not take a run's events. */
+  /** Called when the log refused a run's events. */
   readonly onLogRefusal: () => void
 }
 
 /**
- * One run: read, publish, say how it went. The `scrape` event comes last, so its readers find the events of
- * its run in the log. A crash before it leaves samples without a scrape event: true samples all the same, and the
- * next run speaks for the source. A run that the service's stop interrupts is partial where it has published or
- * read something; else it says nothing about upstream and publishes nothing. Never rejects: a log that takes nothing
- * fails the run, and the next one continues.
+ * Runs a source once: read, publish, report. The `scrape` event comes last, so its readers find the events of its run
+ * in the log. A crash before it leaves valid samples without a scrape event; the next run reports for the source. A run
+ * that `stop` interrupts is partial if it has published or read something; otherwise it publishes nothing. Never
+ * rejects: an unavailable log fails the run, and the next one continues.
  * @returns undefined when there was nothing to do
  */
 export async function runSource(needs: RunNeeds, source: Source, signal: AbortSignal): Promise<ScrapeRan | undefined> {

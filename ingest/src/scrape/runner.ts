@@ -1,11 +1,11 @@
 import type { ScrapeRan } from '@gamenet/schemas'
 import { scrapeRanOf } from '../sources/scrape.js'
 
-/** One source's runs: never two at once, the last one remembered. */
+/** The runs of one source: never two at once; remembers the last one. */
 export type Runner = {
-  /** Runs by its schedule, or joins the run in progress. */
+  /** Runs by schedule, or joins the current run. */
   runDue(): Promise<void>
-  /** Runs because somebody asked, or joins the run that somebody asked for; its result. */
+  /** Runs on request, or joins the requested run in progress; returns its result. */
   runAll(): Promise<ScrapeRan>
   running(): boolean
   last(): ScrapeRan | undefined
@@ -13,7 +13,7 @@ export type Runner = {
   idle(): Promise<unknown>
 }
 
-/** A source whose runs read everything. `run` must not reject. */
+/** A runner for a source whose runs read everything. `run` must not reject. */
 export function singleRunner(run: () => Promise<ScrapeRan>): Runner {
   let current: Promise<ScrapeRan> | undefined
   let last: ScrapeRan | undefined
@@ -35,16 +35,16 @@ export function singleRunner(run: () => Promise<ScrapeRan>): Runner {
   }
 }
 
-/** Runs a part of what there is to do; undefined when nothing is left. Must not reject. */
+/** Runs a part of the pending work; undefined when nothing is left. Must not reject. */
 type RunPart = () => Promise<ScrapeRan | undefined>
 
 /**
- * A source whose runs read a part: by its schedule run after run as long as something is due; when asked, all
- * of it, which waits for what is under way. Ends early when `isStopping`.
+ * A runner for a source whose runs read a part. By schedule, it repeats runs while something is due. On request, it
+ * waits for the current run and then reads everything. Stops early when `isStopping`.
  */
 export function partRunner(needs: {
   readonly runDue: RunPart
-  /** Begins to do everything. */
+  /** Starts a pass over everything. */
   readonly everything: () => RunPart
   readonly isStopping: () => boolean
 }): Runner {
@@ -63,7 +63,7 @@ export function partRunner(needs: {
   return {
     async runDue() {
       if (complete !== undefined) return
-      // After a failure the schedule's next round is soon enough; the caller does not wait for all due items.
+      // After a failure the schedule's next round retries; the caller does not wait for all due items.
       due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || complete !== undefined)
         .then(() => undefined)
         .finally(() => {
@@ -86,7 +86,7 @@ export function partRunner(needs: {
   }
 }
 
-/** The summary of several runs as one. There is at least one. */
+/** Combines at least one run into one summary. */
 function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
   const [first] = runs
   if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')

@@ -2,31 +2,31 @@
 export type Schedule = {
   /** When the next run is due, milliseconds since 1970; undefined while none is planned. */
   nextAtMs(): number | undefined
-  /** No run begins after this. */
+  /** No run starts after this. */
   stop(): void
 }
 
-/** What a schedule asks of the world. */
+/** Dependencies of a schedule. */
 export type Timing = {
   /** Milliseconds of a monotonic clock. */
   now(): number
   /** From 0 to below 1. */
   random(): number
-  /** Calls back once, in so many milliseconds; the result cancels it. Does not keep the process alive. */
+  /** Calls back once after `waitMs`; the result cancels it. Does not keep the process alive. */
   after(waitMs: number, callBack: () => void): () => void
 }
 
-/** A part of the period, so that sources with equal periods and several machines do not all ask at once. */
+/** Share of the period, so that sources with equal periods and several machines do not all send requests at once. */
 const OFFSET_SHARE = 0.05
 const OFFSET_MAX_MS = 3_000
 
 /**
- * Runs `work` at once, and then every `periodMs`, on a grid: start + offset + n × period, so that neither slow runs nor
- * failed ones push later ones away. Never two at once; runs that were missed (a long one, a machine asleep) are
- * skipped, not made up for. `work` must not reject.
+ * Runs `work` at once, and then every `periodMs` on a grid: start + offset + n × period, so that slow or failed runs do
+ * not delay later ones. Never two at once; missed runs (a long run, a sleeping machine) are skipped. `work` must not
+ * reject.
  *
- * The offset is drawn once. Drawn again for each run it would spread load no better, and the instants of scrapes would
- * differ by chance: on 50 million counts that took 1 byte a sample, where equal distances take 0.01.
+ * The offset is drawn once. A new one per run would spread load no better and make scrape instants irregular: on 50
+ * million counts that took 1 byte per sample, where equal distances take 0.01.
  */
 export function schedule(periodMs: number, work: () => Promise<unknown>, timing: Timing = REAL): Schedule {
   const startMs = timing.now()
@@ -57,7 +57,7 @@ export function schedule(periodMs: number, work: () => Promise<unknown>, timing:
   }
 }
 
-/** The first instant after `nowMs` that is a whole number of periods, at least one, after `dueMs`. */
+/** Returns the first instant after `nowMs` that is a whole number of periods, at least one, after `dueMs`. */
 export function nextOnGrid(dueMs: number, periodMs: number, nowMs: number): number {
   return dueMs + periodMs * Math.max(1, Math.floor((nowMs - dueMs) / periodMs) + 1)
 }

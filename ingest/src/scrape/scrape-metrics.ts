@@ -4,13 +4,13 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 /** The Prometheus metrics of scraping. */
 export type ScrapeMetrics = {
   ran(run: ScrapeRan, endedAtMs: number): void
-  /** Messages of a topic that the log took. */
+  /** Messages of a topic that the log stored. */
   published(topic: string, messages: number): void
-  /** A run's events that the log did not take. */
+  /** Counts a run's events that the log refused. */
   refusedByLog(source: ScrapeSource): void
 }
 
-/** Registers the metrics. `sources` are the scheduled ones: only they can be late or alarming. */
+/** Registers the metrics. `sources` are the scheduled ones: only they can be late or trigger alerts. */
 export function createScrapeMetrics(
   registry: Registry,
   sources: readonly ScrapeSource[],
@@ -57,7 +57,7 @@ export function createScrapeMetrics(
     registers,
     collect() {
       for (const source of sources) {
-        // Boards are visited when they are due; when none is, there is no run.
+        // Boards are visited when they are due; when none is due, there is no run.
         if (source === 'boards') continue
         this.set({ source }, Math.max(0, now() - (lastSampleAtMs.get(source) ?? startedAtMs)) / 1000)
       }

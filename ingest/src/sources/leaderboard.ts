@@ -1,12 +1,12 @@
 import { instantOf, type LeaderboardDescribed } from '@gamenet/schemas'
 import type { ListedBoard } from '../pages/board-list.js'
 
-/** A board as the last thing said of it has it. */
+/** The last known state of a board. */
 export type KnownBoard = { readonly name: string; readonly listed: boolean; readonly observedAtMs: number }
 
 /**
- * What a title's list says that is not known yet: boards that are new, have another name, are listed again, or are no
- * longer listed. Nothing when the list is as it was. Each comes after what is known of its board, whatever clocks say.
+ * Returns the changes of a title's list: boards that are new, renamed, listed again or no longer listed; empty if
+ * nothing changed. Each is dated after the last event of its board, regardless of clocks.
  */
 export function leaderboardsOf(
   titleId: string,

@@ -1,12 +1,12 @@
 import { nameKey, type PresenceSeen } from '@gamenet/schemas'
 import type { ShownPlayer } from '../pages/players-page.js'
 
-/** What is the same for all sightings of one page. */
+/** The common facts of all sightings of one page. */
 export type Look = { readonly observedAt: string; readonly periodSeconds: number }
 
 /**
- * Where the users of a page are: all who are online, for each sighting of them is play time; of the others those who are
- * not known to be offline yet, by `nameKey` of their names.
+ * Returns the sightings of a page: all online users, because each sighting is play time; of the others only those not
+ * yet known to be offline, by `nameKey` of their names.
  */
 export function presenceOf(
   players: readonly ShownPlayer[],

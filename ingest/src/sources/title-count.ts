@@ -1,7 +1,7 @@
 import type { TitleCounted } from '@gamenet/schemas'
 import type { HomePage } from '../pages/home-page.js'
 
-/** One count for each title whose row could be read; a title without one was not seen, not empty. */
+/** Returns one count per readable row. A title without a readable row was not observed, not empty. */
 export function titleCountsOf(page: HomePage, observedAt: string): TitleCounted[] {
   return page.titles.map(({ titleId, online, sessions, lobbyPlayers }) => ({
     titleId,

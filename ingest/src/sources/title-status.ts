@@ -1,6 +1,6 @@
 import { millisecondsOf, type ReadTables, type TitleStatusChanged } from '@gamenet/schemas'
 
-/** A title has left the network when every list of games lacked it for so long, and at least two did. */
+/** A title has left the network when all lists of games lacked it for this long, and at least two lists did. */
 const ABSENT_MS = 600_000
 const ABSENT_LISTS_MIN = 2
 
@@ -12,7 +12,7 @@ export type GamesList = {
   readonly isComplete: boolean
 }
 
-/** The list that a page shows. */
+/** Returns the list of a page. */
 export function listOf(
   titles: readonly { readonly titleId: string }[],
   observedAt: string,
@@ -21,20 +21,23 @@ export function listOf(
   return { titleIds: titles.map(({ titleId }) => titleId), observedAt, isComplete: gaps.length === 0 }
 }
 
-/** Which titles are on the network, by all lists of games that this process reads. */
+/** The titles on the network, according to all lists of games that this process reads. */
 export type TitleRoster = {
   /**
-   * Titles that have left by this list, or have come back. Nothing while the tables do not say which titles there
-   * were before. The same changes are given again until they are remembered.
+   * Returns the titles that left or came back according to this list; empty while the tables are not readable. The same
+   * changes are returned until they are remembered.
    */
   changes(list: GamesList, signal: AbortSignal): Promise<TitleStatusChanged[]>
-  /** Call when the log holds the changes. */
+  /** Called when the log has the changes. */
   remember(changes: readonly TitleStatusChanged[]): void
 }
 
 type Sight = { readonly onNetwork: boolean; readonly seenMs: number; readonly absences: number }
 
-/** A start counts as a sight: a title that left while no process ran is noticed `ABSENT_MS` after the first list. */
+/**
+ * Creates a roster. A start counts as a sighting: a title that left while no process ran is noticed `ABSENT_MS` after
+ * the first list.
+ */
 export function createTitleRoster(tables: ReadTables): TitleRoster {
   let sights: Map<string, Sight> | undefined
   const load = async (atMs: number, signal: AbortSignal) => {
@@ -74,7 +77,7 @@ export function createTitleRoster(tables: ReadTables): TitleRoster {
   }
 }
 
-/** Titles that pages, not files, described, and whether they are on the network. */
+/** Reads the titles described by pages, not files, and whether they are on the network. */
 async function knownTitles(
   tables: ReadTables,
   signal: AbortSignal

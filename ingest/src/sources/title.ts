@@ -2,7 +2,7 @@ import type { TitleDescribed } from '@gamenet/schemas'
 import type { CountedTitle } from '../pages/home-page.js'
 import type { ListedTitle } from '../pages/title-table.js'
 
-/** What a page says about its titles; what it leaves out is absent and changes nothing. */
+/** Returns a page's descriptions of titles. Values that it omits are absent and change nothing. */
 export function titlesOf(titles: readonly (ListedTitle | CountedTitle)[], observedAt: string): TitleDescribed[] {
   return titles.map((listed) => ({
     titleId: listed.titleId,
@@ -15,20 +15,20 @@ export function titlesOf(titles: readonly (ListedTitle | CountedTitle)[], observ
   }))
 }
 
-/** What one source has published of its titles since the process started. */
+/** The descriptions that one source has published since the process started. */
 export type PublishedTitles = {
-  /** The descriptions that say something else than the one published last; all of them after a start. */
+  /** Returns the descriptions that differ from the last published ones; all of them after a start. */
   changed(titles: readonly TitleDescribed[]): TitleDescribed[]
   /**
-   * To be called with a whole page's descriptions once the log has the changed ones. Titles that are not on the
-   * page are dropped, so the memory is bounded by one page.
+   * Called with all descriptions of a page when the log has the changed ones. Titles that are not on the page are
+   * dropped, which bounds the memory to one page.
    */
   remember(titles: readonly TitleDescribed[]): void
 }
 
 /**
- * Each source keeps its own: two pages that describe a title differently would otherwise take turns in
- * publishing their view on every run.
+ * Each source keeps its own: two pages with different descriptions of a title would otherwise both publish on every
+ * run.
  */
 export function createPublishedTitles(): PublishedTitles {
   let published = new Map<string, string>()

@@ -2,7 +2,7 @@
 export class Mutex {
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Resolves or rejects as `work` does. Work that fails holds up nothing behind it. */
+  /** Resolves or rejects as `work` does. Failed work does not block later work. */
   run<Result>(work: () => Promise<Result>): Promise<Result> {
     const running = this.#last.then(work)
     this.#last = running.catch(() => undefined)

@@ -1,4 +1,6 @@
-/** Runs one piece of work at a time. Calls during a run share the next one, so that each sees all that was there at its call. */
+/**
+ * Runs one piece of work at a time. Calls during a run share the next run, so that each call sees everything before it.
+ */
 export class SharedRun<Result> {
   readonly #work: () => Promise<Result>
   #running: Promise<Result> | undefined
@@ -8,7 +10,7 @@ export class SharedRun<Result> {
     this.#work = work
   }
 
-  /** Resolves or rejects as a run does that begins after the call. */
+  /** Resolves or rejects as the first run that begins after the call. */
   run(): Promise<Result> {
     if (this.#running === undefined) {
       this.#running = this.#work().finally(() => {

@@ -1,9 +1,9 @@
 /*
- * The achievements there are. An id and a key are never changed and never given to another; points count as they were
- * when it was reached.
+ * The catalog of achievements. Ids and keys never change and are never reused. An unlock keeps the points that the
+ * achievement had when it was reached.
  */
 
-/** What achievements are shown together: those of the whole network, or those of one title. */
+/** Achievements that are shown together: those of the network, or those of one title. */
 export type AchievementGroup = {
   readonly groupId: string
   readonly displayName: string

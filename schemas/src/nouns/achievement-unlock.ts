@@ -6,9 +6,9 @@ import { topic } from '../wire/topic.js'
 /** A user fulfilled an achievement's rule. At most one unlock per user and achievement; the first event counts. */
 export const AchievementUnlocked = z.object({
   username: Username,
-  /** The achievement's number in the catalog; never given to another. */
+  /** The achievement's number in the catalog; never reused. */
   achievementId: z.int().min(1).max(65_535),
-  /** What it was worth when it was reached. */
+  /** The achievement's points when it was reached. */
   points: z.int().min(0).max(1000),
   /** When its rule was fulfilled. */
   unlockedAt: Instant

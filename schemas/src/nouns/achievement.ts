@@ -5,11 +5,11 @@ import { Count } from './count.js'
 
 /*
  * unlock   an achievement that a user has reached
- * veiled   as everybody may see an achievement: of a hidden one nothing but its number, its points and that it is hidden
- * revealed a hidden one as the user who unlocked it may see it, on the own profile's achievements and nowhere else
+ * veiled   the public form: a hidden achievement shows its number, its points and that it is hidden
+ * revealed a hidden achievement as shown to users who unlocked it, only in the achievements of their own profile
  */
 
-/** What takes the place of a hidden achievement's name. */
+/** Replaces the name of a hidden achievement. */
 const HIDDEN_NAME = 'Hidden Achievement'
 const HIDDEN_GROUP = 'hidden'
 
@@ -27,7 +27,7 @@ const shown = {
   image_url: z.string().nullable().meta({ description: 'Absolute address of the picture of its game.' })
 }
 
-/** An achievement as everybody may see it. */
+/** The public form of an achievement. */
 export const VeiledAchievement = z.object(shown)
 export type VeiledAchievement = z.infer<typeof VeiledAchievement>
 
@@ -95,7 +95,7 @@ export const AchievementLeaderboard = z
   .meta({ description: 'The highest scores.' })
 export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
 
-/** An unlock as everybody may see it, on its user's profile. */
+/** The public form of an unlock, on its user's profile. */
 export const NewUnlock = z.object({
   unlockedAt: ShownInstant,
   achievementId: z.int().min(1),
@@ -114,20 +114,23 @@ export const RecentUnlocks = z
   .meta({ description: 'The newest unlocks, newest first.' })
 export type RecentUnlocks = z.infer<typeof RecentUnlocks>
 
-/** A group as answers list it: hidden achievements are a group of their own, so that the others do not reveal them. */
+/** A group in answers. Hidden achievements form a separate group, so that the others do not reveal them. */
 export type ShownGroup = {
   readonly groupId: string
   readonly displayName: string
   readonly titleId: string | null
 }
 
-/** The groups as answers list them. */
+/** The groups in answers. */
 export const shownGroups: readonly ShownGroup[] = [
   ...achievementGroups,
   { groupId: HIDDEN_GROUP, displayName: 'Hidden', titleId: null }
 ]
 
-/** An achievement as everybody may see it: no answer takes anything of a hidden one from elsewhere, but by {@link revealedOf}. */
+/**
+ * Returns the public form of an achievement. Answers take the data of hidden ones only from here and from {@link
+ * revealedOf}.
+ */
 export function veiled(achievement: Achievement, imageOf: (titleId: string) => string = () => ''): VeiledAchievement {
   const { id, points } = achievement
   if (achievement.isHidden === true) {
@@ -141,7 +144,7 @@ export function veiled(achievement: Achievement, imageOf: (titleId: string) => s
   return { ...facts, game_title_id: titleId, category: groupId, image_url: image === '' ? null : image }
 }
 
-/** What only the answer about the user who has a hidden achievement says of it; nothing of others. */
+/** Returns the hidden fields of a hidden achievement, for a user who unlocked it; nothing for others. */
 export function revealedOf({ isHidden, name, description }: Achievement): {
   revealed_name?: string
   revealed_description?: string
@@ -149,7 +152,7 @@ export function revealedOf({ isHidden, name, description }: Achievement): {
   return isHidden === true ? { revealed_name: name, revealed_description: description } : {}
 }
 
-/** An unlock as everybody may see it; undefined where the catalog does not know the achievement. */
+/** Returns the public form of an unlock; undefined if the catalog lacks the achievement. */
 export function newUnlock(unlock: {
   readonly achievementId: number
   readonly points: number

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
 
-/** One entry that a search found. */
+/** One entry in the result of a search. */
 export const EntryMatch = z.object({
   id: z.string().meta({ description: 'Opaque; the same entry of the same board has the same id.' }),
   leaderboard_id: LeaderboardId,

@@ -3,8 +3,8 @@ import { Instant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
 
 /**
- * How far one import has come. `importId` is made of what is imported (bytes, topic, mapping), so that the
- * same file imported again is recognized, and an interrupted import continues after its last row.
+ * The progress of one import. `importId` is derived from bytes, topic and mapping, so that a repeated import is
+ * recognized and an interrupted one continues after its last row.
  */
 export const ImportAdvanced = z.object({
   importId: z.string().regex(/^[0-9a-f]{32}$/),
@@ -12,7 +12,7 @@ export const ImportAdvanced = z.object({
   topic: z.string().regex(/^[a-z][a-z-]{0,63}$/),
   /** The file's name as the user gave it, `-` for standard input. */
   file: z.string().min(1).max(1024),
-  /** Rows of the file that were dealt with: published, rejected or without a sample. */
+  /** Rows of the file that were processed: published, rejected or without a sample. */
   rowsRead: z.int().nonnegative(),
   published: z.int().nonnegative(),
   rejected: z.int().nonnegative(),

@@ -6,39 +6,39 @@ import { Count } from './count.js'
 import { boardKey, LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 
-/** What an entry went through, for those who follow a board: it came, its rating changed, it left. */
+/** Changes of an entry that a board's followers see: it came, its rating changed, it left. */
 export const BOARD_CHANGES = ['new', 'updated', 'removed'] as const
 
-/** `moved`: only its place or the details next to its rating changed, not the rating. */
+/** `moved`: only its place or its details changed, not the rating. */
 export const ENTRY_CHANGES = [...BOARD_CHANGES, 'moved'] as const
 export type EntryChange = (typeof ENTRY_CHANGES)[number]
 
 const Rank = z.int().min(-2_147_483_648).max(2_147_483_647)
 
 /**
- * What became of one entry of a board at one instant, the whole state after it. An entry is known by its exact name and,
- * where a name stands twice on a board, by its number among these.
+ * A change of one entry of a board at one instant, with the whole state after it. An entry is identified by its exact
+ * name and, if a name occurs twice on a board, by its number among these.
  */
 export const LeaderboardEntryChanged = z
   .object({
     titleId: TitleId,
     leaderboardId: LeaderboardId,
     playerName: z.string().min(1).max(500),
-    /** 2 for the second entry of exactly this name, and so on; absent means 1. */
+    /** 2 for the second entry with exactly this name, and so on; absent means 1. */
     occurrence: z.int().min(2).max(65_535).optional(),
     changeType: z.enum(ENTRY_CHANGES),
     changedAt: Instant,
-    /** The rank that the source showed. Where there is an `order` it follows from that. */
+    /** The rank that the source showed. If there is an `order`, the rank follows from it. */
     rank: Rank.optional(),
     /** The score or time as the source showed it. */
     rating: z.string().max(200).optional(),
-    /** Milliseconds; absent for a score. Decided once, when the event is made. */
+    /** Milliseconds; absent for a score. Determined once, when the event is created. */
     timeMs: Count.optional(),
-    /** Place among the scraped entries of the board: lower stands higher. */
+    /** Place among the scraped entries of the board: a lower number is a higher place. */
     order: z.int().optional(),
-    /** Shown rank minus the shown rank of the entry above; of the first, its rank. */
+    /** Shown rank minus the shown rank of the entry above; for the first entry, its rank. */
     step: z.int().min(-4_294_967_296).max(4_294_967_296).optional(),
-    /** What else the board shows of the entry (date, location, car, races …), by name. */
+    /** Further values of the entry on the board (date, location, car, races …), by name. */
     details: z.record(z.string().max(40), z.string().max(500)).optional()
   })
   .refine(

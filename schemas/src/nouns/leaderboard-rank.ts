@@ -1,16 +1,16 @@
 /*
- * How the entries of a board stand to one another. Three kinds of entry can meet on one board:
+ * The order of the entries of a board. A board can have three kinds of entries:
  *
  * ordered   scraped: its place is an order key, its rank the running sum of the steps of all ordered entries above it
- *           (0 a tie, 1 the usual, more a gap), so that an entry that comes at the top shifts all others by one event
- * stated    imported with a rank, which stays as it was stated
- * measured  imported without a rank: 1 + the number of entries of the board that are better; equal ones share a rank
+ *           (0 for a tie, 1 usually, more for a gap), so that one event for a new top entry shifts all others
+ * stated    imported with a rank, which never changes
+ * measured  imported without a rank: 1 + the number of better entries of the board; equal entries share a rank
  */
 
-/** What decides about an entry's place. */
+/** The values that determine an entry's place. */
 export type Standing = {
   readonly playerName: string
-  /** 1 for the first entry of exactly this name on the board, 2 for the second. */
+  /** 1 for the first entry with exactly this name on the board, 2 for the second. */
   readonly occurrence: number
   /** Text as upstream shows it. */
   readonly rating: string
@@ -21,7 +21,7 @@ export type Standing = {
   readonly step: number | null
 }
 
-/** The entries in the order in which the board shows them, each with the rank that it shows. */
+/** Returns the entries in the order of the board, each with its shown rank. */
 export function ranked<Entry extends Standing>(
   entries: readonly Entry[]
 ): { readonly entry: Entry; readonly rank: number }[] {
@@ -45,7 +45,10 @@ export function ranked<Entry extends Standing>(
   )
 }
 
-/** Below 0 when `a` is the better: times before scores, the shorter time, the higher number; texts are all equal, last. */
+/**
+ * Returns a negative number if `a` is better: times before scores, shorter times first, higher scores first; all texts
+ * are equal and last.
+ */
 export function compareMeasures(
   a: Pick<Standing, 'rating' | 'timeMs'>,
   b: Pick<Standing, 'rating' | 'timeMs'>
@@ -53,19 +56,19 @@ export function compareMeasures(
   return compareRead(readMeasure(a), readMeasure(b))
 }
 
-/** A measure read once, for comparing it many times. */
+/** A parsed measure, for many comparisons. */
 export type ReadMeasure = {
   readonly timeMs: number | null
-  /** Of a score that is a number, in units of 10^-9. */
+  /** The number of a numeric score, in units of 10^-9. */
   readonly score: bigint | undefined
 }
 
-/** Reads a measure. */
+/** Parses a measure. */
 export function readMeasure({ rating, timeMs }: Pick<Standing, 'rating' | 'timeMs'>): ReadMeasure {
   return { timeMs, score: timeMs === null ? scaled(rating) : undefined }
 }
 
-/** The same as {@link compareMeasures}. */
+/** Compares as {@link compareMeasures} does. */
 export function compareRead(a: ReadMeasure, b: ReadMeasure): number {
   if (a.timeMs !== null && b.timeMs !== null) return a.timeMs - b.timeMs
   if (a.timeMs !== null || b.timeMs !== null) return a.timeMs !== null ? -1 : 1
@@ -75,7 +78,7 @@ export function compareRead(a: ReadMeasure, b: ReadMeasure): number {
   return left === right ? 0 : left > right ? -1 : 1
 }
 
-/** How far two measures lie apart: milliseconds of times, points of scores; null where one of them is no number. */
+/** Returns the distance of two measures: milliseconds of times, points of scores; null if either is not numeric. */
 export function measureGap(
   a: Pick<Standing, 'rating' | 'timeMs'>,
   b: Pick<Standing, 'rating' | 'timeMs'>
@@ -89,7 +92,7 @@ export function measureGap(
   return Number(apart / UNITS) + Number(apart % UNITS) / Number(UNITS)
 }
 
-/** Rank of each entry by its measure alone: 1 + how many are better. */
+/** Returns the rank of each entry by its measure alone: 1 + the number of better entries. */
 function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<Entry, number> {
   const ranks = new Map<Entry, number>()
   const read = entries.map((entry) => ({ entry, measure: readMeasure(entry) }))
@@ -108,7 +111,7 @@ const NUMBER = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/
 const FRACTION_DIGITS = 9
 const UNITS = 10n ** BigInt(FRACTION_DIGITS)
 
-/** A score's number, exact beyond 2^53, in units of 10^-9; undefined when the text is no number. */
+/** Returns a score's number, exact beyond 2^53, in units of 10^-9; undefined if the text is no number. */
 function scaled(rating: string): bigint | undefined {
   const match = NUMBER.exec(rating)
   if (match === null) return undefined
@@ -122,7 +125,7 @@ function byOrder(a: Standing, b: Standing): number {
   return (a.order ?? 0) - (b.order ?? 0) || compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
 }
 
-/** By UTF-16 code units; no locale has a say in a board's order. */
+/** Compares by UTF-16 code units, independent of locales. */
 function compareText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }

@@ -26,7 +26,7 @@ export const leaderboardTopic = topic({
   instant: (event) => event.observedAt
 })
 
-/** The ordering key of everything about one board, and the key under which its changes are made known. */
+/** Returns the ordering key of a board's events, which also identifies the board in its change notifications. */
 export function boardKey({ titleId, leaderboardId }: { titleId: string; leaderboardId: number }): string {
   return `${titleId}/${leaderboardId}`
 }

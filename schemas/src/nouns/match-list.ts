@@ -13,7 +13,7 @@ export const Lobby = z.object({
 })
 export type Lobby = z.infer<typeof Lobby>
 
-/** The lobbies of one title at one instant; an empty list says that there were none. */
+/** The lobbies of one title at one instant; an empty list means that there were none. */
 export const MatchesListed = z.object({
   titleId: TitleId,
   observedAt: Instant,

@@ -4,7 +4,7 @@ import { Count } from './count.js'
 
 const At = ShownInstant.nullable()
 
-/** What presence knows of a user, in the answer of `getProfile`. */
+/** Play time and presence of a user, in the answer of `getProfile`. */
 export const PlayTime = z.object({
   totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
   lastState: z.enum(['online', 'offline']).meta({

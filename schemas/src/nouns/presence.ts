@@ -10,15 +10,18 @@ export const PRESENCE_PERIOD_SECONDS_MAX = 86_400
 
 const Name = z.string().min(1).max(200)
 
-/** Where one user was seen, or was not, at one instant. A field that the source does not know is absent. */
+/** A sighting of one user at one instant, online or offline. A field that the source does not know is absent. */
 export const PresenceSeen = z.object({
   username: Username,
-  /** The name under which the user plays. */
+  /** The user's name in games. */
   gamertag: Name.optional(),
   state: z.enum(PRESENCE_STATES),
-  /** The name of the game that the user is in; of one who is offline it says nothing. */
+  /** The name of the user's current game; ignored for a user who is offline. */
   game: Name.optional(),
-  /** How often the source looks, in seconds: up to three of these, two sightings are one stretch of play. */
+  /**
+   * Interval of the source's observations, in seconds. Two sightings at most three intervals apart are one stretch of
+   * play.
+   */
   periodSeconds: z.int().min(1).max(PRESENCE_PERIOD_SECONDS_MAX),
   observedAt: Instant
 })

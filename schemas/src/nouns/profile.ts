@@ -57,7 +57,7 @@ export const EditedProfile = Profile.extend({
 }).meta({ description: 'The profile after the edit.' })
 export type EditedProfile = z.infer<typeof EditedProfile>
 
-/** A profile as one change left it: the whole state, numbered by the write side. */
+/** A profile after one change: the whole state, numbered by the write side. */
 export const ProfileChanged = EditedProfile.omit({ sync_avatar_from_chat: true }).extend({
   username: Username,
   /** Rises with every change of the write side. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Count } from './count.js'
 
-/** What an entry showed before and after; null where it was not on the board. */
+/** The rank and measure of an entry before and after; null if it was not on the board. */
 export const RankedMeasures = z.object({
   previousRank: z.int().nullable(),
   newRank: z.int().nullable(),

@@ -9,9 +9,9 @@ export const COMMENT_LENGTH_MAX = 500
 export const PRIOR_VOTES = 10
 export const PRIOR_STARS = 50
 
-/** What one user thinks of another's profile; a later one of the same two replaces it. */
+/** One user's rating of another's profile; a later one of the same two users replaces it. */
 export const ProfileRated = z.object({
-  /** Whose profile is rated. */
+  /** The rated profile. */
   username: Username,
   raterUsername: Username,
   stars: z.int().min(1).max(5),
@@ -34,9 +34,9 @@ export const ratingTopic = topic({
   instant: (event) => event.ratedAt
 })
 
-/** A profile's average with the prior, two decimals: (50 + Σ stars) / (ratings + 10) (the contract, 2.5). */
+/** Returns a profile's average with the prior, two decimals: (50 + Σ stars) / (ratings + 10) (the contract, 2.5). */
 export function averageOf(starsSum: number, ratingCount: number): number {
-  // Hundredths before the division: 4.225 * 100 would be a little less than 422.5.
+  // Hundredths before the division: 4.225 * 100 is slightly less than 422.5.
   return Math.round((100 * (PRIOR_STARS + starsSum)) / (ratingCount + PRIOR_VOTES)) / 100
 }
 
@@ -46,7 +46,7 @@ const Verdict = z.object({
   createdAt: ShownInstant
 })
 
-/** What the ratings of a profile come to. */
+/** The totals of a profile's ratings. */
 export const ReputationTotals = z.object({
   average: z.number().meta({ description: 'With a prior of 10 ratings of 5 stars, two decimals.' }),
   ratingCount: Count,

@@ -4,7 +4,7 @@ import { Count } from './count.js'
 import { LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 
-/** One reign of a board's record: who was the best, from when to when. */
+/** One reign of a board's record: the holder, from when to when. */
 export const RecordReign = z.object({
   playerName: z.string(),
   ...shownMeasure,

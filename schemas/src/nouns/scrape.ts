@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Instant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
 
-/** What is scraped, each on its own schedule: three pages, and two kinds of many pages. */
+/** The sources, each with its own schedule: three single pages, and two sets of many pages. */
 export const SCRAPE_SOURCES = ['network', 'games', 'matches', 'boards', 'players'] as const
 export type ScrapeSource = (typeof SCRAPE_SOURCES)[number]
 
@@ -13,8 +13,8 @@ export const ScrapeRan = z.object({
   observedAt: Instant,
   durationMs: z.int().min(0).max(86_400_000),
   /**
-   * `partial`: all could be read but for the rows, or pages, named in `reason`. `failed`: nothing could be read, or what
-   * was read could not be published.
+   * `partial`: everything was read except the rows or pages named in `reason`. `failed`: nothing could be read, or the
+   * result could not be published.
    */
   outcome: z.enum(['succeeded', 'partial', 'failed']),
   /** Events published besides this one. */

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Count } from './count.js'
 
-/** Score or time of an entry, as answers show it: fields of theirs. */
+/** Score or time of an entry: fields of answers. */
 export const shownMeasure = {
   rating: z.string().meta({ description: 'The raw text that the board shows.' }),
   timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),

@@ -4,7 +4,7 @@ import { TitleId } from '../values/title-id.js'
 import { topic } from '../wire/topic.js'
 import { Count } from './count.js'
 
-/** How many players one title had at one instant, as its source said it. */
+/** The players of one title at one instant, as counted by its source. */
 export const TitleCounted = z.object({
   titleId: TitleId,
   observedAt: Instant,

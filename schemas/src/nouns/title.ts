@@ -3,7 +3,7 @@ import { Instant } from '../values/instant.js'
 import { TitleId } from '../values/title-id.js'
 import { topic } from '../wire/topic.js'
 
-/** What a title can do on the network, in the order of the home page's icons. */
+/** Features of a title on the network, in the order of the home page's icons. */
 export const TITLE_FEATURES = ['live-aware', 'matchmaking', 'leaderboards', 'user-content'] as const
 
 const Text = z.string().trim().min(1).max(500)

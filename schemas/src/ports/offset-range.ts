@@ -6,11 +6,11 @@ export type OffsetRange = {
   readonly partition: number
   readonly first: number
   readonly next: number
-  /** The only offsets of it; all of them unless given. */
+  /** If given, only these offsets of the range. */
   readonly offsets?: readonly number[]
 }
 
-/** The condition that an event `e` lies in one of the ranges, with its values bound. */
+/** Returns the condition that an event `e` lies in one of the ranges, with bound values. */
 export function conditionOf(range: readonly OffsetRange[]): { readonly sql: string; readonly parameters: Parameters } {
   const parameters: Record<string, unknown> = {}
   const conditions = range.map(({ epoch, partition, first, next, offsets }, n) => {

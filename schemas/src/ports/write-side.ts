@@ -7,31 +7,32 @@ import { z } from 'zod'
 /** The channel on which PostgreSQL notifies of each committed change of the write side. */
 export const CHANGED_CHANNEL = 'gamenet_changed'
 
-/** The payload: the kind of the changed row, and the user_key of its profile; `["rating","luckybadger"]`. */
+/** Kinds of changed rows. The payload is the kind and the user_key of the row's profile: `["rating","luckybadger"]`. */
 export const WRITE_NOUNS = ['profile', 'rating'] as const
 export const WriteChange = z.tuple([z.enum(WRITE_NOUNS), z.string()])
 export type WriteChange = z.infer<typeof WriteChange>
 
-// The numbers of PostgreSQL's advisory locks, all of them here: two that are equal are one lock.
+// The numbers of all PostgreSQL advisory locks; equal numbers are one lock.
 
-/** Held alone by who migrates PostgreSQL. */
+/** Exclusive during a migration of PostgreSQL. */
 export const MIGRATION_LOCK = 7_203_114
 
 /**
- * Held, shared, while persons and users are made, and alone by who forgets one: else somebody could be made by a
- * statement that began before the erasure ended, and would be known again.
+ * Shared while persons and users are created, exclusive during an erasure: else a statement that began before the
+ * erasure ended could create the person again.
  */
 export const PEOPLE_LOCK = 7_203_115
 
-/** Held, shared, while a projector writes to read tables, and alone by who swaps some. */
+/** Shared while a projector writes to read tables, exclusive during a swap. */
 export const PASSES_LOCK = 7_203_116
-/** Held together by steps of rebuilds, exclusively by callers that wait until those under way have ended. */
+/** Shared by steps of rebuilds, exclusive for callers that wait until the current steps have ended. */
 export const FILLS_LOCK = 7_203_117
-/** Held alone by the relay of the outbox that works. */
+/** Exclusive for the relay that works on the outbox. */
 export const RELAY_LOCK = 7_203_118
 
 /**
- * The hash that identifies an erased name, as an SQL expression of a `user_key` and a `forgetting_salt.salt`.
+ * Returns the SQL expression of the hash that identifies an erased name, from a `user_key` and a
+ * `forgetting_salt.salt`.
  */
 export function nameHashSql(userKey: string, salt: string): string {
   return `sha256(${salt} || convert_to(${userKey}, 'UTF8'))`

@@ -1,6 +1,6 @@
 /*
- * Names in the table `checkpoint`: the projector stores how far the loader and the projections have come, and every reader that
- * must not read past that, or waits for it, asks by the same names.
+ * Names in the table `checkpoint`: the projector stores the positions of the loader and of projections, and readers that
+ * wait for a position, or must not read beyond it, use the same names.
  */
 
 /** Name of the loader's checkpoint of a topic. */

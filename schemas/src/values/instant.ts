@@ -8,7 +8,10 @@ import { z } from 'zod'
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/
 const FIRST_MS = 0
-/** Behind every instant, milliseconds since 1970: every column type that we store instants in holds the end of 2105. */
+/**
+ * The first instant after all valid ones, milliseconds since 1970: every column type for instants can store the end of
+ * 2105.
+ */
 export const INSTANTS_END_MS = Date.UTC(2106, 0, 1)
 
 /** An instant in its canonical text, between 1970 and 2105. */
@@ -26,26 +29,26 @@ export const RecordedAt = z
   .regex(/^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$/)
   .meta({ description: 'Instant in UTC, `YYYY-MM-DD HH:MM:SS`', example: '2026-03-14 20:00:00' })
 
-/** The canonical text of an instant given in milliseconds since 1970; whole seconds have no fraction. */
+/** Returns the canonical text of an instant in milliseconds since 1970; whole seconds have no fraction. */
 export function instantOf(ms: number): string {
   const text = new Date(ms).toISOString()
   return text.endsWith('.000Z') ? `${text.slice(0, 19)}Z` : text
 }
 
-/** An instant as answers show it: always with milliseconds, so that instants sort as text. */
+/** An instant in answers: always with milliseconds, so that instants sort as text. */
 export const ShownInstant = z.iso.datetime({ precision: 3 })
 
-/** The text of a {@link ShownInstant} given in milliseconds since 1970. */
+/** Returns the text of a {@link ShownInstant} in milliseconds since 1970. */
 export function shownInstant(ms: number): string {
   return new Date(ms).toISOString()
 }
 
-/** Milliseconds since 1970 of an instant in its canonical text. */
+/** Returns the milliseconds since 1970 of an instant in its canonical text. */
 export function millisecondsOf(instant: string): number {
   return Date.parse(instant)
 }
 
-/** True when a number of milliseconds is one that an {@link Instant} can hold. */
+/** Returns whether an {@link Instant} can hold this number of milliseconds. */
 export function isStorableMs(ms: number): boolean {
   return Number.isInteger(ms) && ms >= FIRST_MS && ms < INSTANTS_END_MS
 }
@@ -58,9 +61,9 @@ function isCanonical(text: string): boolean {
 }
 
 /**
- * True for whole seconds of the first 28 days of a month from 1970 to 2099, the most of all instants: there every spelling
- * is an instant of its own, so that digits in their places are all there is to see; to parse and format again takes
- * ten times as long. `Date.parse` takes 30 February and 24:00:00, too.
+ * Returns whether a text is a whole second of the first 28 days of a month from 1970 to 2099, the most common case:
+ * there, digits in their places are all there is to check. Parsing and formatting takes ten times as long. `Date.parse`
+ * alone accepts 30 February and 24:00:00.
  */
 function isPlain(text: string): boolean {
   if (text.length !== 20) return false
@@ -90,7 +93,7 @@ function isAt(text: string, place: number, mark: string): boolean {
   return text.charCodeAt(place) === mark.charCodeAt(0)
 }
 
-/** The number that two digits make; NaN, which no comparison likes, when they are none. */
+/** Returns the number of two digits, or NaN, for which every comparison is false. */
 function twoDigits(text: string, place: number): number {
   const tens = text.charCodeAt(place) - 48
   const ones = text.charCodeAt(place + 1) - 48

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 export const USERNAME_LENGTH_MAX = 64
 
-/** Control, format and unpaired surrogate characters: nothing of them can be seen in a name. */
+/** Control, format and unpaired surrogate characters, which are invisible in a name. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}]/u
 
 /** The name of a user of the site: 1 to 64 visible characters. */

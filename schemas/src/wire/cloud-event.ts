@@ -10,7 +10,7 @@ import type { Topic } from './topic.js'
 
 const TYPE_PREFIX = 'gamenet.'
 
-/** Where an event comes from: a source of pages, or an import. */
+/** The origin of an event: a scraped source or an import. */
 export type Provenance = {
   /** CloudEvents `source`, a URI reference such as `/scrape/network` or `/import/1f3a…`. */
   readonly source: string
@@ -19,9 +19,9 @@ export type Provenance = {
 }
 
 /**
- * The message of an event. Its id is made of topic, identity and instant: with the source, which CloudEvents
- * reads together with the id, the same observation published twice has the same identity.
- * An event about people is sealed: `seals` are theirs, in the order of the topic's `people`.
+ * Encodes an event. Its id consists of topic, identity and instant: with the source, which CloudEvents combines with
+ * the id, the same observation published twice has the same identity. An event about people is sealed with their
+ * `seals`, in the order of the topic's `people`.
  */
 export function encodeEvent<Event>(
   topic: Topic<Event>,
@@ -48,10 +48,15 @@ export function encodeEvent<Event>(
 
 type Headers = Readonly<Record<string, string>>
 
-/** By origin and topic. To copy them costs a sixth of making them, and events of one origin come by the thousand. */
+/**
+ * Cache by origin and topic. Copying headers costs a sixth of building them, and events of one origin come by the
+ * thousand.
+ */
 const templates = new WeakMap<Provenance, Map<string, Headers>>()
 
-/** The headers of all events of one topic and origin, with empty ones for those of one event. */
+/**
+ * Returns the common headers of all events of one topic and origin, with empty ones for those that differ per event.
+ */
 function templateOf(topic: Pick<Topic, 'name' | 'version'>, provenance: Provenance): Headers {
   const byTopic = templates.get(provenance) ?? new Map<string, Headers>()
   const found = byTopic.get(topic.name)
@@ -69,20 +74,20 @@ function templateOf(topic: Pick<Topic, 'name' | 'version'>, provenance: Provenan
   return headers
 }
 
-/** An event as the log gave it, or why it is none. */
+/** A decoded event, or the reason why it is unreadable. */
 export type Decoded<Event> =
   | { readonly ok: true; readonly event: Event; readonly source: string; readonly importId: string }
   | { readonly ok: false; readonly reason: string; readonly isErased?: true }
 
-/** The seal key of a person; undefined when it was thrown away. */
+/** Returns the seal key of a person; undefined if it was deleted. */
 export type SealKeyOf = (person: number) => Uint8Array | undefined
 
 /**
- * Reads one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is the reason of a dead letter.
- * An event without its person's key was erased and counts as none.
+ * Decodes one record of a topic: attributes, seal, JSON, version, schema. Never throws; a fault is the reason of a dead
+ * letter. An event whose person's key was deleted was erased and counts as no event.
  */
 export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
-  // A dead letter keeps an empty value for none.
+  // A dead letter stores an empty value for a missing one.
   if (record.value === null || record.value.length === 0) return refused('the message has no value')
   const version = versionOf(topic, record.headers.ce_type)
   if (typeof version === 'string') return refused(version)
@@ -119,7 +124,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
 
 type Opened = { readonly ok: true; readonly value: string } | (Decoded<never> & { readonly ok: false })
 
-/** The JSON of an event about people. */
+/** Returns the JSON of an event about people. */
 function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: SealKeyOf | undefined): Opened {
   const value = readSealedValue(record.value)
   if (value === undefined) return refused('the message is not sealed, as events about people are')
@@ -143,7 +148,7 @@ function refused(reason: string): { ok: false; reason: string } {
   return { ok: false, reason }
 }
 
-/** The `ce_type` of the events that are written now. */
+/** Returns the `ce_type` of newly written events. */
 function typeOf(topic: Pick<Topic, 'name' | 'version'>): string {
   const known = types.get(topic)
   if (known !== undefined) return known

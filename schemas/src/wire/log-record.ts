@@ -1,4 +1,4 @@
-/** What is appended to a topic of the log. */
+/** A message to append to a topic of the log. */
 export type LogMessage = {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
@@ -6,10 +6,10 @@ export type LogMessage = {
   readonly value: string
 }
 
-/** A place in a topic. `epoch` is 0 to 65535, `offset` below 2^48. */
+/** A position in a topic. `epoch` is 0 to 65535, `offset` below 2^48. */
 export type LogPosition = { readonly epoch: number; readonly partition: number; readonly offset: number }
 
-/** What reading a topic gives: bytes as they stand in the log, nothing judged yet. */
+/** A record of a topic: the bytes in the log, not validated. */
 export type LogRecord = {
   readonly offset: number
   readonly key: string | null
@@ -33,10 +33,10 @@ export type PartitionExtent = {
   readonly next: number
 }
 
-/** A partition that cannot be read on: `wanted` comes before `first`, or after `next`. */
+/** A partition that cannot be read from its checkpoint: `wanted` is before `first`, or after `next`. */
 export type StalledPartition = PartitionExtent & { readonly topic: string; readonly wanted: number }
 
-/** What a reader of a log gives: where to begin, and what gets the records. */
+/** Where a reader of a log starts, and the consumer of its records. */
 export type ConsumeRequest = {
   readonly topics: readonly string[]
   startAt(topic: string, epoch: number, partition: number): Promise<number>
@@ -46,13 +46,13 @@ export type ConsumeRequest = {
   readonly signal: AbortSignal
 }
 
-/** Whether reading can begin at an offset; 0 means the oldest that is held. */
+/** Returns the stall of a partition, or undefined if reading can start at the offset; 0 means the oldest stored one. */
 export function stallOf(topic: string, extent: PartitionExtent, wanted: number): StalledPartition | undefined {
   const isHeld = wanted <= extent.next && (wanted === 0 || wanted >= extent.first)
   return isHeld ? undefined : { topic, ...extent, wanted }
 }
 
-/** Why a stalled partition cannot be read, and the way out of it. */
+/** Returns why a stalled partition cannot be read, and how to resolve it. */
 export function stallReason({ topic, epoch, partition, first, next, wanted }: StalledPartition, log: string): string {
   const name = `${topic}, epoch ${epoch}, partition ${partition}`
   if (wanted < first)

@@ -1,12 +1,12 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac } from 'node:crypto'
 
 /*
- * person      the subject of events: a number, and a seal key that is kept outside the log
- * sealed      an event's JSON, encrypted with the keys of all its people and bound to its topic and id; with one of the
- *             keys gone it is gone
+ * person      the subject of events: a number, and a seal key that is stored outside the log
+ * sealed      an event's JSON, encrypted with the keys of all its people and bound to its topic and id; unreadable
+ *             without any one of the keys
  */
 
-/** How one person's events are sealed. */
+/** The number and the key of one person. */
 export type Seal = {
   /** The person's number, from 1. */
   readonly id: number
@@ -22,11 +22,11 @@ export type SealedValue = {
   readonly sealed: string
 }
 
-/** What a seal is bound to, as associated data: it opens nowhere else. */
+/** The associated data of a seal: the value opens nowhere else. */
 export type SealedPlace = {
   /** The topic's name. */
   readonly topic: string
-  /** The event's id, as the message's `ce_id` has it. */
+  /** The event's id, equal to the message's `ce_id`. */
   readonly id: string
 }
 
@@ -35,16 +35,16 @@ export const SEAL_KEY_BYTES = 32
 const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
-/** The version byte of values that are sealed now. */
+/** The version byte of newly sealed values. */
 const VERSION = 1
 /** 15 digits are safe in a number. */
 const SEALED_VALUE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"(?:([1-9])\.)?([\w-]+)"\}$/
 
 /**
- * The value of a message in this place that holds `json` for those who have the keys of all these people, in this order.
- * The initialisation vector is made of key, place and text, so that the same event published twice is the same bytes. One
- * vector with two associated data would reveal the key of the tags, so that the place is part of it. Two texts of one key share a
- * vector once in 2^48.
+ * Encrypts `json` for this place with the keys of all these people, in this order. The initialisation vector is derived
+ * from key, place and text, so that the same event published twice gives the same bytes. A vector reused with other
+ * associated data would reveal the authentication key, so the place is part of it. Two texts of one key share a vector
+ * once in 2^48.
  */
 export function sealedValue(json: string, place: SealedPlace, seals: readonly Seal[]): string {
   const key = keyOf(seals.map((seal) => seal.key))
@@ -57,7 +57,7 @@ export function sealedValue(json: string, place: SealedPlace, seals: readonly Se
   return `{"people":[${seals.map((seal) => seal.id).join(',')}],"sealed":"${VERSION}.${sealed}"}`
 }
 
-/** Reads the value of a message about people without opening it; undefined when it is no such value. */
+/** Parses the value of a message about people without decrypting it; undefined for any other value. */
 export function readSealedValue(value: string | Uint8Array | null): SealedValue | undefined {
   const text = typeof value === 'string' ? value : value === null ? '' : Buffer.from(value).toString('latin1')
   const [, people, version, sealed] = SEALED_VALUE.exec(text) ?? []
@@ -65,12 +65,12 @@ export function readSealedValue(value: string | Uint8Array | null): SealedValue 
   return { people: people.split(',').map(Number), version: Number(version ?? 0), sealed }
 }
 
-/** True when only a newer program opens this value. */
+/** Returns whether only a newer program can open this value. */
 export function isOfNewerSeal({ version }: SealedValue): boolean {
   return version > VERSION
 }
 
-/** The text that was sealed with these keys. Throws when it was sealed with others or for another place, or is not whole. */
+/** Decrypts a value with these keys. Throws when it was sealed with other keys or for another place, or is damaged. */
 export function openSealed({ version, sealed }: SealedValue, place: SealedPlace, keys: readonly Uint8Array[]): string {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error(`${bytes.length} bytes are too few to be a sealed event`)
@@ -84,7 +84,7 @@ export function openSealed({ version, sealed }: SealedValue, place: SealedPlace,
   return text.toString('utf8')
 }
 
-/** JSON has no line break, so that place and text cannot run into one another. */
+/** JSON has no line break, so place and text cannot run into one another. */
 function boundTo({ topic, id }: SealedPlace): Buffer {
   return Buffer.from(`${VERSION}\n${topic}\n${id}\n`)
 }

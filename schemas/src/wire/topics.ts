@@ -14,7 +14,7 @@ import { titleCountTopic } from '../nouns/title-count.js'
 import { titleStatusTopic } from '../nouns/title-status.js'
 import type { Topic } from './topic.js'
 
-/** Every topic there is. A noun that is missing here is neither loaded nor imported. */
+/** All topics. A noun that is missing here is neither loaded nor imported. */
 export const topics: readonly Topic[] = [
   networkCountTopic,
   titleCountTopic,
@@ -32,7 +32,7 @@ export const topics: readonly Topic[] = [
   importRetractionTopic
 ]
 
-/** The topics that `gamenet import` takes. */
+/** The topics for `gamenet import`. */
 export const importableTopics: readonly Topic[] = [
   networkCountTopic,
   titleCountTopic,

@@ -11,31 +11,31 @@ const POLL_MS = 250
 const GATHER_MS = 20
 const STOP_MS = 3000
 const RETRY = { firstMs: 250, maxMs: 5000 }
-/** Rows that are no events: so many are remembered as such. */
+/** Maximum number of remembered rows without a valid event. */
 const UNREADABLE_MAX = 10_000
 
 export type RelayOptions = {
-  /** Opens the write side, at its newest schema; called when the relay starts. */
+  /** Opens the write side with its newest schema. Called when the relay starts. */
   readonly writes: () => Promise<WriteTransactions>
   readonly log: Log
   readonly people: People
   readonly registry: Registry
   readonly logger: Logger
-  /** {@link POLL_MS} unless given. */
+  /** Default: {@link POLL_MS}. */
   readonly pollMs?: number
 }
 
 export type Relay = {
   start(): void
-  /** Notifies of a change, which then does not wait for the next poll. A stopped relay ignores it. */
+  /** Starts the next round without waiting for the poll. A stopped relay ignores it. */
   wake(): void
-  /** Begins no more rounds, and waits (3 s at most) for the one under way, which loses nothing if it is not waited for. */
+  /** Starts no more rounds and waits at most 3 s for the current one. An abandoned round loses nothing. */
   stop(): Promise<void>
 }
 
 /**
- * Relays the outbox for as long as it runs, whatever fails on the way. Any number of relays may run, in any number of
- * processes: one of them works at a time.
+ * Relays the outbox until it is stopped; failures are retried. Any number of relays may run in any number of processes;
+ * one works at a time.
  */
 export function createRelay(options: RelayOptions): Relay {
   const metrics = relayMetrics(options.registry)
@@ -84,7 +84,7 @@ export function createRelay(options: RelayOptions): Relay {
   }
 }
 
-/** What a loop waits for between two rounds. */
+/** Wakes a loop between two rounds. */
 function createBell() {
   let wasRung = false
   let hasEnded = false
@@ -110,12 +110,12 @@ function createBell() {
       hasEnded = true
       wakeUp()
     },
-    /** Resolves when it rings, or has rung since the last time, and at the latest after so long. */
+    /** Resolves at a notification, or at once if one arrived since the last call, and after at most `ms`. */
     async rung(ms: number) {
       await until(ms, () => wasRung || hasEnded)
       wasRung = false
     },
-    /** Resolves after so long, even if notified. */
+    /** Resolves after `ms`, even if notified. */
     passed: (ms: number) => until(ms, () => hasEnded)
   }
 }

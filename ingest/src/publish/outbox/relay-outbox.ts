@@ -4,15 +4,15 @@ import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
 
 /*
- * outbox   events of the write side that the log may not have yet, each stored together with its change
- * relay    takes events out of the outbox: into the log first, then out of the table
+ * outbox   events of the write side that the log may lack, each stored together with its change
+ * relay    publishes events of the outbox to the log, then deletes them from the table
  */
 
-/** Rows that one round relays at most; with comments and biographies of full length about 3 MB. */
+/** Maximum number of rows per round, about 3 MB with comments and biographies of full length. */
 export const ROUND_ROWS_MAX = 500
 /**
- * How long the log may take while the round's transaction is open: an embedded PostgreSQL answers no other request meanwhile.
- * A slower log is waited for outside of it, where another relay may publish the same rows, too.
+ * Longest wait for the log inside the round's transaction: an embedded PostgreSQL answers no other request meanwhile. A
+ * slower log is awaited outside, where another relay may publish the same rows, too.
  */
 const HELD_MS_MAX = 2000
 const PROVENANCE = { source: '/write-side' }
@@ -21,24 +21,24 @@ export type RelayNeeds = {
   readonly writes: WriteTransactions
   readonly log: Log
   readonly people: People
-  /** Called for rows that are no events. They stay for an operator to inspect, and block no others. */
+  /** Called for rows without a valid event. They stay for an operator to inspect and block no others. */
   readonly onUnreadable: (rows: readonly UnreadableRow[]) => void
-  /** {@link HELD_MS_MAX} unless given. */
+  /** Default: {@link HELD_MS_MAX}. */
   readonly heldMsMax?: number
 }
 
 export type UnreadableRow = { readonly id: string; readonly topic: string; readonly reason: string }
 
-/** What a round came to. `full`: there may be more. `elsewhere`: another relay is at work. */
+/** The result of a round. `full`: there may be more. `elsewhere`: another relay is at work. */
 export type Round = { readonly relayed: number; readonly outcome: 'empty' | 'full' | 'done' | 'elsewhere' }
 
 /**
- * One round: reads the oldest rows, publishes them in the order of their ids and deletes them. Order per row of the
- * write side is kept, because ids are given while that row is locked: a row's later event is never seen without the
- * earlier ones. Another id may appear late; so only what was published is deleted, and not all that is older.
+ * Runs one round: reads the oldest rows, publishes them in the order of their ids and deletes them. Events of one row
+ * of the write side keep their order, because ids are assigned while that row is locked: a later event is never visible
+ * without the earlier ones. Lower ids may still appear; so only published rows are deleted, not all older ones.
  *
- * A crash at any point loses nothing: rows are deleted after the log has stored them. Rows published and not deleted are published
- * again, as the same messages with the same ids.
+ * A crash at any point loses nothing: rows are deleted after the log has stored them. Rows that were published and not
+ * deleted are published again, as the same messages with the same ids.
  */
 export async function relayOnce(needs: RelayNeeds, unreadable: ReadonlySet<string>): Promise<Round> {
   const rows = await needs.writes.query<OutboxRow>(
@@ -55,7 +55,7 @@ export async function relayOnce(needs: RelayNeeds, unreadable: ReadonlySet<strin
 
 type OutboxRow = { id: string; topic: string; event: unknown }
 
-/** Rows of one topic that follow one another, as the log takes them. */
+/** Consecutive rows of one topic, appended together. */
 type Parcel = { readonly topic: Topic; readonly rows: { readonly id: string; readonly event: unknown }[] }
 
 function parcelsOf(rows: readonly OutboxRow[]): { parcels: readonly Parcel[]; faults: readonly UnreadableRow[] } {
@@ -71,7 +71,7 @@ function parcelsOf(rows: readonly OutboxRow[]): { parcels: readonly Parcel[]; fa
     }
     const parcel = parcels.get(name) ?? { topic, rows: [] }
     parcels.set(name, parcel)
-    // What the schema gives has its fields in one order, which a column of jsonb has not: equal events are equal bytes.
+    // The schema gives fields a fixed order, which jsonb does not: equal events are equal bytes.
     parcel.rows.push({ id, event: parsed.data })
   }
   return { parcels: [...parcels.values()], faults }
@@ -81,7 +81,7 @@ async function sendAll(needs: RelayNeeds, parcels: readonly Parcel[]): Promise<{
   let relayed = 0
   for (const { topic, rows } of parcels) {
     const events = rows.map(({ event }) => event)
-    // Persons are made and kept before anything about them is in the log: the loader skips unknown people.
+    // Persons are created and stored before events about them are in the log: the loader skips unknown people.
     const seals = await needs.people.seals(namesOf(topic, events))
     const sent = await send(needs, { topic, rows }, seals)
     if (sent === undefined) return { isMine: false, relayed }
@@ -90,7 +90,7 @@ async function sendAll(needs: RelayNeeds, parcels: readonly Parcel[]): Promise<{
   return { isMine: true, relayed }
 }
 
-/** The number of rows that the log has now, or undefined when another relay is at work. */
+/** Returns the number of rows that the log has now, or undefined when another relay is at work. */
 async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): Promise<number | undefined> {
   const claimed: { ids: readonly string[]; appending: Promise<void> } = { ids: [], appending: Promise.resolve() }
   const outcome = await needs.writes.transaction(async (transaction) => {
@@ -100,7 +100,7 @@ async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): P
     if (messages.length < left.length) needs.people.passedOver(topic.name, left.length - messages.length)
     claimed.ids = left.map(({ id }) => id)
     if (messages.length > 0) claimed.appending = needs.log.append(topic.name, messages)
-    // It is awaited below, unless PostgreSQL fails first.
+    // Awaited below, unless PostgreSQL fails first.
     claimed.appending.catch(() => undefined)
     const isAppended = claimed.appending.then(() => true)
     if (!(await withTimeout(isAppended, needs.heldMsMax ?? HELD_MS_MAX, () => false))) return 'slow'
@@ -122,7 +122,7 @@ async function isMine(transaction: WriteSide): Promise<boolean> {
   return lock?.is_mine === true
 }
 
-/** Without the rows that another relay or an erasure deleted meanwhile. */
+/** Returns the rows that no other relay or erasure has deleted. */
 async function remainingRows(transaction: WriteSide, rows: Parcel['rows']): Promise<Parcel['rows']> {
   const found = await transaction.query<{ id: string }>(
     'SELECT o.id FROM outbox AS o WHERE o.id = ANY ($1::bigint[])',

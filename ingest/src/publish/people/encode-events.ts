@@ -2,8 +2,8 @@ import { encodeEvent, type LogMessage, nameKey, type Provenance, type Topic } fr
 import type { People, Seals } from './people.js'
 
 /**
- * The messages of events in their order, those about people sealed. Events about an erased person are left
- * out and reported to `people`.
+ * Encodes events in order and seals those about people. Events about an erased person are left out and reported to
+ * `people`.
  */
 export async function encodeEvents<Event>(
   topic: Topic<Event>,
@@ -19,12 +19,12 @@ export async function encodeEvents<Event>(
   return messages
 }
 
-/** The subjects of these events, each once. */
+/** Returns the distinct subjects of these events. */
 export function namesOf<Event>(topic: Topic<Event>, events: readonly Event[]): ReadonlySet<string> {
   return new Set(events.flatMap((event) => topic.people?.(event) ?? []))
 }
 
-/** The message of an event about people; undefined when one of them has no seal. */
+/** Encodes an event about people; undefined if one of them has no seal. */
 export function sealedEvent<Event>(
   topic: Topic<Event>,
   event: Event,

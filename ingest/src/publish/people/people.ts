@@ -13,21 +13,21 @@ import { Counter, type Registry } from 'prom-client'
 /** Seals by user_key. An erased person has none. */
 export type Seals = ReadonlyMap<string, Seal>
 
-/** Who events are about, as publishing asks. */
+/** The subjects of events, for publishing. */
 export type People = {
   /**
-   * The seals of these users, by `nameKey` of their names. Who has none gets one, which is kept before this resolves;
-   * who was erased gets none.
+   * Returns the seals of users, by `nameKey` of their names. A new user gets a seal, which is stored before this
+   * resolves; an erased user gets none.
    */
   seals(usernames: Iterable<string>): Promise<Seals>
-  /** Called for events that were not published, because their subject was erased. */
+  /** Called for events that were not published because their subject was erased. */
   passedOver(topic: string, events: number): void
 }
 
 /**
- * People of the write side. Nothing is remembered here: one statement finds all people of a batch, and a key that was
- * thrown away is not used again.
- * @param options.writes opens the write side, at its newest schema; called when the first person is asked for
+ * People of the write side. Nothing is cached: one statement finds all people of a batch, and a deleted key is never
+ * used again.
+ * @param options.writes opens the write side with its newest schema; called for the first person
  */
 export function createPeople({
   writes,
@@ -57,7 +57,7 @@ export function createPeople({
   }
 }
 
-/** The seal keys of persons by their numbers; those of erased persons are missing. */
+/** Returns the seal keys of persons by number, without those of erased persons. */
 export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
   const rows = await writes.query<{ id: string; seal_key: Uint8Array }>(
     'SELECT p.id, p.seal_key FROM person AS p WHERE p.id = ANY ($1::bigint[])',
@@ -67,7 +67,7 @@ export async function sealKeys(writes: WriteSide, ids: readonly number[]): Promi
 }
 
 async function makePersons(transaction: WriteSide, userKeys: readonly string[]): Promise<Seals> {
-  // A statement of its own: the next one then sees the commits during this one's wait.
+  // A separate statement, so that it sees the commits made during this one's wait.
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
   const sealKeysHex = userKeys.map(() => randomBytes(SEAL_KEY_BYTES).toString('hex'))
   await transaction.query(

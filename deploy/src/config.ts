@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-/** A wrong way to start the program: a sentence for the user, exit code 2. */
+/** Wrong usage: a sentence for the user, exit code 2. */
 export class UsageError extends Error {}
 
-/** Something in the world that keeps the program from doing its work: a sentence for the user, exit code 1. */
+/** A failure outside the program: a sentence for the user, exit code 1. */
 export class FailureError extends Error {}
 
 const wholeNumber = (min: number, max: number) =>
@@ -16,7 +16,7 @@ const httpUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
-/** An address that everybody is given, and that paths are put behind. */
+/** A public address without credentials, to which paths are appended. */
 const openUrl = () =>
   httpUrl().refine(
     (address) => !/[?#]|\/\/[^/]*@/.test(address),
@@ -28,7 +28,7 @@ const commaSeparated = (item: z.ZodString) =>
     .transform((list) => list.split(',').map((entry) => entry.trim()))
     .pipe(z.array(item))
 
-/** Every variable that the service reads, with the unit in its name, its default and what it may be. */
+/** All variables of the service, with the unit in the name, the default and the allowed values. */
 const Environment = z.object({
   HOST: text().default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8080),
@@ -99,8 +99,8 @@ const Environment = z.object({
 export type Config = z.infer<typeof Environment>
 
 /**
- * Reads the configuration from environment variables; an empty variable counts as absent.
- * Throws a {@link UsageError} that names every wrong variable, what it was and what was expected.
+ * Reads the configuration from environment variables; an empty variable counts as absent. Throws a {@link UsageError}
+ * that lists every wrong variable with its value and the expected one.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const given = Object.fromEntries(
@@ -117,7 +117,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 
 const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD', 'CHAT_API_TOKEN'])
 
-/** Addresses can hold passwords. */
+/** Hides values that may contain passwords. */
 function shown(name: string, value: string | undefined): string {
   return SECRET.has(name) ? 'not shown' : JSON.stringify(value?.replace(/\/\/[^/]*@/, '//…@'))
 }

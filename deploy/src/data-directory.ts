@@ -8,54 +8,54 @@ import { FailureError } from './config.js'
 import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
 
 /*
- * The directory of the embedded engines belongs to one process. `service.json` names that process and where its
- * operator port listens; `format.json` names the layout and the versions that wrote it, so that an older program refuses
- * a newer directory. What schema the engines are at stands in the engines themselves.
+ * The directory of the embedded engines belongs to one process. `service.json` names that process and its operator port;
+ * `format.json` names the layout and the versions that wrote it, so that an older program refuses a newer directory. The
+ * schema versions of the engines are in the engines themselves.
  */
 
-/** Rises when an older program could no longer read what this one writes. 2: seals are bound to topic and event id. */
+/** Incremented when an older program can no longer read a new directory. 2: seals are bound to topic and event id. */
 export const DATA_FORMAT = 2
 
-/** Names the process that the directory belongs to. */
+/** Names the process that owns the directory. */
 export const OWNER_FILE = 'service.json'
-/** There while a backup is being restored into the directory. */
+/** Exists while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'
 
-/** How long a start waits for a killed process, and how often it looks. */
+/** Longest wait of a start for a killed process, and the interval between checks. */
 const DYING_MS_MAX = 10_000
 const DYING_POLL_MS = 20
 
-/** Readable by the service's user alone: they hold seal keys, profiles and whatever the log has of people. */
+/** Only the service's user may read the directories: they contain seal keys, profiles and events of people. */
 const PRIVATE = 0o700
 const STICKY = 0o1000
-/** What engines, uploads and spool keep in a data directory. */
+/** Subdirectories of engines, uploads and spool. */
 const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool']
 
 const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
-/** Of a newer program, it may hold other things too. */
+/** A newer program may add fields. */
 const Format = z.object({
   format: z.int(),
-  /** Version of the program that used the directory last. */
+  /** Version of the program that last used the directory. */
   program: z.string().optional(),
-  /** Versions of its embedded engines, by name. */
+  /** Versions of the embedded engines, by name. */
   engines: z.record(z.string(), z.string()).catch({})
 })
 
-/** What uses a data directory. */
+/** The versions that use a data directory. */
 export type Versions = { readonly program: string; readonly engines: Readonly<Record<string, string>> }
 
 export type DataDirectory = {
   readonly path: string
-  /** Absolute path of a part of the directory. */
+  /** Returns the absolute path of a part of the directory. */
   part(name: string): string
-  /** Writes where the command line finds the running service. */
+  /** Records the operator address of the running service for the command line. */
   announce(operatorUrl: string): Promise<void>
   release(): Promise<void>
 }
 
 /**
- * Takes a data directory for this process, making it where it does not exist.
- * Throws a {@link FailureError} when it is in use, cannot be written, or is of a newer program.
+ * Claims a data directory for this process, and creates it if necessary. Throws a {@link FailureError} when it is in
+ * use, not writable, or of a newer program.
  */
 export async function claimDataDirectory(
   directory: string,
@@ -78,7 +78,7 @@ export async function claimDataDirectory(
   }
 }
 
-/** The operator address of the service that runs on a data directory; undefined when none runs. */
+/** Returns the operator address of the service that runs on a data directory; undefined if none runs. */
 export async function runningOperatorUrl(directory: string): Promise<string | undefined> {
   const owner = await readOwner(join(resolve(directory), OWNER_FILE))
   if (owner === undefined || (await stateOf(owner)) !== 'running') return undefined
@@ -87,12 +87,12 @@ export async function runningOperatorUrl(directory: string): Promise<string | un
 }
 
 /**
- * Makes a data directory that this process may write, where it is not there.
- * @returns the first folder that was made on the way, undefined when all were there
+ * Creates a writable data directory if necessary.
+ * @returns the first created folder, undefined if all existed
  */
 export async function mkdirWritable(path: string): Promise<string | undefined> {
   try {
-    // Where a parent cannot take a folder, as in /proc, Node 20's recursive mkdir never ends.
+    // Node 20's recursive mkdir never returns if a parent cannot contain folders, as in /proc.
     const there = await nearestExisting(path)
     await access(there, constants.W_OK | constants.X_OK)
     await mkdirSteps(path)
@@ -110,7 +110,7 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
   }
 }
 
-/** Takes the rights of other users away, unless the directory is another user's or shared by all, as /tmp is. */
+/** Removes the permissions of other users, unless the directory belongs to another user or is shared, as /tmp is. */
 async function makePrivate(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found === undefined || found.uid !== process.getuid?.() || (found.mode & STICKY) !== 0) return
@@ -143,11 +143,11 @@ async function mkdirSteps(path: string): Promise<void> {
 async function checkFormat(path: string, versions: Versions): Promise<void> {
   const file = join(path, 'format.json')
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  // A crash can have left a file that was made and not written yet; nothing else is in the directory then.
+  // A crash can leave an empty new file; the directory is empty otherwise.
   if (text !== undefined && text !== '') refuseNewer(path, formatOf(path, file, text), versions)
   const written = JSON.stringify({ format: DATA_FORMAT, ...versions })
   if (text === written) return
-  // Written before the engines are opened, which may leave at once what older ones cannot read.
+  // Written before the engines are opened, because they may at once write files that older ones cannot read.
   await replaceFile(file, written)
 }
 
@@ -176,7 +176,7 @@ function refuseNewer(path: string, found: z.infer<typeof Format>, { program, eng
   }
 }
 
-/** By their first two numbers: what differs in the third reads the same files. */
+/** Compares the first two numbers of versions: a patch version reads the same files. */
 function isNewer(version: string, than: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [thanMajor = 0, thanMinor = 0] = than.split('.').map(Number)
@@ -196,7 +196,7 @@ async function claim(path: string, file: string, me: z.infer<typeof Owner>): Pro
     const draft = `${file}.${process.pid}`
     await writeFile(draft, JSON.stringify(me))
     try {
-      // A link appears whole or not at all; a file made in place could be read while it is still empty.
+      // A link appears with its full content; a file created in place could be read while it is empty.
       return await link(draft, file)
     } catch (error) {
       if (errorCode(error) !== 'EEXIST') throw error
@@ -209,7 +209,9 @@ async function claim(path: string, file: string, me: z.infer<typeof Owner>): Pro
   }
 }
 
-/** Whether the owner has ended, waiting for one that is dying: after a kill, the kernel frees gigabytes of memory first. */
+/**
+ * Returns whether the owner has ended. Waits for a dying one: after a kill, the kernel first frees gigabytes of memory.
+ */
 async function hasEnded(owner: ProcessIdentity): Promise<boolean> {
   const begun = performance.now()
   for (;;) {

@@ -1,8 +1,8 @@
 import { runProgram } from './commands/program.js'
 
-// Files and directories are the service's own: seal keys, profiles and events of people.
+// Files and directories are private: they contain seal keys, profiles and events of people.
 process.umask(0o077)
-// A reader of the output may close it, as `head` does: the command continues.
+// A reader of the output may close it, as `head` does; the command continues.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

@@ -6,13 +6,13 @@ const EXITING = 0x4
 /** SIGKILL (9) in the masks of pending signals in /proc/PID/status. */
 const KILL_PENDING = 1n << 8n
 
-/** A process id can be given to another process; together with the start it names one process. */
+/** A process id can be reused; with the start time it identifies one process. */
 export type ProcessIdentity = { readonly pid: number; readonly startedAt: string }
 
-/** `dying`: killed or exiting, so that it will never run again, and still holds its files and locks. */
+/** `dying`: killed or exiting; it will not run again, but still holds its files and locks. */
 export type ProcessState = 'running' | 'dying' | 'ended'
 
-/** The start of a process in clock ticks since boot (field 22 of proc(5) stat); empty where there is no /proc. */
+/** Returns the start of a process in clock ticks since boot (field 22 of proc(5) stat); empty if there is no /proc. */
 export async function startOf(pid: number): Promise<string> {
   return statFields(await readProc(pid, 'stat'))[19] ?? ''
 }
@@ -30,8 +30,8 @@ export async function stateOf({ pid, startedAt }: ProcessIdentity): Promise<Proc
 }
 
 /**
- * The state of a process by its /proc/PID/stat, /proc/PID/status and number of threads. A zombie without other threads has
- * released its files; with other threads, these still hold them.
+ * Returns the state of a process from its /proc/PID/stat, /proc/PID/status and number of threads. A zombie without
+ * other threads has released its files; other threads still hold them.
  */
 export function stateFrom(stat: string, status: string, threads: number): ProcessState {
   const [state = '', , , , , , flags = '0'] = statFields(stat)
@@ -41,7 +41,7 @@ export function stateFrom(stat: string, status: string, threads: number): Proces
   return pending.some(([, mask]) => (BigInt(`0x${mask}`) & KILL_PENDING) !== 0n) ? 'dying' : 'running'
 }
 
-/** The fields behind the command name, which may hold spaces and parentheses: the state is the first. */
+/** Returns the fields after the command name, which may contain spaces and parentheses; the first one is the state. */
 function statFields(stat: string): string[] {
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }

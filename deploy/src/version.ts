@@ -4,8 +4,8 @@ import { z } from 'zod'
 
 const PACKAGE = new URL('../../package.json', import.meta.url)
 
-/** The program's version, as its package says it. */
+/** The program's version, from its package. */
 export const VERSION = z.object({ version: z.string() }).parse(JSON.parse(readFileSync(PACKAGE, 'utf8'))).version
 
-/** What a data directory is used by. */
+/** The versions that use a data directory. */
 export const VERSIONS = { program: VERSION, engines: engineVersions() }

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** Versions of the packages that keep files in a data directory; nothing of them is loaded for it. */
+/** Returns the versions of the packages that keep files in a data directory, without loading them. */
 export const engineVersions = (): Readonly<Record<string, string>> => ({
   chdb: versionOf('chdb'),
   pglite: versionOf('@electric-sql/pglite'),
   lmdb: versionOf('lmdb')
 })
 
-/** As in its package.json, which lies next to its program or above it and may not be imported. */
+/** Reads the version from a package.json next to the program or above it, which may not be importable. */
 export const versionOf = (name: string): string => {
   for (let at = new URL(import.meta.resolve(name)); at.pathname !== '/'; at = new URL('..', at)) {
     const found = packageAt(new URL('./package.json', at))

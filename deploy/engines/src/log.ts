@@ -1,6 +1,6 @@
 /*
- * The logs alone, for threads. A thread that loads chDB closes every connection of the whole process when it ends:
- * the statements that run on the other threads then crash.
+ * The logs alone, for threads. A thread that loads chDB closes every connection of the process when it ends; statements on
+ * other threads then crash.
  */
 export type { CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 
 const FIRST_PORT = 15_000
-/** Where Linux begins to give ports to connections unless it is told otherwise. */
+/** Linux's default start of the port range for outgoing connections. */
 const EPHEMERAL_FROM = 32_768
 const TRIES_MAX = 100
 
 /**
- * A loopback port for a server that takes seconds to listen, or that comes back to its port: below those that the system
- * hands to connections, so that none of them takes it meanwhile.
+ * Returns a free loopback port below the range for outgoing connections, so that no connection takes it before a slow
+ * server listens, or while a server restarts.
  */
 export async function freePort(): Promise<number> {
   const range = await readFile('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').catch(() => '')

@@ -14,26 +14,29 @@ const run = promisify(execFile)
 const START_MS = 240_000
 const FETCH_JARS_MS = 240_000
 const OUTPUT_CHARACTERS_MAX = 20_000
-/** A broker of a test lives for seconds: the optimizing compiler and the concurrent collector took half of its processor time. */
+/**
+ * A broker of a test runs for seconds: the optimizing compiler and the concurrent collector took half of its processor
+ * time.
+ */
 const JVM = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC']
 
-/** A real Apache Kafka, one node, on this machine's loopback. */
+/** Apache Kafka, one node, on loopback. */
 export type KafkaBroker = {
   /** `host:port`, for `brokers`. */
   readonly address: string
-  /** A listener with TLS and passwords, where it was asked for. */
+  /** A listener with TLS and passwords, if requested. */
   readonly secured: SecuredListener | undefined
-  /** A listener whose clients are sent on to `through`, where a test may listen, where it was asked for. */
+  /** A listener whose clients are redirected to port `through`, where a test may listen, if requested. */
   readonly proxied: { readonly address: string; readonly through: number } | undefined
-  /** Ends it as a crash of the machine would: SIGKILL. */
+  /** Kills it with SIGKILL, as a crash of the machine would. */
   kill(): Promise<void>
-  /** Lets it stand still, or go on. */
+  /** Stops or continues the process. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** Starts it again on the same port and data. */
   restart(): Promise<void>
-  /** Takes what a partition has before an offset, as retention does. */
+  /** Deletes the records of a partition before an offset, as retention does. */
   deleteRecords(topic: string, before: { readonly partition: number; readonly offset: number }): Promise<void>
-  /** Ends it and deletes its data, unless it was given a directory for them. */
+  /** Stops it and deletes its data, unless a directory was given. */
   stop(): Promise<void>
 }
 
@@ -47,8 +50,8 @@ export type SecuredListener = {
 }
 
 /**
- * Why no Kafka can be started here; undefined when it can. Fetches the jars where they are not there yet, so that no test waits for
- * a download within its time limit.
+ * Returns why Kafka cannot be started here; undefined if it can. Downloads missing jars, so that no test waits for a
+ * download within its time limit.
  */
 export async function kafkaBrokerMissing(): Promise<string | undefined> {
   const missing: string[] = []
@@ -62,17 +65,17 @@ export async function kafkaBrokerMissing(): Promise<string | undefined> {
 }
 
 /**
- * Starts a broker with its own data and free ports, or with those of a directory that it was given before. The first start on
- * a machine fetches its jars, 54 MB.
+ * Starts a broker with new data and free ports, or with those of an earlier directory. The first start on a machine
+ * downloads 54 MB of jars.
  */
 export async function startKafkaBroker(
   options: {
     readonly directory?: string
     readonly secured?: boolean
     readonly proxied?: boolean
-    /** Every 2 s it gives no sign of life in time, so that its partitions have no leader for half a second. */
+    /** Misses a heartbeat every 2 s, so that its partitions have no leader for half a second. */
     readonly fenced?: boolean
-    /** Its speed is measured: it compiles as a broker of an installation does. */
+    /** For measurements of speed: compiles as a broker of an installation does. */
     readonly measured?: boolean
   } = {}
 ): Promise<KafkaBroker> {
@@ -117,7 +120,7 @@ export async function startKafkaBroker(
   }
 }
 
-/** How a broker at this address deletes records. */
+/** Returns the function that deletes records on a broker. */
 export const deleteRecords =
   (address: string): KafkaBroker['deleteRecords'] =>
   (topic, { partition, offset }) =>
@@ -136,7 +139,7 @@ async function withAdmin(address: string, use: (admin: Admin) => Promise<void>):
   }
 }
 
-/** The port of a broker whose directory was made before. */
+/** Returns the port of a broker whose directory exists. */
 async function portOf(config: string): Promise<number | undefined> {
   const text = await readFile(config, 'utf8').catch(() => '')
   const port = /^listeners=PLAINTEXT:\/\/127\.0\.0\.1:(\d+),/m.exec(text)?.[1]
@@ -150,14 +153,14 @@ type Unformatted = Pick<KafkaBroker, 'secured' | 'proxied'> & {
   readonly isFenced: boolean
 }
 
-/** Makes the directory of a broker; the port that it will listen at. */
+/** Creates the directory of a broker and returns its port. */
 async function format({ directory, config, classPath, secured, proxied, isFenced }: Unformatted): Promise<number> {
   const [port, controllerPort] = await Promise.all([freePort(), freePort()])
   await mkdir(directory, { recursive: true })
   await writeFile(config, properties({ directory, port, controllerPort, secured, proxied, isFenced }))
   const clusterId = Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')
   const scram = secured === undefined ? [] : ['--add-scram', `SCRAM-SHA-512=[name=${USERNAME},password=${PASSWORD}]`]
-  // One id of 64 begins with -, which on its own would be taken for an option.
+  // One id of 64 begins with -, which would be parsed as an option.
   const command = ['kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`, '-c', config, ...scram]
   await run('java', [...JVM, '-cp', classPath, ...command])
   return port
@@ -168,7 +171,7 @@ const JARS_CACHE = join(import.meta.dirname, '../../../../node_modules/.cache/ga
 
 const pomText = (): Promise<string> => readFile(POM, 'utf8')
 
-/** A folder for each version of the list of jars. */
+/** A folder per version of the list of jars. */
 const jarsFolder = (pom: string): string =>
   join(JARS_CACHE, createHash('sha256').update(pom).digest('hex').slice(0, 12))
 
@@ -178,7 +181,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false
   )
 
-/** The folder with Kafka's jars, made once and shared by all tests of this checkout. */
+/** Returns the folder with Kafka's jars, created once and shared by all tests of this checkout. */
 async function kafkaJars(): Promise<string> {
   const jars = jarsFolder(await pomText())
   if (await isThere(jars)) return jars
@@ -190,7 +193,7 @@ async function kafkaJars(): Promise<string> {
     await rename(making, jars)
   } catch (error) {
     await rm(making, { recursive: true, force: true })
-    // Another test may have been faster; then its folder is as good.
+    // Another test may have been faster; its folder is equal.
     if (!(await isThere(jars))) throw error
   }
   return jars
@@ -290,7 +293,7 @@ async function startServer(javaOptions: readonly string[], classPath: string, co
       fail(`it ended with ${code}`)
     })
   })
-  // Neither the broker nor its output keeps the tests' process alive; it dies with them.
+  // Neither the broker nor its output keeps the tests' process alive; it ends with them.
   child.unref()
   for (const stream of [child.stdout, child.stderr]) (stream as unknown as Socket).unref()
   return child

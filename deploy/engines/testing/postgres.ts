@@ -5,11 +5,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from './free-port.js'
 
-/** A PostgreSQL server of its own, on the loopback interface, in a directory that goes with it. */
+/** A separate PostgreSQL server on loopback, in a temporary directory. */
 export type PostgresProcess = {
   readonly url: string
   stop(): Promise<void>
-  /** Ends it at once, as a crash does, and keeps its directory for `start`. */
+  /** Kills it, as a crash does, and keeps its directory for `start`. */
   kill(): Promise<void>
   start(): Promise<void>
 }
@@ -18,7 +18,7 @@ const DEBIAN_VERSIONS = '/usr/lib/postgresql'
 const START_WAIT_MS = 120_000
 const SAID_LENGTH = 4000
 
-/** Where Debian's package `postgresql` keeps the newest version's programs; undefined when there is none. */
+/** Returns the folder of the newest PostgreSQL programs of Debian's package; undefined if there is none. */
 export const postgresPrograms = (): string | undefined => {
   if (!existsSync(DEBIAN_VERSIONS)) return undefined
   const versions = readdirSync(DEBIAN_VERSIONS).sort((a, b) => Number(b) - Number(a))
@@ -28,8 +28,8 @@ export const postgresPrograms = (): string | undefined => {
 }
 
 /**
- * Starts the server; PostgreSQL refuses to run as root, so root runs it as the package's user `postgres`. Unless it is
- * durable, it leaves the writing to the disk to the system.
+ * Starts the server. PostgreSQL refuses to run as root, so root runs it as the package's user `postgres`. Unless
+ * durable, it does not flush.
  */
 export const startPostgres = async (
   programs: string,
@@ -38,7 +38,7 @@ export const startPostgres = async (
     directory
   }: {
     readonly isDurable?: boolean
-    /** Kept at the end, and used again when it was made before; its parents must be open to the user `postgres`. */
+    /** Kept at the end, and reused if it exists; its parents must be accessible to the user `postgres`. */
     readonly directory?: string
   } = {}
 ): Promise<PostgresProcess> => {
@@ -77,7 +77,7 @@ export const startPostgres = async (
   return {
     url: `postgres://postgres@127.0.0.1:${port}/postgres`,
     start,
-    // An immediate shutdown: no checkpoint, clients are cut off.
+    // An immediate shutdown: no checkpoint, clients are disconnected.
     kill: () => end('SIGQUIT'),
     stop: async () => {
       await end('SIGINT')

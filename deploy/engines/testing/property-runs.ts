@@ -1,12 +1,15 @@
 const CAMPAIGN_FACTOR = 30
 let isCampaign = false
 
-/** How a property is tried: on the same values every time; in a campaign on {@link CAMPAIGN_FACTOR} times as many, other ones each time. */
+/**
+ * Returns the options of a property: fixed values in tests; in a campaign {@link CAMPAIGN_FACTOR} times as many,
+ * different each time.
+ */
 export function runs(numRuns: number, seed = 1): { readonly numRuns: number; readonly seed?: number } {
   return isCampaign ? { numRuns: numRuns * CAMPAIGN_FACTOR } : { numRuns, seed }
 }
 
-/** Makes a campaign of the tests that are imported from now on. */
+/** Turns the tests imported from now on into a campaign. */
 export function beginCampaign(): void {
   isCampaign = true
 }

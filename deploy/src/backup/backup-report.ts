@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 export const BackupProgress = z.object({
-  /** In this order; `flushing` waits for the disk. */
+  /** In this order; `flushing` writes the files to the disk. */
   phase: z.enum(['journals', 'tables', 'writes', 'log', 'flushing']),
   bytes: z.int(),
   /** An estimate until the end. */
@@ -11,7 +11,7 @@ export type BackupProgress = z.infer<typeof BackupProgress>
 
 export const BackupReport = z.object({
   directory: z.string(),
-  /** The backup has everything that was acknowledged before. */
+  /** Everything acknowledged before this instant is in the backup. */
   createdAt: z.string(),
   files: z.int(),
   bytes: z.int(),

@@ -32,18 +32,18 @@ export type BackupNeeds = {
   readonly signal: AbortSignal
 }
 
-/** Free space left besides the size of the backup: the service continues to write. */
+/** Free space required besides the backup, because the service continues to write. */
 const SPARE_BYTES = 256 * 1024 * 1024
-/** Parts of the data directory that are copied by what they are, or that are of no use to another process. */
+/** Parts of the data directory with their own copy procedure, or without use to another process. */
 const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads']
 
 /**
- * Copies everything that a service keeps, while it works, so that a service that starts on the copy answers as this one
- * does. Atomic: it is written next to `target`, and renamed.
+ * Copies all data of a running service. A service that starts on the copy gives the same answers. Atomic: written next
+ * to `target`, then renamed.
  *
- * Order: tables, checkpoints first → write side, and in the same instant where the log ends → log, up to there. So the log
- * has all that the tables were made of; what the outbox no longer has is in the log; and everyone the log's events are
- * about has a key. What the tables lack is loaded by the service that starts.
+ * Order: tables, checkpoints first → write side and, at the same instant, the end of the log → log up to that end. So
+ * the log contains every event in the tables and every event that has left the outbox, and every person in it has a
+ * key. The service that starts on the copy loads what the tables lack.
  */
 export async function backUp(needs: BackupNeeds, target: string): Promise<BackupReport> {
   const begun = performance.now()
@@ -53,7 +53,7 @@ export async function backUp(needs: BackupNeeds, target: string): Promise<Backup
   await refuseLowDisk(dirname(target), needed)
   const draft = draftOf(target)
   await removeUnfinished(draft)
-  // It has the keys of people, and what they wrote.
+  // The folder contains seal keys and user data.
   await mkdir(draft, { mode: 0o700 })
   try {
     await writeFile(join(draft, UNFINISHED_FILE), '')
@@ -65,7 +65,7 @@ export async function backUp(needs: BackupNeeds, target: string): Promise<Backup
     await rmdir(target).catch(ignoreAbsent)
     await rename(draft, target)
     await flushPath(dirname(target))
-    // A draft without it would pass for somebody else's, which the next backup leaves alone.
+    // Without this file the draft looks foreign, and the next backup does not remove it.
     await rm(join(target, UNFINISHED_FILE))
     await flushPath(target)
     const { createdAt, files, bytes } = manifest
@@ -93,7 +93,7 @@ async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<
     total.files += files
     total.bytes += bytes
   }
-  // Journals of the log's appends: never ahead of the log.
+  // Journals of the log's appends; never ahead of the log.
   const rest = (await readdir(directory.path)).filter(
     (name) => !NOT_COPIED.includes(name) && !name.startsWith(OWNER_FILE)
   )
@@ -106,7 +106,7 @@ async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<
   const frozen = await freezeTables(clickhouse.control, directory.part('tables'), `backup${Date.now()}`)
   await writes.script('CHECKPOINT')
   const createdAt = new Date().toISOString()
-  // Nobody else is answered by the write side until this ends, so that its files stay as they are.
+  // Until this ends the write side answers nothing else, so its files do not change.
   const heads = await writes.transaction(async (transaction) => {
     await transaction.query('SELECT 1')
     const ends = log.heads()
@@ -187,7 +187,7 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
   makeFolder(dirname(target))
 }
 
-/** About as much as the copy will have. */
+/** An estimate of the copy's size. */
 async function bytesOf({ directory, clickhouse }: BackupNeeds): Promise<number> {
   let bytes = await bytesOfTables(clickhouse.control)
   const names = (await readdir(directory.path)).filter((name) => name !== 'tables' && name !== 'uploads')
@@ -204,7 +204,7 @@ async function bytesUnder(path: string): Promise<number> {
   return bytes
 }
 
-/** Throws where a disk has not so much room for what comes, and something to spare. */
+/** Throws unless the disk has space for `needed` bytes and a reserve. */
 export async function refuseLowDisk(folder: string, needed: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
@@ -214,7 +214,7 @@ export async function refuseLowDisk(folder: string, needed: number): Promise<voi
   )
 }
 
-/** What a backup that was killed has left. */
+/** Removes the draft of a killed backup. */
 async function removeUnfinished(draft: string): Promise<void> {
   const names = await readdir(draft).catch(ignoreAbsent)
   if (names === undefined) return

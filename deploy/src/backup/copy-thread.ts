@@ -18,19 +18,19 @@ import { errorCode, openCalls } from '@gamenet/schemas'
 import { Entry } from './manifest.js'
 
 /*
- * The thread that copies files and hashes them: it waits for the disk, so that the service need not. It holds a mebibyte
- * of one file at a time.
+ * This thread copies and hashes files, so that the service does not wait for the disk. It holds one mebibyte of one file at
+ * a time.
  */
 
-/** What is copied: of a backup, whole trees into it; of a restore, what its list of files says. */
+/** A backup copies whole trees into the root; a restore copies the files of a list. */
 export type CopyRequest =
   | {
       readonly kind: 'trees'
-      /** Under which everything is put. */
+      /** The folder that receives all files. */
       readonly root: string
-      /** The list of files, which is added to. */
+      /** The list of files; entries are appended. */
       readonly list: string
-      /** Files or folders, and where they go under the root. */
+      /** Files or folders, and their paths under the root. */
       readonly trees: readonly { readonly from: string; readonly to: string }[]
     }
   | { readonly kind: 'listed'; readonly list: string; readonly from: string; readonly root: string }
@@ -38,13 +38,13 @@ export type CopyRequest =
 export type Copied = {
   readonly files: number
   readonly bytes: number
-  /** Why a file is not what the list says; then nothing counts. */
+  /** How a file differs from the list; then the result is invalid. */
   readonly differs: string | null
 }
 
 export type CopyThread = { copy(request: CopyRequest): Copied }
 export type CopyHost = {
-  /** Called with the bytes that were copied since the last call. */
+  /** Called with the number of bytes copied since the last call. */
   copied(bytes: number): void
 }
 
@@ -129,7 +129,7 @@ function copyTrees({ root, list, trees }: Extract<CopyRequest, { kind: 'trees' }
   appendFileSync(list, lines.join(''))
 }
 
-/** The list was compared with its own hash; a path that leads out of the root would still be none of ours. */
+/** The list's hash was verified, yet a path that leads out of the root is refused. */
 function copyListed({ list, from, root }: Extract<CopyRequest, { kind: 'listed' }>): void {
   for (const line of readFileSync(list, 'utf8').split('\n')) {
     if (line === '') continue

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import { callThread } from '@gamenet/schemas'
 import type { Copied, CopyHost, CopyRequest, CopyThread } from './copy-thread.js'
 
-/** Copies in a thread of its own; rejects with the signal's reason when that aborts, and with what the disk says. */
+/** Copies in a separate thread. Rejects with the signal's reason when it aborts, and with errors of the disk. */
 export async function copyFiles(
   request: CopyRequest,
   { signal, onBytes }: { readonly signal: AbortSignal; readonly onBytes: CopyHost['copied'] }

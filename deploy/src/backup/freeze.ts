@@ -3,25 +3,25 @@ import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 
 /*
- * freeze   hard links to the files of all tables as they are now, which merges and deletions leave alone
+ * freeze   hard links to the current files of all tables; merges and deletions do not change them
  */
 
-/** What is frozen, and the definitions of the tables that it belongs to. */
+/** Frozen files, and the definitions of their tables. */
 export type Frozen = {
-  /** Files and folders, and where they go in a data directory of tables. */
+  /** Files and folders, and their paths in a data directory of tables. */
   readonly trees: readonly { readonly from: string; readonly to: string }[]
-  /** Texts of files, by where they go. */
+  /** Texts of files by path. */
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** Where the engine puts what is frozen; everything in it is ours. */
+/** The engine's folder for frozen files; used only by backups. */
 export const SHADOW = 'shadow'
 
 const ROUNDS_MAX = 5
 
 /**
- * Tables that say what was done with others, and so must not be newer than these: what they say is then in the copy. What
- * they do not say yet is done again.
+ * Tables that record the processing of other tables, and so must not be newer than those: everything that they record
+ * is then in the copy. Unrecorded work is repeated.
  */
 export const BOOKKEEPING = [
   'checkpoint',
@@ -31,14 +31,14 @@ export const BOOKKEEPING = [
   'projection_definition',
   'rebuild',
   'rebuild_owner',
-  // Written before it is decided and taken, and after its rows.
+  // Written after its rows and before the decision.
   'late_batch'
 ] as const
 
 /**
- * Freezes all tables, the bookkeeping first: what it says was taken is then in the tables that are frozen behind it.
- * What is in these beyond it is taken again after a restore, as after a crash. A change of the tables themselves meanwhile (a swap of two, a migration)
- * begins it again.
+ * Freezes all tables, the bookkeeping first: everything that it records as consumed is then in the tables frozen after
+ * it. Rows beyond its record are consumed again after a restore, as after a crash. A change of the set of tables
+ * meanwhile (a swap, a migration) restarts the freeze.
  * @param folder the engine's data directory
  */
 export async function freezeTables(tables: ClickHouse['control'], folder: string, name: string): Promise<Frozen> {
@@ -70,12 +70,12 @@ export async function unfreeze(folder: string): Promise<void> {
 type TableNow = {
   readonly table: string
   readonly hasParts: boolean
-  /** Where its files are, and what it is made of: a swap shows in the first, a change in the second. */
+  /** Path of the files, which a swap changes, and definition, which a migration changes. */
   readonly paths: unknown
   readonly made: unknown
 }
 
-/** Bookkeeping first. */
+/** Lists the tables, bookkeeping first. */
 async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   const rows = await tables.rows(
     `SELECT t.name AS table, t.engine LIKE '%MergeTree' AS hasParts, t.data_paths AS paths, t.create_table_query AS made
@@ -91,7 +91,10 @@ async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   }))
 }
 
-/** The engine keeps a table's definition in the folder of its database, and the format of its files next to its parts. */
+/**
+ * Reads definitions: the engine stores a table's definition in the folder of its database, and the format of its files
+ * next to its parts.
+ */
 async function definitions(folder: string): Promise<Map<string, string>> {
   const texts = new Map<string, string>()
   for (const path of await readdir(join(folder, 'store'), { recursive: true })) {
@@ -106,7 +109,7 @@ async function definitions(folder: string): Promise<Map<string, string>> {
   return texts
 }
 
-/** What all tables hold, in bytes. */
+/** Returns the size of all tables in bytes. */
 export async function bytesOfTables(tables: ClickHouse['control']): Promise<number> {
   const [row] = await tables.rows(
     'SELECT toUInt64(sum(p.bytes_on_disk)) AS bytes FROM system.parts AS p WHERE p.database = currentDatabase() AND p.active'
@@ -114,7 +117,7 @@ export async function bytesOfTables(tables: ClickHouse['control']): Promise<numb
   return Number(row?.bytes)
 }
 
-/** Changed, dropped or renamed between the list and the statement; the next look at the list shows it. */
+/** The table was changed, dropped or renamed after the list; the next list shows it. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof Error && /UNKNOWN_TABLE/.test(error.message))) throw error
 }

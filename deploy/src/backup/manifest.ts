@@ -6,23 +6,23 @@ import { z } from 'zod'
 import { FailureError } from '../config.js'
 
 /*
- * backup     a directory: `backup.json`, `files.ndjson`, and `data/`, which is what a data directory holds
- * manifest   `backup.json`: what wrote the backup, when, how large it is, and the hash of the list of files
+ * backup     a directory: `backup.json`, `files.ndjson`, and `data/`, the content of a data directory
+ * manifest   `backup.json`: program, time and size of the backup, and the hash of the list of files
  * entry      one line of `files.ndjson`
  */
 
 export const MANIFEST_FILE = 'backup.json'
 export const ENTRIES_FILE = 'files.ndjson'
 export const DATA_FOLDER = 'data'
-/** Stands in what may be removed: a backup that has not its name yet. */
+/** Marks an unfinished backup, which may be removed. */
 export const UNFINISHED_FILE = 'unfinished'
 
-/** The draft of a backup, next to its target. */
+/** Returns the path of a backup's draft, next to its target. */
 export function draftOf(target: string): string {
   return join(dirname(target), `${basename(target)}.unfinished`)
 }
 
-/** Rises when an older program could no longer restore what this one backs up. */
+/** Incremented when an older program can no longer restore a new backup. */
 export const BACKUP_FORMAT = 1
 
 export const Manifest = z.object({
@@ -30,9 +30,9 @@ export const Manifest = z.object({
   program: z.string(),
   /** Format of the data directory. */
   dataFormat: z.int(),
-  /** Of the engine that wrote the tables. */
+  /** Version of the engine that wrote the tables. */
   tablesVersion: z.string(),
-  /** Migrations that tables and write side have. */
+  /** Applied migrations of tables and write side. */
   migrations: z.object({ tables: z.array(z.string()), writes: z.int() }),
   /** Everything acknowledged before is in the backup. */
   createdAt: z.string(),
@@ -43,7 +43,7 @@ export const Manifest = z.object({
 })
 export type Manifest = z.infer<typeof Manifest>
 
-/** Paths are relative to `data/`. Folders are named where they are empty. */
+/** Paths are relative to `data/`. Only empty folders are listed. */
 export const Entry = z.union([
   z.object({ path: z.string(), bytes: z.int(), sha256: z.string() }),
   z.object({ path: z.string(), link: z.string() }),
@@ -51,7 +51,7 @@ export const Entry = z.union([
 ])
 export type Entry = z.infer<typeof Entry>
 
-/** Throws a `FailureError` where there is no whole backup, or one of a newer program. */
+/** Reads a manifest. Throws a `FailureError` if the backup is incomplete or of a newer program. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE)
   const text = await readFile(file, 'utf8').catch(() => undefined)

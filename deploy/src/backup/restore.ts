@@ -15,7 +15,7 @@ import { DATA_FOLDER, damaged, ENTRIES_FILE, type Manifest, readManifest } from 
 export type RestoreRequest = {
   readonly backup: string
   readonly dataDirectory: string
-  /** A data directory, or a copy of its ledger: the users erased since. */
+  /** A data directory, or a copy of its ledger, with the users erased since the backup. */
   readonly ledger: string | undefined
   readonly onProgress: (bytes: number, bytesTotal: number) => void
   readonly signal: AbortSignal
@@ -26,7 +26,7 @@ export type RestoreReport = {
   readonly createdAt: string
   readonly files: number
   readonly bytes: number
-  /** Erasures of the ledger that the backup does not have; null without a ledger. */
+  /** Erasures of the ledger that the backup lacks; null without a ledger. */
   readonly toForget: number | null
   readonly tookMs: number
 }
@@ -37,21 +37,21 @@ type Restoring = {
   readonly path: string
   readonly manifest: Manifest
   readonly ledger: LedgerFile | undefined
-  /** The record of an earlier, interrupted restore into this directory; else undefined. */
+  /** The record of an interrupted restore into this directory; else undefined. */
   readonly interrupted: string | undefined
 }
 
-/** A file system's own. */
+/** Created by the file system. */
 const STAYS = ['lost+found']
-/** What a data directory may hold that a backup is restored into: no data, but what one that was killed at its begin leaves. */
+/** Allowed in the target of a restore: no data, but leftovers of a start that was killed early. */
 const MAY_BE_THERE = new RegExp(
   `^(lost\\+found|\\.writable|(format\\.json|${OWNER_FILE.replace('.', '\\.')})(\\.\\d+)?)$`
 )
 
 /**
- * Puts a backup into a data directory that is new or empty. All files are compared with their hashes while they are copied;
- * until the last of them is there, no service starts on the directory. One that fails leaves what it found: no directory, an
- * empty one, or one that an earlier restore had left half.
+ * Restores a backup into a new or empty data directory. Files are verified by their hashes while they are copied; no
+ * service starts on the directory until all are complete. A failed restore leaves the directory as it was: absent,
+ * empty, or half restored by an earlier attempt.
  */
 export async function restore(request: RestoreRequest): Promise<RestoreReport> {
   const backup = resolve(request.backup)
@@ -95,7 +95,7 @@ async function restoreInto({
     return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
     await empty(path)
-    // A half-restored directory keeps its marker: no service may start there before the restore is complete.
+    // A half-restored directory keeps its marker, so that no service starts there.
     if (interrupted !== undefined) await writeFile(directory.part(RESTORING_FILE), interrupted)
     else await rm(directory.part(RESTORING_FILE), { force: true })
     throw error
@@ -146,7 +146,7 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
   )
 }
 
-/** A service that runs inside a backup makes it one that is damaged, and goes with it. */
+/** Refuses a data directory inside the backup: a service there would damage the backup. */
 function refuseInside(path: string, backup: string): void {
   if (!`${path}${sep}`.startsWith(`${backup}${sep}`)) return
   throw new UsageError(
@@ -168,7 +168,7 @@ async function refuseFilled(path: string): Promise<void> {
   )
 }
 
-/** Removes the folders from `path` up to `first` while they are empty. */
+/** Removes the empty folders from `path` up to `first`. */
 async function removeEmpty(path: string, first: string): Promise<void> {
   for (let folder = path; folder.length >= first.length; folder = dirname(folder)) {
     const isRemoved = await rmdir(folder).then(
@@ -179,7 +179,7 @@ async function removeEmpty(path: string, first: string): Promise<void> {
   }
 }
 
-/** But for what says whose it is. */
+/** Empties a directory except for the file that names its owner. */
 async function empty(path: string): Promise<void> {
   const keep = [OWNER_FILE, RESTORING_FILE, ...STAYS]
   for (const name of await readdir(path)) {

@@ -35,7 +35,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
     })
 }
 
-/** About the draft that a killed service has left. Silent while a service runs: it may be making that backup. */
+/** Mentions the draft of a killed backup. Silent while a service runs, because the service may be writing it. */
 async function unfinishedLine({ DATA_DIR, OPERATOR_URL }: Config, target: string): Promise<string> {
   const draft = draftOf(target)
   if (OPERATOR_URL !== undefined || !existsSync(join(draft, UNFINISHED_FILE))) return ''

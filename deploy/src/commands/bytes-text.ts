@@ -1,17 +1,17 @@
 import { isUtf8 } from 'node:buffer'
 
-/** Bytes that are printed at most; `--json` gives all. */
+/** Maximum number of printed bytes; `--json` prints all. */
 const SHOWN_BYTES_MAX = 16 * 1024
 const DUMP_WIDTH = 16
 
-/** Text of strangers on one line of a terminal: what could steer it stands as an escape. */
+/** Escapes control characters of foreign text for one line of a terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
   })
 }
 
-/** Bytes as lines: as text where they are text that harms no terminal, else as a hex dump. */
+/** Returns bytes as lines: printable text as it is, anything else as a hex dump. */
 export function dumpOf(bytes: Uint8Array): string[] {
   const shown = bytes.subarray(0, SHOWN_BYTES_MAX)
   const more = bytes.length - shown.length

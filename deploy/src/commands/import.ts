@@ -80,7 +80,7 @@ async function waitUntilReadable(operations: Operations, terminal: Terminal): Pr
   terminal.exitCode = 1
 }
 
-/** Splits at commas that begin another `field=`; headers may hold commas themselves. */
+/** Splits at commas that begin another `field=`; column names may contain commas. */
 function splitColumns(text: string): string[] {
   return text.split(/,(?=[A-Za-z]+=)/)
 }

@@ -22,7 +22,7 @@ import { addVerify } from './verify.js'
 import { explainWrongUsage, helpAsOption } from './wrong-usage.js'
 
 /**
- * The command line as a whole.
+ * Runs the command line.
  * @returns the exit code: 0 done, 1 failed, 2 wrong usage
  */
 export async function runProgram(options: {
@@ -97,7 +97,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
   return 1
 }
 
-/** What engines throw that cannot be reached: `Refusal`, and Kafka's client. */
+/** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */
 function isUnreachable(error: unknown): boolean {
   return (
     (error instanceof Refusal && error.code !== 'data_damaged') ||
@@ -105,14 +105,16 @@ function isUnreachable(error: unknown): boolean {
   )
 }
 
-/** Errors of ClickHouse and PostgreSQL about a statement; damaged files are reported this way too. */
+/**
+ * Returns whether an error is ClickHouse's or PostgreSQL's about a statement; damaged files are reported this way too.
+ */
 function isOfEngine(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof Refusal) return true
   return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
 }
 
-/** Engines quote what they read, and some of it is not text. */
+/** Escapes control characters: engines quote bytes that are not text. */
 function harmless(text: string): string {
   return text.split('\n').map(plain).join('\n')
 }

@@ -1,17 +1,17 @@
 import { bytesText, durationText } from '@gamenet/schemas'
 import type { Terminal } from './terminal.js'
 
-/** How far a command has come. */
+/** Progress of a command. */
 export type Progress = {
-  /** What is being done, such as a phase or a file. */
+  /** The current phase or file. */
   readonly label: string
-  /** Of the work, from 0 to 1; absent where it cannot be known. */
+  /** Completed share of the work, 0 to 1; absent if unknown. */
   readonly share?: number
   /** Figures, such as `3 of 10 pages`. */
   readonly details?: readonly string[]
-  /** Null while unknown. Absent: computed from the share and the time that it took. */
+  /** Null while unknown. Absent: computed from the share and the elapsed time. */
   readonly etaSeconds?: number | null
-  /** Separates work that is done at the same time: each has its own line. */
+  /** Identifies concurrent work: each has its own line. */
   readonly line?: string
 }
 
@@ -25,7 +25,7 @@ const DRAW_MS = 100
 const BAR_WIDTH_MAX = 40
 const DEFAULT_COLUMNS = 80
 
-/** Shows progress on standard error: bars on a terminal, lines now and then elsewhere, nothing unless `isShown`. */
+/** Shows progress on standard error: bars on a terminal, periodic lines elsewhere, nothing unless `isShown`. */
 export function showProgress(
   { errors }: Pick<Terminal, 'errors'>,
   isShown: boolean,
@@ -35,7 +35,7 @@ export function showProgress(
   return errors.isTTY ? drawn(errors, now) : printed(errors, now)
 }
 
-/** Prints a line every 5 s; of work without a share, a line per label. */
+/** Prints a line every 5 s; without a share, one line per label. */
 function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay {
   const begunAt = now()
   const printedAt = new Map<string, number>()
@@ -56,7 +56,7 @@ function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay
   }
 }
 
-/** Draws the lines over and over in place, and clears them at the end. */
+/** Redraws the lines in place, and clears them at the end. */
 function drawn(errors: Terminal['errors'], now: () => number): ProgressDisplay {
   const lines = new Map<string, Drawn>()
   let drawnAt = 0
@@ -97,8 +97,8 @@ function withEta({ progress, begunAt, begunShare }: Drawn, nowMs: number): Progr
 }
 
 /**
- * One line of a terminal. The bar takes what the figures leave; a line without space for both loses its beginning, since
- * the remaining time is last.
+ * Formats one line for a terminal. The bar fills the space beside the figures; a line without space for both is cut at
+ * its beginning, because the remaining time is last.
  */
 export function lineOf(progress: Progress, columns: number): string {
   // The last column stays empty: some terminals wrap when it is written.
@@ -122,7 +122,7 @@ function figuresOf({ share, details = [], etaSeconds }: Progress, before: string
   return figures.length === 0 ? '' : `${before}${figures.join(between)}`
 }
 
-/** The progress of work that is measured in bytes. */
+/** Returns the progress of work measured in bytes. */
 export function progressOfBytes(label: string, bytes: number, bytesTotal: number): Progress {
   return {
     label,

@@ -7,8 +7,8 @@ import { type Progress, showProgress } from './progress.js'
 import type { Terminal } from './terminal.js'
 
 /**
- * Runs `use` on the operations of the running service (`OPERATOR_URL`, or the service that `DATA_DIR` names). Where none
- * runs, it opens the engines for the time of the call. `isRunning` says which.
+ * Runs `use` on the operations of the running service (`OPERATOR_URL`, or the service that `DATA_DIR` names). If none
+ * runs, opens the engines for the duration of the call. `isRunning` says which.
  */
 export async function withOperations<Answer>(
   terminal: Terminal,
@@ -17,7 +17,7 @@ export async function withOperations<Answer>(
   const config = terminal.config()
   const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
   if (operatorUrl !== undefined) return use(operatorClient(operatorUrl), true)
-  // Engines are loaded only where they are opened: without them a command takes a fifth of the processor time.
+  // Engines are loaded only when they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('../wiring/service.js')
   const service = await openService(config, 'offline', terminal.threadPoolSize)
   try {
@@ -27,7 +27,10 @@ export async function withOperations<Answer>(
   }
 }
 
-/** The same for commands that work on data that exist: throws where there are none instead of creating an empty service. */
+/**
+ * {@link withOperations} for commands that need existing data: throws if there is none instead of creating an empty
+ * service.
+ */
 export async function withData<Answer>(
   terminal: Terminal,
   use: (operations: Operations, isRunning: boolean) => Promise<Answer>
@@ -41,7 +44,7 @@ export async function withData<Answer>(
   return await withOperations(terminal, use)
 }
 
-/** Whether a command could open any data. */
+/** Returns whether there is data for a command to open. */
 async function dataExists(config: Config): Promise<boolean> {
   if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
   return stat(config.DATA_DIR).then(
@@ -50,7 +53,7 @@ async function dataExists(config: Config): Promise<boolean> {
   )
 }
 
-/** Runs an operation on data that exist, and shows its progress on standard error unless `--json` is given. */
+/** Runs an operation on existing data and shows its progress on standard error, unless `--json` is given. */
 export async function runShown<Input, OperationProgress, Result>(
   terminal: Terminal,
   { json = false }: { readonly json?: boolean },

@@ -43,7 +43,7 @@ export function linesOfList(rebuilds: readonly RebuildStatus[]): string[] {
   return [...rebuildTable(rebuilds), ...troubles]
 }
 
-/** What `gamenet status` prints about rebuilds. */
+/** Formats rebuilds for `gamenet status`. */
 export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
   return table([
     ['REBUILD', 'PROJECTION', 'STATE', 'DONE', 'RATE', 'LEFT', 'STARTED', 'VERIFIED'],
@@ -71,7 +71,7 @@ export function linesOfStatus(rebuild: RebuildStatus): string[] {
   return [...linesOfList([rebuild]), ...nextStep(rebuild)]
 }
 
-/** What an operator would type next. */
+/** Returns the commands that an operator may run next. */
 function nextStep({ projection, state, until, tables }: RebuildStatus): string[] {
   const command = (name: string) => `\`gamenet rebuild ${name} ${projection}\``
   const places = Object.values(tables).join(', ')
@@ -116,7 +116,7 @@ function conclusionOf({ isEqual, until }: VerifyReport): string {
     : `The new ones end at ${until}, the old ones continue: rows that later events created or changed differ as expected, and they are listed. The new tables are for inspection only and cannot be swapped in.`
 }
 
-/** Only what differs, what either side says of it, and the events to look at. */
+/** Prints the differing columns with both values, and the events to inspect. */
 function linesOfDifference({ table: name, key, live, fresh, columns, events }: Difference): string[] {
   const keyText = Object.entries(key)
     .map(([column, value]) => `${column} ${shown(value)}`)

@@ -136,7 +136,7 @@ async function changeState(
   print(terminal, options.json, status, linesOfStatus(status))
 }
 
-/** Runs an operation that may take long without progress. */
+/** Runs a possibly slow operation without progress. */
 function waitFor<Answer>(terminal: Terminal, run: (operations: Operations) => Promise<Answer>): Promise<Answer> {
   return withData(terminal, (operations) => withHeartbeat(terminal, run(operations)))
 }

@@ -35,7 +35,7 @@ function erasureLine(toForget: number | null, createdAt: string): string {
   return `${toForget} erased since are erased again when the service starts, before it answers.`
 }
 
-/** A service that starts with these would not read what is restored. */
+/** Refuses settings with servers: a service with them would not read the restored files. */
 function refuseServers(config: Config): void {
   const given = (['KAFKA_BROKERS', 'CLICKHOUSE_URL', 'POSTGRES_URL'] as const).filter(
     (name) => config[name] !== undefined

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { runUntilStopped } from './run-until-stopped.js'
 import { addCommand, type Terminal } from './terminal.js'
 
-/** The roles of a service of several processes, each as often as wanted, on real engines. */
+/** The roles of a service of several processes, on servers. Each role may run in any number of processes. */
 const ROLES = {
   ingest: 'reads upstream pages and publishes events; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
   projector:

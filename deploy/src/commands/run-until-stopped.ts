@@ -1,12 +1,12 @@
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
-/** Ends a stop that hangs, within the 10 s that a SIGTERM may take. */
+/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM. */
 const STOP_MS = 9000
-/** Of what still waits when everything is closed, such as a client of a server that does not answer. */
+/** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
 
-/** Opens a service, says where to look, and closes it at SIGTERM or SIGINT. */
+/** Opens a service, prints its addresses, and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
   terminal: Terminal,
   role: Role,
@@ -31,16 +31,19 @@ export async function runUntilStopped(
   }
 }
 
-/** From the signal on, so that a start that hangs is ended too. */
+/** Starts at the signal, so that a hanging start is ended too. */
 function overdueAfter(ms: number, terminal: Terminal): NodeJS.Timeout {
   return setTimeout(() => {
     terminal.errors.write(`The service did not stop within ${ms} ms; it is killed. Nothing acknowledged is lost.\n`)
-    // An exit would wait for the engines' threads as well.
+    // `process.exit` would wait for the engines' threads.
     process.kill(process.pid, 'SIGKILL')
   }, ms)
 }
 
-/** An exit would end a statement of an engine in this process in its midst; there what lingers is overdue in the end. */
+/**
+ * Exits soon after the close. An exit would interrupt a statement of an embedded engine; there, lingering work ends at
+ * the deadline.
+ */
 function exitSoon(role: Role): void {
   if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
 }

@@ -26,7 +26,10 @@ function progressOf({ source, done, total }: ScrapeProgress): Progress {
   return { line: source, label: source, share: done / Math.max(1, total), details: [`${done} of ${total} pages`] }
 }
 
-/** A run of one page is partial when rows of it cannot be read; one of many pages, when whole pages cannot. */
+/**
+ * Returns whether whole pages failed: a run of one page is partial because of rows, a run of many pages because of
+ * pages.
+ */
 function hasFailedPage({ source, outcome }: ScrapeReport): boolean {
   return outcome === 'failed' || (outcome === 'partial' && SOURCES_OF_MANY_PAGES.includes(source))
 }

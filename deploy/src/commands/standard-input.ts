@@ -9,13 +9,13 @@ import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { readSpace } from '../disk/disk-space.js'
 import type { Terminal } from './terminal.js'
 
-/** Free space is looked at before each of so many bytes: what stays free is a multiple of them. */
+/** Free space is checked before every this many bytes; the reserve is a multiple of it. */
 const LOOK_BYTES = 64 * 2 ** 20
 
 /**
- * Runs `use` on a temporary file with all of standard input, which is removed afterwards. It is read to its end before any
- * engine is opened: chDB takes what it finds there for the data of its own INSERTs. Input that never ends is refused when the
- * temporary directory's disk gets low.
+ * Runs `use` on a temporary copy of standard input. Standard input is read to its end before any engine is opened,
+ * because chDB reads it as data of its own INSERTs. Endless input is refused when the temporary directory's disk is
+ * low.
  */
 export async function withStandardInput<Result>(
   { input, config }: Pick<Terminal, 'input' | 'config'>,

@@ -12,11 +12,11 @@ export type Terminal = {
   config(): Config
   /** libuv's threads, on which embedded engines run their statements. */
   readonly threadPoolSize: number
-  /** The exit code when nothing is thrown. */
+  /** The exit code if nothing is thrown. */
   exitCode: number
 }
 
-/** One subcommand with the options that all have. */
+/** Adds a subcommand with the common options. */
 export function addCommand(program: Command, name: string, description: string): Command {
   return program.command(name).description(description).option('--json', 'print one JSON document instead of text')
 }
@@ -33,7 +33,7 @@ export function print(
 
 const SILENCE_MS_MAX = 10_000
 
-/** Prints on standard error, every 10 s, that work continues: silence looks like a hang. */
+/** Prints every 10 s on standard error that work continues, because silence looks like a hang. */
 export async function withHeartbeat<Result>(
   { errors }: Pick<Terminal, 'errors'>,
   work: Promise<Result>,
@@ -50,7 +50,7 @@ export async function withHeartbeat<Result>(
   }
 }
 
-/** Columns padded to the widest cell of each. */
+/** Pads columns to their widest cells. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
   return rows.map((row) =>

@@ -1,7 +1,7 @@
 import type { Command, CommanderError } from 'commander'
 import { UsageError } from '../config.js'
 
-/** Makes a command and all below it refuse wrong usage with what was found, what was expected and where help is. */
+/** Makes a command and its subcommands explain wrong usage: what was found, what was expected, how to get help. */
 export function explainWrongUsage(command: Command): void {
   command.configureOutput({ outputError: () => undefined })
   command.exitOverride((error) => {
@@ -12,20 +12,20 @@ export function explainWrongUsage(command: Command): void {
   for (const each of command.commands) explainWrongUsage(each)
 }
 
-/** Ends a small program with 2 after wrong usage, which commander has printed by then. */
+/** Ends a small program with exit code 2 after wrong usage; commander has printed the reason. */
 export function endOnWrongUsage({ exitCode }: CommanderError): never {
   process.exit(exitCode === 0 ? 0 : 2)
 }
 
 /**
- * `help rebuild plan` and `rebuild help plan` as `rebuild plan --help`; everything else as it is.
+ * Rewrites `help rebuild plan` and `rebuild help plan` to `rebuild plan --help`; returns other arguments unchanged.
  * @throws {UsageError} when it names an unknown command
  */
 export function helpAsOption(program: Command, args: readonly string[]): readonly string[] {
   const at = args.indexOf('help')
   const names = args.filter((name) => name !== 'help')
   const before = commandAt(program, args.slice(0, Math.max(0, at)))
-  // A command without subcommands takes `help` as its argument: a user may have that name.
+  // A command without subcommands takes `help` as its argument: it may be a username.
   const isHelp = at >= 0 && before.unknown === undefined && before.command.commands.length > 0
   if (!isHelp || names.some((name) => name.startsWith('-'))) return args
   const { command, unknown } = commandAt(program, names)
@@ -35,7 +35,7 @@ export function helpAsOption(program: Command, args: readonly string[]): readonl
   throw new UsageError(`${path} has no command ${JSON.stringify(unknown)}; ${there}. \`${path} --help\` explains it.`)
 }
 
-/** The command of these names, or the last known one and the first unknown name. */
+/** Returns the command with these names, or the last known command and the first unknown name. */
 function commandAt(program: Command, names: readonly string[]): { command: Command; unknown?: string } {
   let command = program
   for (const name of names) {
@@ -70,7 +70,7 @@ function sentenceOf(command: Command, { code, message }: CommanderError): string
   }
 }
 
-/** The names of a command and of its parents, as a user types them. */
+/** Returns the names of a command and its parents, as a user types them. */
 function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
 }
@@ -97,7 +97,7 @@ function countOf(most: number): string {
   return most === 1 ? 'one argument' : `at most ${most} arguments`
 }
 
-/** The sentence about a value that is not in its list. */
+/** Returns the sentence about a value outside its list. */
 function choiceOf(said: string): string {
   const found = /value '(.*)' is invalid for argument '(.*)'\. Allowed choices are (.*)\.$/.exec(said)
   if (found === null) return said

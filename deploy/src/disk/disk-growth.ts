@@ -4,16 +4,19 @@ import { z } from 'zod'
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
-/** Samples as far apart as this are kept. */
+/** Interval of samples. */
 const SAMPLE_MS = 10 * MINUTE_MS
-/** The rate is that of the last day: an import of years on Monday says nothing about Friday. */
+/** The rate covers the last day: a large import on Monday says nothing about Friday. */
 const WINDOW_MS = DAY_MS
-/** Merges make the tables' size go up and down by some per cent: over less time, that would look like a rate. */
+/**
+ * Shortest span of a rate: merges change the tables' size by some per cent, which would look like growth over less
+ * time.
+ */
 const SPAN_MS_MIN = HOUR_MS
 const SAMPLES_MIN = 4
 const FORECAST_DAYS_MAX = 36_500
 
-/** Bytes by what they hold. Null where it is not on a disk of this machine, or could not be measured. */
+/** Bytes by part. Null if a part is not on a disk of this machine, or could not be measured. */
 export const Used = z.object({ log: z.int().nullable(), tables: z.int().nullable(), writes: z.int().nullable() })
 export type Used = z.infer<typeof Used>
 export type UsedPart = keyof Used
@@ -23,13 +26,13 @@ const Sample = z.object({ atMs: z.int(), used: Used })
 export type Sample = z.infer<typeof Sample>
 
 export type Growth = {
-  /** Null while it is not known. */
+  /** Null while unknown. */
   readonly bytesPerDay: number | null
-  /** Over how long it was measured. */
+  /** Time span of the measurement. */
   readonly measuredHours: number
 }
 
-/** How fast the parts grow together, as the straight line through the samples of the last day that fits best. */
+/** Returns the combined growth of parts: the linear regression over the samples of the last day. */
 export function growthOf(samples: readonly Sample[], parts: readonly UsedPart[], nowMs: number): Growth {
   const points = samples
     .filter(({ atMs }) => atMs <= nowMs && atMs > nowMs - WINDOW_MS)
@@ -46,13 +49,13 @@ export function growthOf(samples: readonly Sample[], parts: readonly UsedPart[],
   return { bytesPerDay: Math.round(over / under), measuredHours }
 }
 
-/** Days until a disk is low at this rate; null when the rate is not known, or nothing grows. */
+/** Returns the days until a disk is low at this rate; null if the rate is unknown or nothing grows. */
 export function daysLeft(freeBytes: number, { bytesPerDay }: Growth): number | null {
   if (bytesPerDay === null || bytesPerDay <= 0) return null
   return Math.min(FORECAST_DAYS_MAX, Math.max(0, Math.floor((10 * freeBytes) / bytesPerDay) / 10))
 }
 
-/** A part that is not on this machine adds nothing; one that could not be measured makes the sum unknown. */
+/** Sums the parts. A part on another machine counts as 0; a part that could not be measured makes the sum unknown. */
 function sumOf(used: Used, parts: readonly UsedPart[]): number | null {
   return parts.reduce<number | null>((sum, part) => (sum === null ? null : addOf(sum, used[part])), 0)
 }
@@ -65,14 +68,14 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** What was used when, kept in a file over restarts. */
+/** Samples of disk usage in a file, kept across restarts. */
 export type Samples = {
   readonly all: readonly Sample[]
   isDue(nowMs: number): boolean
   add(sample: Sample): Promise<void>
 }
 
-/** A file that cannot be read, of a crash or of another program, is started again. */
+/** Opens the samples. An unreadable file (after a crash, or of another program) is replaced. */
 export async function openSamples(file: string): Promise<Samples> {
   const text = await readFile(file, 'utf8').catch(() => '[]')
   let all = samplesOf(text)
@@ -85,7 +88,7 @@ export async function openSamples(file: string): Promise<Samples> {
       return last === undefined || nowMs - last >= SAMPLE_MS || nowMs < last
     },
     add: async (sample) => {
-      // A clock that was set back makes what it said before worthless.
+      // After the clock was set back, earlier samples are invalid.
       all = [...all.filter(({ atMs }) => atMs < sample.atMs && atMs > sample.atMs - WINDOW_MS), sample]
       await writeFile(`${file}.new`, JSON.stringify(all))
       await rename(`${file}.new`, file)

@@ -3,49 +3,50 @@ import { FailureError } from '../config.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
 
 const GIB = 1024 ** 3
-/** The default minimum of free space; on a small disk a twentieth of it. */
+/** The default minimum of free space; a twentieth of a small disk. */
 const FREE_MIN_BYTES = GIB
 const FREE_MIN_SHARE = 0.05
 /** Hysteresis: space is sufficient again when a quarter more than the minimum is free. */
 const ROOM_AGAIN = 1.25
-/** An import writes some 10 MB a second, so that far less than what stays free is written between two looks. */
+/** Interval of checks. An import writes about 10 MB a second, far less per interval than the free minimum. */
 const LOOK_MS = 1000
 
 /** Work that was refused because the disk is nearly full. */
 export class LowDisk extends FailureError {}
 
-/** One disk as the guard sees it. */
+/** One disk with its minimum. */
 export type GuardedDisk = DiskSpace & {
-  /** What must stay free; 0 when nothing must. */
+  /** Minimum of free bytes; 0 if there is none. */
   readonly freeMinBytes: number
   readonly isLow: boolean
 }
 
 /**
- * Keeps a part of the data directory's disks free. Below that, what can wait is not begun (imports, rebuilds, backups,
- * merges of the embedded ClickHouse), so that scrapes, ratings and the engines' own bookkeeping still find room.
+ * Keeps a part of the data directory's disks free. On a low disk, deferrable work is not started (imports, rebuilds,
+ * backups, merges of the embedded ClickHouse), so that scrapes, ratings and the engines' own bookkeeping still have
+ * space.
  */
 export type DiskGuard = {
-  /** As it was a second ago at most. Asked where looking takes too long. */
+  /** Returns the result of the last check, at most a second old. For callers that cannot wait for a check. */
   isLow(): boolean
   /**
-   * Looks now, and throws a {@link LowDisk} when a disk is low or `bytes` more would make it so.
-   * @param what is refused then, as the beginning of a sentence: `The import of counts.csv`
+   * Checks now. Throws a {@link LowDisk} if a disk is low or would be after `bytes` more.
+   * @param what the refused work, as the beginning of a sentence: `The import of counts.csv`
    */
   requireSpace(bytes: number, what: string): Promise<void>
-  /** Resolves when no disk is low, at once or later; rejects with the signal's reason. */
+  /** Resolves when no disk is low; rejects with the signal's reason. */
   whenSpace(signal: AbortSignal): Promise<void>
-  /** All disks, looked at now. */
+  /** Checks all disks now. */
   look(): Promise<readonly GuardedDisk[]>
   close(): Promise<void>
 }
 
 export type DiskGuardOptions = {
-  /** Directories whose disks are guarded; with none, nothing is ever low. */
+  /** Directories whose disks are guarded; without any, no disk is ever low. */
   readonly paths: readonly string[]
-  /** What must stay free; 0 turns the guard off. Usual: 1 GiB, on small disks a twentieth. */
+  /** Minimum of free bytes; 0 disables the guard. Default: 1 GiB, on small disks a twentieth. */
   readonly freeMinBytes: number | undefined
-  /** Called at each look while a disk is low: tables that were made meanwhile merge again. */
+  /** Called at each check while a disk is low, because newly created tables merge again. */
   readonly stopMerges: () => Promise<void>
   readonly startMerges: () => Promise<void>
   readonly warn: (sentence: string) => void
@@ -53,12 +54,12 @@ export type DiskGuardOptions = {
   readonly lookMs?: number
 }
 
-/** What must stay free on a disk of so many bytes. */
+/** Returns the minimum of free bytes for a disk of this size. */
 export function freeMinBytesOf(wanted: number | undefined, sizeBytes: number): number {
   return wanted ?? Math.min(FREE_MIN_BYTES, Math.floor(sizeBytes * FREE_MIN_SHARE))
 }
 
-/** Looks once before it resolves. */
+/** Opens the guard; checks once before it resolves. */
 export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuard> {
   const watch = new DiskWatch(options)
   if (options.paths.length > 0) await watch.start()
@@ -92,7 +93,7 @@ function refusalOf({ path, freeBytes, freeMinBytes }: GuardedDisk, bytes: number
 class DiskWatch {
   readonly #options: DiskGuardOptions
   readonly #stopping = new AbortController()
-  /** Paths of the disks that were low at the last look. */
+  /** Paths of the disks that were low at the last check. */
   #low: ReadonlySet<string> = new Set()
   #areMergesStopped = false
   #trouble: string | undefined
@@ -130,7 +131,7 @@ class DiskWatch {
     return disks
   }
 
-  /** Once when a disk gets low, once when it has room again. */
+  /** Logs once when a disk becomes low and once when it has space again. */
   #tell(disks: readonly GuardedDisk[]): void {
     for (const { path, isLow, freeBytes, freeMinBytes } of disks) {
       if (isLow === this.#low.has(path)) continue

@@ -3,7 +3,7 @@ import type { Disk } from './disk.js'
 import { USED_PARTS } from './disk-growth.js'
 import type { GuardedDisk } from './disk-guard.js'
 
-/** The disk, looked at when metrics are asked for. */
+/** Adds metrics of the disk, measured when they are collected. */
 export function addDiskMetrics(registry: Registry, disk: Disk): void {
   const ofDisks = (name: string, help: string, figure: (disk: GuardedDisk) => number) =>
     new Gauge({

@@ -1,17 +1,17 @@
 import { stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** One file system, under the first of the paths that lie on it. */
+/** One file system, named by the first path on it. */
 export type DiskSpace = {
   readonly path: string
-  /** Those of the asked paths that lie on it. */
+  /** The requested paths on it. */
   readonly paths: readonly string[]
-  /** What this user may still write. */
+  /** Bytes that this user may still write. */
   readonly freeBytes: number
   readonly sizeBytes: number
 }
 
-/** Gives the file systems on which paths lie, each once; a path that is not there yet lies where its parent does. */
+/** Returns the distinct file systems of paths. A path that does not exist yet is on its parent's file system. */
 export type ReadSpace = (paths: readonly string[]) => Promise<DiskSpace[]>
 
 export const readSpace: ReadSpace = async (paths) => {

@@ -4,17 +4,17 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { errorCode } from '@gamenet/schemas'
 import type { Used } from './disk-growth.js'
 
-/** What `stat` counts blocks in, whatever the file system has. */
+/** Unit of the blocks that `stat` returns, on every file system. */
 const BLOCK_BYTES = 512
 
-/** Where the parts are: a directory of an embedded engine, a server that is asked, or neither. */
+/** Location of each part: a directory of an embedded engine, a server, or neither. */
 export type UsedOf = {
   readonly log: string | undefined
   readonly tables: ClickHouse['control']
   readonly writes: string | Postgres | undefined
 }
 
-/** What log, tables and write side take. A part that cannot be measured is null. */
+/** Returns the bytes of log, tables and write side; null for a part that cannot be measured. */
 export async function readUsed({ log, tables, writes }: UsedOf): Promise<Used> {
   const known = (bytes: Promise<number> | undefined) => bytes?.catch(() => null) ?? Promise.resolve(null)
   const [logBytes, tableBytes, writeBytes] = await Promise.all([
@@ -27,7 +27,7 @@ export async function readUsed({ log, tables, writes }: UsedOf): Promise<Used> {
   return { log: logBytes, tables: tableBytes, writes: writeBytes }
 }
 
-/** Parts that were merged into others lie on the disk for some minutes, so they count. */
+/** Includes merged parts, which stay on the disk for some minutes. */
 async function tablesBytes(tables: ClickHouse['control']): Promise<number> {
   const [row] = await tables.rows(
     'SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p WHERE p.database = currentDatabase()'
@@ -40,7 +40,7 @@ async function databaseBytes(writes: Postgres): Promise<number> {
   return Number(row?.bytes)
 }
 
-/** What the files of a directory take of the disk; files that vanish meanwhile count as gone. */
+/** Returns the disk space of a directory's files. Files that vanish meanwhile count as 0. */
 async function directoryBytes(path: string): Promise<number> {
   const entries = await readdir(path, { withFileTypes: true }).catch(ignoreMissing([]))
   let bytes = 0

@@ -14,29 +14,29 @@ import { type DiskGuard, type DiskGuardOptions, type GuardedDisk, openDiskGuard 
 import { readUsed, type UsedOf } from './disk-usage.js'
 
 const SAMPLE_LOOK_MS = 60_000
-/** Measuring walks over some thousand files. */
+/** Measuring reads the metadata of some thousand files. */
 const USED_AGE_MS_MAX = 30_000
 
-/** What `gamenet status` prints about the disk. */
+/** The disk in `gamenet status`. */
 export const DiskStatus = z.object({
-  /** Bytes. Null where a part is not on a disk of this machine and cannot be asked for its size. */
+  /** Bytes. Null if a part is on another machine and cannot report its size. */
   used: Used,
-  /** None where all engines are servers. */
+  /** Empty if all engines are servers. */
   disks: z.array(
     z.object({
       path: z.string(),
-      /** Which of the embedded engines keep their files on it. */
+      /** The embedded engines with files on it. */
       parts: z.array(z.enum(USED_PARTS)),
       freeBytes: z.int(),
       sizeBytes: z.int(),
-      /** Below that it is low; 0 when that is turned off. */
+      /** The minimum of free bytes; 0 if it is disabled. */
       freeMinBytes: z.int(),
       isLow: z.boolean(),
-      /** Of the parts on it, over the last day; null while it is not known. */
+      /** Growth of its parts over the last day; null while unknown. */
       growthBytesPerDay: z.int().nullable(),
-      /** Over how long the growth was measured. */
+      /** Time span of the growth measurement. */
       measuredHours: z.number(),
-      /** Until it is low at this rate; null while the rate is not known, and when nothing grows. */
+      /** Days until it is low at this rate; null while the rate is unknown, and when nothing grows. */
       daysLeft: z.number().nullable()
     })
   )
@@ -45,22 +45,22 @@ export type DiskStatus = z.infer<typeof DiskStatus>
 
 export type Disk = DiskGuard & {
   status(): Promise<DiskStatus>
-  /** Bytes by part, as they were half a minute ago at most. */
+  /** Returns the bytes by part, at most half a minute old. */
   used(): Promise<Used>
 }
 
 export type DiskOptions = {
-  /** Where embedded engines keep their files; a server has no directory. */
+  /** Directories of the embedded engines; undefined for a server. */
   readonly directories: Readonly<Record<UsedPart, string | undefined>>
-  /** Of the whole data directory; undefined where no engine is embedded. */
+  /** The data directory; undefined if no engine is embedded. */
   readonly directory: string | undefined
-  /** Where samples of what is used are kept. */
+  /** File with the samples of disk usage. */
   readonly samplesFile: string | undefined
   readonly usedOf: UsedOf
   readonly guard: Omit<DiskGuardOptions, 'paths'>
 }
 
-/** Watches the data directory's disks, and keeps how fast what is on them grows. */
+/** Watches the data directory's disks and records their growth. */
 export async function openDisk(options: DiskOptions): Promise<Disk> {
   const paths = [options.directory, ...Object.values(options.directories)].filter((path) => path !== undefined)
   const guard = await openDiskGuard({ ...options.guard, paths })
@@ -97,7 +97,7 @@ async function sample(samples: Samples | undefined, used: () => Promise<Used>, s
   while (!signal.aborted) {
     await pause(SAMPLE_LOOK_MS, signal, { ref: false })
     if (signal.aborted || !samples.isDue(Date.now())) continue
-    // On a full disk it is not kept; the next one is tried again.
+    // On a full disk the sample is lost; the next one is tried again.
     await samples.add({ atMs: Date.now(), used: await used() }).catch(() => undefined)
   }
 }
@@ -124,7 +124,7 @@ function statusOf(
 
 const PART_NAMES = { log: 'log', tables: 'tables', writes: 'Postgres' } as const
 
-/** What an operator reads of it. */
+/** Formats the status for an operator. */
 export function diskLines({ used, disks }: DiskStatus): string[] {
   const sizes = USED_PARTS.map((part) => {
     const bytes = used[part]

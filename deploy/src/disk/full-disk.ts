@@ -3,12 +3,12 @@ import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { readSpace } from './disk-space.js'
 
-/** With less free space no engine starts, and not every engine says why. */
+/** With less free space no engine starts, and not every engine reports the reason. */
 const START_BYTES_MIN = 1024 * 1024
 
 /**
- * The failure to report where a start on a data directory failed since the directory's disk is full: it names the disk and
- * what to free. Undefined for any other failure.
+ * Returns the failure for a start that failed because the data directory's disk is full: it names the disk and what to
+ * free. Undefined for any other failure.
  */
 export async function fullDisk(path: string, error: unknown): Promise<FailureError | undefined> {
   const [disk] = await readSpace([path]).catch(() => [])
@@ -16,7 +16,7 @@ export async function fullDisk(path: string, error: unknown): Promise<FailureErr
   return isFull || saysFull(error) ? new FailureError(fullDiskSentence(path, disk)) : undefined
 }
 
-/** Whether an error has its own sentence for the user, which is true on a full disk too. */
+/** Returns whether an error has its own sentence for the user, which holds on a full disk too. */
 function isExplained(error: unknown): boolean {
   return error instanceof FailureError || error instanceof UsageError || error instanceof LogDamaged
 }
@@ -29,7 +29,7 @@ function fullDiskSentence(path: string, disk: { freeBytes: number; sizeBytes: nu
   )
 }
 
-/** Whether an error, or one of its causes, says that the disk or the user's share of it is full. */
+/** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
 function saysFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const text = `${errorCode(error)} ${error.message}`

@@ -5,37 +5,40 @@ import type { LedgerEntry } from './ledger.js'
 
 type Lane = ClickHouse['control']
 
-/** Columns that hold a user_key, in whatever table. */
+/** Columns with a user_key, in all tables. */
 const NAME_COLUMNS = ['user_key', 'rater_key']
-/** Changes recorded by projections of topics about people have a user_key as key. */
+/** Changes recorded by projections of topics about people use a user_key as key. */
 const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
-/** No other statement of ours uses it, so it identifies these conditions. */
+/** Used only by these conditions, so it identifies them in mutations. */
 const NAME_HASH = 'sipHash64Keyed'
 const LOOK_MS = 200
 /** A mutation rewrites every part that holds a row of the person. */
 const MUTATION_MS_MAX = 600_000
-/** The engine ends a statement that takes as long. */
+/** The engine aborts longer statements. */
 const INSERT_MS_MAX = 600_000
-/** How long parts that were replaced are waited for; a query may still read them. */
+/** Longest wait for the removal of replaced parts; a query may still read them. */
 const OLD_PARTS_MS_MAX = 60_000
 /** An engine removes the files of a dropped table after 480 s by default. */
 const DROPPED_MS_MAX = 1_200_000
-/** Each round finds what was stored meanwhile by steps that had read, before the rows were deleted, the tables behind them. */
+/**
+ * Maximum number of rounds. Each round finds rows stored meanwhile by steps that had read earlier tables before the
+ * deletion.
+ */
 const ROUNDS_MAX = 8
 const UNKNOWN_TABLE = 60
 
 export type EraseRowsNeeds = {
   readonly tables: Lane
-  /** Of the ledger's hashes, hexadecimal. */
+  /** Salt of the ledger's hashes, hexadecimal. */
   readonly salt: string
-  /** Resolves when every step that writes rows, and has begun by now, has ended. */
+  /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
-  /** Told before each table. */
+  /** Called before each table. */
   readonly onTable: (done: number, total: number) => void
   readonly signal: AbortSignal
 }
 
-/** The user_keys in the tables that have one of these hashes: nothing else is known about an unfinished erasure. */
+/** Returns the user_keys in the tables with one of these hashes; an unfinished erasure is known only by its hash. */
 export async function usersInTables(
   { tables, salt, signal }: Pick<EraseRowsNeeds, 'tables' | 'salt' | 'signal'>,
   nameHashes: readonly string[]
@@ -60,7 +63,7 @@ export async function usersInTables(
   return [...found].map(([nameHash, userKey]) => ({ nameHash, userKey }))
 }
 
-/** Whether any table has a row of a user. */
+/** Returns whether any table has a row of a user. */
 export async function isKnownToTables(tables: Lane, userKey: string): Promise<boolean> {
   for (const { table, columns } of await nameColumns(tables)) {
     const condition = columns.map((column) => `n.${column} = {name: String}`).join(' OR ')
@@ -70,7 +73,7 @@ export async function isKnownToTables(tables: Lane, userKey: string): Promise<bo
   return false
 }
 
-/** The erasures that were applied to these tables. */
+/** Returns the erasures that were applied to these tables. */
 export async function readCleaned(tables: Lane): Promise<LedgerEntry[]> {
   const rows = await tables.rows(
     `SELECT f.name_hash AS nameHash, toUnixTimestamp64Milli(max(f.forgotten_at)) AS forgottenAtMs
@@ -92,12 +95,12 @@ export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[])
 }
 
 /**
- * Deletes every row of a user from every table, and waits until the files that held them are deleted.
+ * Deletes every row of a user from every table, and waits until their files are deleted.
  *
- * A step that has read rows before they were deleted stores what it made of them afterwards: of a rebuild, many seconds later,
- * and into tables that were not there at first. So each round waits for the steps under way and looks at the tables that there
- * are then; when one finds nothing, there was nothing that any step could have read meanwhile.
- * @returns how many rows there were
+ * A step that has read rows before the deletion stores derived rows afterwards: in a rebuild many seconds later, and
+ * possibly into new tables. So each round waits for the running steps and lists the tables again. A round that finds
+ * nothing is the last one: no step could have read a row in between.
+ * @returns the number of deleted rows
  */
 export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Promise<number> {
   const { tables, stepsEnded, signal } = cleaning
@@ -109,7 +112,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
       await stepsEnded()
       await insertsEnded(cleaning)
       const conditions = await conditionsByTable(cleaning, userKey)
-      // Parts that were replaced lie about for minutes, in case the machine fails before the new ones are on the disk.
+      // The engine keeps replaced parts for minutes, in case the machine fails before the new ones are on the disk.
       for (const { table } of conditions.filter((each) => !names.has(each.table))) {
         await unlessDropped(tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`))
         names.add(table)
@@ -128,8 +131,8 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
 }
 
 /**
- * Resolves when what the engine stores at this instant is stored. A statement continues there when its process was killed, or
- * has lost the connection by which others could have waited for it.
+ * Resolves when all current INSERTs in the engine have ended. A statement continues after its process was killed or
+ * lost its connection.
  */
 async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
   const running = async () =>
@@ -148,7 +151,7 @@ async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
     throw new Error(`${left} statements still store rows that they may have read before; they are waited for again`)
 }
 
-/** Tables of a rebuild can be dropped at any time, with their rows. */
+/** Runs work on a table of a rebuild, which may be dropped at any time. */
 async function unlessDropped<Answer>(work: Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work
@@ -161,8 +164,8 @@ async function unlessDropped<Answer>(work: Promise<Answer>): Promise<Answer | un
 type Condition = { readonly table: string; readonly condition: string }
 
 /**
- * Takes the texts of mutations that are over out of the tables' files, where they are kept, a hundred a table: a name is
- * not in them, but anyone with a name can find out whether it was erased.
+ * Removes the texts of finished mutations from the tables' files, which keep a hundred per table. The texts contain no
+ * names, but they reveal to anyone with a name whether it was erased.
  */
 export async function eraseConditions(tables: Lane): Promise<void> {
   await tables.execute(
@@ -170,7 +173,10 @@ export async function eraseConditions(tables: Lane): Promise<void> {
   )
 }
 
-/** A condition stands in the tables' files until {@link eraseConditions}, so that it holds a keyed hash instead of a name. */
+/**
+ * Returns a condition per table. Conditions stay in the tables' files until {@link eraseConditions}, so they contain a
+ * keyed hash instead of a name.
+ */
 async function conditionsByTable({ tables, salt }: EraseRowsNeeds, userKey: string): Promise<Condition[]> {
   const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
   const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
@@ -185,7 +191,7 @@ async function conditionsByTable({ tables, salt }: EraseRowsNeeds, userKey: stri
   ]
 }
 
-/** Event tables first: whatever is made of them then no longer holds the person. */
+/** Returns the tables with name columns, event tables first: rows derived afterwards no longer contain the person. */
 async function nameColumns(tables: Lane): Promise<{ table: string; columns: string[] }[]> {
   const rows = await tables.rows(
     `SELECT c.table AS table, groupArray(c.name) AS columns
@@ -224,7 +230,7 @@ async function deleteRows(
   return deleted
 }
 
-/** Only for those that there are now: what is written meanwhile leaves new ones, without the person. */
+/** Waits only for the current parts; later ones do not contain the person. */
 async function waitForOldParts(tables: Lane, names: readonly string[], signal: AbortSignal): Promise<void> {
   const oldParts = async () =>
     (
@@ -237,7 +243,7 @@ async function waitForOldParts(tables: Lane, names: readonly string[], signal: A
   const old = new Set((await oldParts()).map(({ part }) => part))
   await until(OLD_PARTS_MS_MAX, signal, async () => {
     const left = (await oldParts()).filter(({ part }) => old.has(part))
-    // Otherwise looked after twice a minute; an older ClickHouse cannot be configured.
+    // By default the engine checks twice a minute; an older ClickHouse cannot be configured.
     for (const table of new Set(left.map(({ table }) => table))) {
       await tables.execute(`SYSTEM START CLEANUP ${table}`).catch(() => undefined)
     }
@@ -245,7 +251,7 @@ async function waitForOldParts(tables: Lane, names: readonly string[], signal: A
   })
 }
 
-/** Tables that were dropped are in no list any more, while their files lie about: on a ClickHouse server for 8 minutes. */
+/** Dropped tables are in no list, but their files remain: on a ClickHouse server for 8 minutes. */
 async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<void> {
   const dropped = async () =>
     (
@@ -263,7 +269,7 @@ async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<
     throw new Error(`the files of ${left} tables that were dropped are still there; they are waited for again`)
 }
 
-/** Looks until it is so, or for so long. */
+/** Polls until the condition holds, for at most `ms`. */
 async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
   const begun = performance.now()
   while (!(await isSo()) && performance.now() - begun < ms) {
@@ -272,7 +278,7 @@ async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolea
   }
 }
 
-/** What is known of people may be something else now, whatever it was. */
+/** Records that any answer about people may have changed. */
 async function recordChanges(tables: Lane): Promise<void> {
   await tables.execute(
     `INSERT INTO data_change (version, projection, key, from_ms, to_ms)

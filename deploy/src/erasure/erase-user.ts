@@ -19,26 +19,26 @@ import {
 export type EraseNeeds = {
   readonly writes: Postgres
   readonly tables: ClickHouse['control']
-  /** Resolves when all that the log holds of these topics can be read; rejects with what stands still. */
+  /** Resolves when the tables contain everything that the log has of these topics; rejects with what is stalled. */
   readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
-  /** Resolves when every step that writes rows of the tables, and has begun by now, has ended. */
+  /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
-  /** Told when the tables have changed. */
+  /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
   readonly signal: AbortSignal
-  /** {@link SEAL_KEY_CACHE_MS} unless given. */
+  /** Default: {@link SEAL_KEY_CACHE_MS}. */
   readonly keyCacheMs?: number
 }
 
 const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((topic) => topic.name)
 
 /**
- * Forgets a user. What a crash leaves undone is in the ledger, and {@link finishErasures} takes it up again. A name that
- * no table contains is not entered, unless `anyway`: it may be misspelt.
+ * Erases a user. After a crash {@link finishErasures} continues from the ledger. A name that no table contains is
+ * entered only with `anyway`, because it may be misspelt.
  *
- * Order: keys → what readers may still open → event tables and what is made of them → files. A row that is deleted does not
- * come back: behind the log's end at the time of deletion nothing of the person can be opened any more.
+ * Order: keys → wait for readers with cached keys → event tables and derived tables → files. A deleted row does not
+ * come back: nothing in the log about the person can be decrypted any more.
  */
 export async function eraseUser(needs: EraseNeeds, username: string, anyway = false): Promise<ErasureReport> {
   const { writes, tables } = needs
@@ -54,8 +54,7 @@ export async function eraseUser(needs: EraseNeeds, username: string, anyway = fa
 }
 
 /**
- * Completes the unfinished erasures of the ledger: interrupted by a crash, or merged into an older state of
- * everything else.
+ * Completes the unfinished erasures of the ledger: interrupted by a crash, or merged into an older copy of the data.
  * @returns how many there were
  */
 export async function finishErasures(needs: EraseNeeds): Promise<number> {
@@ -71,18 +70,18 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
 }
 
 export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
-  /** Whether no other process reads the log: then pending erasures run at once, without a wait for readers. */
+  /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
   readonly isAlone: boolean
 }
 
 /**
- * Forgets again where an older copy was put back. To be called before anything is loaded or answered: somebody who came
- * back since may have new rows, which only what is loaded from here on brings.
+ * Repeats erasures after an older copy was restored. To be called before anything is loaded or answered: a user who
+ * returned may have new rows, and only events loaded from here on bring them.
  *
- * PostgreSQL has the ledger, and the tables know which erasures were applied to them. An entry that only the tables know
- * indicates an older PostgreSQL: it is entered again as pending. One that the tables lack indicates older tables: whatever
- * they have of the person is from before the erasure.
- * @returns how many erasures were repeated here
+ * PostgreSQL has the ledger, and the tables record the erasures applied to them. An entry that only the tables have
+ * indicates an older PostgreSQL: it is entered again as pending. An entry that the tables lack indicates older tables:
+ * their rows of the person are from before the erasure.
+ * @returns the number of repeated erasures
  */
 export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
   const { writes, tables, stepsEnded, signal, isAlone } = needs
@@ -102,7 +101,7 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
     onChange: async () => undefined,
     onProgress: () => undefined
   }
-  // The keys and profiles of somebody who came back are new; where the ledger says that all is done, they are left.
+  // A returned user has new keys and profiles. They are kept if the ledger marks the erasure as done.
   const open = hashesOf(due.filter(({ doneAt }) => doneAt === null))
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
   const names = await usersInTables({ tables, salt: await readSalt(writes), signal }, hashesOf(due))
@@ -115,7 +114,7 @@ function hashesOf(erasures: readonly Erasure[]): string[] {
   return erasures.map(({ nameHash }) => nameHash)
 }
 
-/** Readers of the log keep keys for a while; then nothing of the person is loaded any more. */
+/** Readers of the log cache keys for a while; afterwards no event of the person is loaded. */
 async function waitForReaders(needs: EraseNeeds): Promise<void> {
   needs.onProgress({ phase: 'waiting', done: 0, total: 1 })
   await pause(needs.keyCacheMs ?? SEAL_KEY_CACHE_MS, needs.signal)
@@ -131,7 +130,7 @@ async function clean(needs: EraseNeeds, userKey: string): Promise<number> {
   return deleted
 }
 
-/** The tables say that they are clean before the ledger does: what lies between is done again. */
+/** The tables record completion before the ledger does; a crash in between repeats the erasure. */
 async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: readonly string[]): Promise<void> {
   onProgress({ phase: 'files', done: 0, total: 1 })
   await eraseConditions(tables)

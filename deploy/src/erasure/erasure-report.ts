@@ -1,7 +1,10 @@
 import { z } from 'zod'
 
 export const ErasureProgress = z.object({
-  /** Keys are destroyed, readers of the log are waited for, tables are cleaned one by one, then files. */
+  /**
+   * `keys` destroys keys, `waiting` waits for readers of the log, `tables` deletes rows table by table, `files` removes
+   * files.
+   */
   phase: z.enum(['keys', 'waiting', 'tables', 'files']),
   done: z.int(),
   total: z.int()
@@ -11,11 +14,11 @@ export type ErasureProgress = z.infer<typeof ErasureProgress>
 export const ErasureReport = z.object({
   /** Whether anything was stored about the user. */
   wasKnown: z.boolean(),
-  /** Whether they are in the ledger now. */
+  /** Whether the user is in the ledger now. */
   isEntered: z.boolean(),
-  /** Rows that were deleted from the write side. */
+  /** Deleted rows of the write side. */
   rowsOfWrites: z.int(),
-  /** Rows that were deleted from event tables and read tables. */
+  /** Deleted rows of event tables and read tables. */
   rowsOfTables: z.int()
 })
 export type ErasureReport = z.infer<typeof ErasureReport>

@@ -9,8 +9,8 @@ import type { Engines } from '../wiring/engines.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 
 /*
- * A copy of the ledger outside the engines, which an operator can store elsewhere. It has only hashes, which do not
- * reveal a name. Next to an older copy of everything else, it lists the users to erase again.
+ * A copy of the ledger outside the engines, which an operator can store elsewhere. It contains only hashes, which do not
+ * reveal names. With an older copy of the data, it lists the users to erase again.
  */
 
 /** In the data directory. */
@@ -18,13 +18,13 @@ export const LEDGER_FILE = 'forgotten.json'
 
 const LedgerFile = z.object({
   format: z.literal(1),
-  /** Hashes of another installation cannot be compared with ours. */
+  /** Identifies the installation: hashes of another one cannot be compared. */
   saltMark: z.string(),
   entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), forgottenAtMs: z.int() }))
 })
 export type LedgerFile = z.infer<typeof LedgerFile>
 
-/** Writes the whole ledger, or nothing. */
+/** Writes the whole ledger atomically. */
 export async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
   const entries = (await readLedger(writes)).map(({ nameHash, forgottenAt }) => ({
     nameHash,
@@ -37,12 +37,12 @@ export async function writeLedgerFile(writes: Postgres, path: string): Promise<v
   await flushPath(dirname(path))
 }
 
-/** Writes a copy of the ledger next to the engines' files, for a restore of an older copy of these. */
+/** Writes a copy of the ledger next to the engines' files, for the restore of an older copy. */
 export async function writeLedgerCopy({ directory, writes }: Pick<Engines, 'directory' | 'writes'>): Promise<void> {
   if (directory !== undefined) await writeLedgerFile(await writes(), directory.part(LEDGER_FILE))
 }
 
-/** Reads a ledger's file, or that of a data directory. Throws a `FailureError` where there is none. */
+/** Reads a ledger's file, or that of a data directory. Throws a `FailureError` if there is none. */
 export async function readLedgerFile(path: string): Promise<LedgerFile> {
   const isFolder = await stat(path).then(
     (found) => found.isDirectory(),
@@ -61,9 +61,8 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
 }
 
 /**
- * Takes a ledger in that is newer than the write side: its additional users are erased again when a
- * service starts.
- * @returns how many they are
+ * Merges a newer ledger into the write side. Its additional users are erased again at the next start of a service.
+ * @returns the number of additional users
  */
 export async function mergeLedger(writes: Postgres, ledger: LedgerFile): Promise<number> {
   if (ledger.saltMark !== saltMark(await readSalt(writes))) {

@@ -10,7 +10,7 @@ import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet
 /** Notified on this channel, with an empty payload: cached answers may be about an erased person. */
 export const ERASED_CHANNEL = 'gamenet_forgotten'
 
-/** The tables of the write side that say something of people. */
+/** The tables of the write side with data about people. */
 export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
 
 /** One line of the ledger. */
@@ -18,26 +18,26 @@ export type Erasure = {
   /** Hexadecimal. */
   readonly nameHash: string
   readonly forgottenAt: Date
-  /** Null while something may be left in the tables. */
+  /** Null while rows may remain in the tables. */
   readonly doneAt: Date | null
-  /** When they came back, as somebody new; null while they are not listened to. */
+  /** When the user returned as a new person; null before. */
   readonly returnedAt: Date | null
 }
 
 /** An erasure as stored outside PostgreSQL. */
 export type LedgerEntry = { readonly nameHash: string; readonly forgottenAtMs: number }
 
-/** What the write side held of a person. */
+/** The deleted rows of a person in the write side. */
 export type ErasedFromWrites = { readonly nameHash: string; readonly rows: number }
 
 /**
- * Takes a user out of the write side and enters them in the ledger, in one transaction. From then on nobody can read what
- * the log has of them, and nothing is published about them.
+ * Deletes a user from the write side and enters them in the ledger, in one transaction. Afterwards nobody can decrypt
+ * the user's events, and nothing is published about the user.
  */
 export async function eraseFromWrites(writes: Postgres, userKey: string): Promise<ErasedFromWrites> {
   return await writes.transaction(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
-    // The profile first: a writer of something that depends on it is waited for here, and found below.
+    // The profile first: this waits for a concurrent writer of dependent rows, which are found below.
     const profiles = await transaction.query('DELETE FROM profile AS p WHERE p.user_key = $1 RETURNING 1', [userKey])
     const ratings = await transaction.query(
       'DELETE FROM rating AS r WHERE r.user_key = $1 OR r.rater_key = $1 RETURNING 1',
@@ -55,7 +55,7 @@ export async function eraseFromWrites(writes: Postgres, userKey: string): Promis
   })
 }
 
-/** The whole ledger, the oldest first. */
+/** Reads the whole ledger, oldest first. */
 export async function readLedger(writes: Queries): Promise<Erasure[]> {
   const rows = await writes.query<{
     name_hash: string
@@ -75,9 +75,8 @@ export async function readLedger(writes: Queries): Promise<Erasure[]> {
 }
 
 /**
- * Adds erasures that this ledger lacks, because it was restored from an older copy: they are to be done
- * again.
- * @returns how many there were
+ * Adds erasures that this ledger lacks because it was restored from an older copy. They are pending.
+ * @returns the number of added erasures
  */
 export async function addToLedger(writes: Queries, entries: readonly LedgerEntry[]): Promise<number> {
   if (entries.length === 0) return 0
@@ -94,7 +93,7 @@ export async function addToLedger(writes: Queries, entries: readonly LedgerEntry
   return added.length
 }
 
-/** Whether the write side has rows of a user, or erased them and has not seen them since. */
+/** Returns whether the write side has rows of a user, or has erased the user, who has not returned. */
 export async function isKnownToWrites(writes: Queries, userKey: string): Promise<boolean> {
   const [row] = await writes.query<{ is_known: boolean }>(
     `SELECT EXISTS (SELECT FROM person AS p WHERE p.user_key = $1)
@@ -110,8 +109,8 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
 }
 
 /**
- * The user_keys in the write side that have one of these hashes. There are some only where an older state was put back
- * next to a newer ledger.
+ * Returns the user_keys in the write side with one of these hashes. There are some only if an older copy was restored
+ * beside a newer ledger.
  */
 export async function usersInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
   const rows = await writes.query<{ user_key: string }>(
@@ -128,19 +127,19 @@ export async function usersInWrites(writes: Queries, nameHashes: readonly string
   return rows.map(({ user_key }) => user_key)
 }
 
-/** The salt of all name hashes, hexadecimal. */
+/** Returns the salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)
   if (row === undefined) throw new Error('the write side has no salt for the hashes of erased names; migrate it')
   return row.salt
 }
 
-/** Tells ledgers of different installations apart, whose hashes cannot be compared; says nothing of the salt. */
+/** Returns a mark that distinguishes ledgers of different installations without revealing the salt. */
 export function saltMark(salt: string): string {
   return createHash('sha256').update(`ledger ${salt}`).digest('hex').slice(0, 16)
 }
 
-/** Says that nothing of a person is left. */
+/** Marks an erasure as complete. */
 export async function markDone(writes: Postgres, nameHash: string): Promise<void> {
   await writes.transaction(async (transaction) => {
     await transaction.query(`UPDATE forgotten AS f SET done_at = now() WHERE f.name_hash = decode($1, 'hex')`, [
@@ -150,7 +149,10 @@ export async function markDone(writes: Postgres, nameHash: string): Promise<void
   })
 }
 
-/** Any cached answer may be about an erased person. The payload has no name: PostgreSQL may write it to a file. */
+/**
+ * Notifies all processes: any cached answer may be about an erased person. The payload has no name, because PostgreSQL
+ * may write it to a file.
+ */
 async function notifyAll(transaction: Queries): Promise<void> {
   for (const noun of WRITE_NOUNS) {
     await transaction.query('SELECT pg_notify($1, $2)', [CHANGED_CHANNEL, JSON.stringify([noun, '*'])])

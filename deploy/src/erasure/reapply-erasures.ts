@@ -4,7 +4,7 @@ import { reapplyMissingErasures } from './erase-user.js'
 import { writeLedgerCopy } from './ledger-file.js'
 
 /**
- * Erases again the users that an older copy has brought back, before anything is loaded or answered. Failures are logged and
+ * Erases again users that an older copy contains, before anything is loaded or answered. Failures are logged and
  * retried at the next start.
  */
 export async function reapplyErasures({ engines, role, concurrentWriters, logger }: Needs): Promise<void> {

@@ -4,10 +4,10 @@ import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
 import { operation } from './operation.js'
 
-/** Targets of the backups that are under way. */
+/** Targets of the running backups. */
 const targets = new WeakMap<Engines, string>()
 
-/** Copies everything that an embedded service stores. One backup at a time. */
+/** Copies all data of an embedded service. One backup at a time. */
 export const backup = operation({
   name: 'backup',
   method: 'POST',

@@ -7,15 +7,15 @@ import { type OperationNeeds, operation } from './operation.js'
 export const CAUGHT_UP_SECONDS_MAX = 86_400
 
 export const CaughtUpReport = z.object({
-  /** False when the time was up before. */
+  /** False after a timeout. */
   settled: z.boolean(),
   waitedMs: z.int(),
-  /** What still lagged when the time was up. */
+  /** What still lagged at the timeout. */
   behind: z.array(z.string())
 })
 export type CaughtUpReport = z.infer<typeof CaughtUpReport>
 
-/** Waits until everything that the log held at the call can be read, or until the time is up. */
+/** Waits until the tables contain everything that the log held at the call, or until the timeout. */
 export const caughtUp = operation({
   name: 'wait for the tables',
   method: 'GET',
@@ -48,12 +48,12 @@ export async function waitUntilCaughtUp(
             () => [],
             (error: unknown) => [errorMessage(error)]
           )
-  // The answers of this process show it too. Where the read fails, it is repeated in the background.
+  // Afterwards the answers of this process are current, too. A failed read is repeated in the background.
   if (behind.length === 0) await onChange().catch(() => undefined)
   return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
 }
 
-/** The ends of these topics in the log. */
+/** Returns the ends of these topics in the log. */
 export async function headsOf(
   { engines }: Pick<OperationNeeds, 'engines'>,
   topics: readonly string[]

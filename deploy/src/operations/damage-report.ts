@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A damage, its cost, and the command that repairs it. */
+/** A damage, its consequence, and the command that repairs it. */
 export const Finding = z.object({
   part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints']),
   what: z.string(),

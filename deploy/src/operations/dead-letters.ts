@@ -6,18 +6,18 @@ import { FailureError } from '../config.js'
 import { requireTopic } from './gap.js'
 import { Flag, type OperationNeeds, operation } from './operation.js'
 
-/** Dead letters that one list has at most. */
+/** Maximum number of dead letters in a list. */
 export const DEAD_LETTER_LIST_MAX = 10_000
-/** Dead letters that are named one by one at most. */
+/** Maximum number of dead letters in a selection. */
 export const DEAD_LETTER_CHOICE_MAX = 1000
 /** A thousand positions take some 60 kB. */
 const CHOICE_BYTES_MAX = 128 * 1024
 
-/** A retry waits for the projections so long, which is more than another process takes to find the messages. */
+/** Longest wait of a retry for the projections; more than another process needs to find the messages. */
 const PROJECTED_MS_MAX = 30_000
 const POLL_MS = 100
 
-/** In its topic; written as `epoch/partition/offset`. */
+/** Position in its topic, written as `epoch/partition/offset`. */
 const Position = z.object({
   epoch: z.int().min(0).max(65_535),
   partition: z.int().min(0).max(65_535),
@@ -38,7 +38,7 @@ type DeadLetter = z.infer<typeof DeadLetter>
 
 const DeadLetterList = z.object({
   messages: z.array(DeadLetter),
-  /** Of all that match, listed or not. */
+  /** All matches, listed or not. */
   total: z.int()
 })
 export type DeadLetterList = z.infer<typeof DeadLetterList>
@@ -62,9 +62,9 @@ const RetryProgress = z.object({ retried: z.int(), passedOver: z.int(), refused:
 export type RetryProgress = z.infer<typeof RetryProgress>
 
 const RetryReport = RetryProgress.extend({
-  /** The first of those that still cannot be read, with the present reason. */
+  /** The first ones that are still unreadable, with the current reason. */
   refusals: z.array(DeadLetterPosition.extend({ reason: z.string() })),
-  /** Projections that had not consumed the retried messages when the time was up. */
+  /** Projections that had not consumed the retried messages at the timeout. */
   behind: z.array(z.string())
 })
 export type RetryReport = z.infer<typeof RetryReport>
@@ -80,7 +80,7 @@ export const listDeadLetters = operation({
   input: z.strictObject({
     topic: z.string().exactOptional(),
     limit: z.coerce.number().pipe(z.int().min(1).max(DEAD_LETTER_LIST_MAX)).default(100),
-    /** Dropped ones instead of those that wait for a decision. */
+    /** Dropped ones instead of pending ones. */
     dropped: Flag.default(false)
   }),
   inputRule: `The query takes topic, limit (1 to ${DEAD_LETTER_LIST_MAX}) and dropped (true or false)`,
@@ -139,7 +139,7 @@ export const dropDeadLetters = operation({
   }
 })
 
-/** Validates dead letters again. Resolves when those that are valid now are in the answers, or half a minute later. */
+/** Validates dead letters again. Resolves when the valid ones are in the answers, or after half a minute. */
 export const retryDeadLetters = operation({
   name: 'retry',
   method: 'POST',
@@ -174,7 +174,7 @@ export const retryDeadLetters = operation({
   }
 })
 
-/** The dead letters at these positions, dropped ones included; throws where a position has none. */
+/** Returns the dead letters at these positions, including dropped ones; throws if a position has none. */
 async function storedAt(
   { engines }: Pick<OperationNeeds, 'engines'>,
   topic: string,
@@ -206,7 +206,7 @@ async function withSealKeys(
   })
 }
 
-/** Resolves with the projections that have not consumed these batches when the time is up. */
+/** Returns the projections that have not consumed these batches at the timeout. */
 async function waitUntilProjected(
   { engines, projector, stopping: signal }: OperationNeeds,
   topic: string,

@@ -11,10 +11,10 @@ const CAUGHT_UP_MS_MAX = 600_000
 const USERNAME_BYTES_MAX = 4096
 
 export const Erasure = z.object({
-  /** Of the username, with a salt of this installation; hexadecimal. */
+  /** Hash of the username with a salt of this installation; hexadecimal. */
   nameHash: z.string(),
   forgottenAt: Instant,
-  /** Null while it is under way. */
+  /** Null while it is pending. */
   doneAt: Instant.nullable(),
   /** When the user signed in again, as a new person. */
   returnedAt: Instant.nullable()
@@ -31,7 +31,7 @@ export const erase = operation({
   path: '/forget',
   input: z.strictObject({ username: z.string(), anyway: Flag.default(false) }),
   inputRule: 'The query takes anyway as true or false; the body is the username',
-  // Addresses are written to logs of proxies and shells, bodies are not.
+  // Addresses appear in logs of proxies and shells; bodies do not.
   body: { as: 'text', field: 'username', bytesMax: USERNAME_BYTES_MAX },
   progress: ErasureProgress,
   result: ErasureReport,
@@ -73,7 +73,7 @@ export const listErasures = operation({
   }
 })
 
-/** Completes the erasures that an earlier process left, once the disk has free space; resolves with how many. */
+/** Completes the erasures that an earlier process left, once the disk has free space; returns how many. */
 export async function finishErasures(needs: OperationNeeds): Promise<number> {
   const { finishErasures } = await import('../erasure/erase-user.js')
   await needs.engines.disk.whenSpace(needs.stopping)
@@ -87,7 +87,7 @@ async function erasureNeeds(
   const { engines, isRunning, onChange, stopping, stepsEnded } = needs
   const isUnread = !isRunning && engines.isEmbedded
   const whenCaughtUp = async (topics: readonly string[]) => {
-    // Rows are deleted next, which never ends while nothing is merged.
+    // The deletion of rows never ends while merges are stopped.
     await engines.disk.requireSpace(0, 'Deleting the rows of a user')
     // Without the keys, the events that are not loaded yet cannot be decrypted.
     if (isUnread) return

@@ -13,13 +13,13 @@ import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const REASON_LENGTH_MAX = 300
 
-/** The topics whose events are never sealed. */
+/** The topics of plain events. */
 const PLAIN_TOPICS = new Set(topics.filter(({ people }) => people === undefined).map(({ name }) => name))
 
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
-/** Reads everything that is kept, by its checksums, and compares what one part says of another. */
+/** Verifies all checksums, and compares the parts with each other. */
 export async function findDamage(
   engines: Engines,
   { repair }: { readonly repair: boolean },
@@ -72,7 +72,7 @@ async function bytesOfTables(tables: ClickHouse['control']): Promise<number> {
   return Number(row?.bytes ?? 0)
 }
 
-/** What an engine says, on one line without its stack. */
+/** Returns an engine's message on one line without its stack. */
 function shown(text: string): string {
   const line = (text.split(/,? Stack trace/)[0] ?? '').replace(/\s+/g, ' ').trim()
   return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}…` : line
@@ -83,7 +83,7 @@ function reasonOf(error: unknown): string {
   return shown(errorMessage(said))
 }
 
-/** Pages of the write side by their checksums. Indexes are rebuilt from their tables; tables are not. */
+/** Verifies the pages of the write side by their checksums. Indexes are rebuilt from their tables; tables cannot be. */
 async function damageOfPages(
   writes: Postgres | undefined,
   directory: string,
@@ -119,7 +119,7 @@ async function damageOfPages(
   return damages
 }
 
-/** False where the table that an index is of is damaged too. */
+/** Rebuilds an index; false if its table is damaged too. */
 async function made(writes: Postgres, index: string): Promise<boolean> {
   return await writes.script(`REINDEX INDEX ${index}`).then(
     () => true,
@@ -127,7 +127,7 @@ async function made(writes: Postgres, index: string): Promise<boolean> {
   )
 }
 
-/** Whether all rows of the write side can be read. */
+/** Reads all rows of the write side. */
 async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   const damages: Damage[] = []
   const names = await writes.query<{ name: string }>(
@@ -151,7 +151,7 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   return damages
 }
 
-/** How many events the tables should hold, of what was loaded when it began. */
+/** The number of events that tables should contain, counted over what was loaded at the start. */
 class Expected {
   readonly #next = new Map<string, number>()
   readonly #events = new Map<string, number>()
@@ -167,14 +167,14 @@ class Expected {
     return expected
   }
 
-  /** Counts the events from `first` to below `next`, as far as they were loaded. */
+  /** Counts the loaded events from `first` to below `next`. */
   add({ topic, epoch, partition, first, next }: Omit<CheckedEvents, 'records'>): void {
     const place = `${loadCheckpoint(topic)} ${epoch}/${partition}`
     const loaded = Math.min(next, this.#next.get(place) ?? 0) - first
     if (loaded > 0) this.#events.set(place, (this.#events.get(place) ?? 0) + loaded)
   }
 
-  /** The partitions of a topic that something was loaded of. */
+  /** Returns the partitions of a topic with loaded events. */
   of(topic: string): { epoch: number; partition: number; next: number; events: number }[] {
     const prefix = `${loadCheckpoint(topic)} `
     return [...this.#next]
@@ -186,7 +186,7 @@ class Expected {
   }
 }
 
-/** Every batch by its checksum, and every sealed event whose people's keys are there. */
+/** Verifies every batch by its checksum, and decrypts every sealed event whose keys exist. */
 async function damageOfLog(
   log: NonNullable<Engines['log']['files']>,
   writes: Postgres | undefined,
@@ -237,7 +237,7 @@ async function damageOfLog(
   }
 }
 
-/** Every part of every table by its checksums. */
+/** Verifies every part of every table by its checksums. */
 async function damageOfTables(tables: ClickHouse['control'], repair: boolean, report: ReportBytes): Promise<Damage[]> {
   const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start makes their rows again'
@@ -283,7 +283,7 @@ async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
   })
 }
 
-/** As the engine does with a part that it cannot read at a start. */
+/** Sets a part aside as the engine does with an unreadable part at a start. */
 async function setAside(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
   const folder = join(path, 'detached')
   const before = new Set(await readdir(folder).catch(() => []))
@@ -293,7 +293,7 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
   await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
 }
 
-/** No checkpoint is behind the beginning or ahead of the end of the log, and event tables hold what checkpoints say. */
+/** Verifies that checkpoints are within the log, and that event tables contain what the checkpoints say. */
 async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expected): Promise<Damage[]> {
   const tables = clickhouse.control
   const damages: Damage[] = []
@@ -321,7 +321,7 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
              (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,
           { epoch, partition, next, topic }
         )
-        // That it cannot be read is a finding of the tables.
+        // An unreadable table is a finding of its own.
         .catch(() => [])
       if (held === undefined || Number(held.rows) + Number(held.parked) >= events) continue
       damages.push({

@@ -4,14 +4,14 @@ import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import { Instant, NoInput, operation } from './operation.js'
 
-/** A stalled partition: the log no longer has the offset that is loaded next. */
+/** A stalled partition: the log no longer has the next offset to load. */
 export const StallStatus = z.object({
   topic: z.string(),
   epoch: z.int(),
   partition: z.int(),
   /** The first offset that is not loaded. */
   loaded: z.int(),
-  /** The oldest offset that the log has. */
+  /** The oldest offset in the log. */
   first: z.int(),
   head: z.int(),
   /** When the last event before it was loaded. */
@@ -22,7 +22,7 @@ export type StallStatus = z.infer<typeof StallStatus>
 
 export const Gaps = z.object({
   open: z.array(StallStatus),
-  /** Offsets from `first` to below `next`, which are missing permanently. */
+  /** Accepted gaps: offsets from `first` to below `next` are lost. */
   accepted: z.array(
     z.object({
       topic: z.string(),
@@ -36,7 +36,7 @@ export const Gaps = z.object({
 })
 export type Gaps = z.infer<typeof Gaps>
 
-/** Stalled partitions, and gaps of the log that were accepted. */
+/** Stalled partitions and accepted gaps. */
 export const listGaps = operation({
   name: 'list of gaps',
   method: 'GET',
@@ -51,7 +51,7 @@ export const listGaps = operation({
   }
 })
 
-/** Continues loading of a topic behind what the log has lost. */
+/** Continues loading of a topic after the lost events. */
 export const acceptGap = operation({
   name: 'acceptance of a gap',
   method: 'POST',

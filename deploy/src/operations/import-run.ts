@@ -5,13 +5,13 @@ export const ImportRun = z.object({
   importId: z.string(),
   topic: z.string(),
   file: z.string(),
-  /** Of its newest event. */
+  /** Instant of its newest event. */
   newestAt: Instant,
   rowsRead: z.int(),
   published: z.int(),
   rejected: z.int(),
   finished: z.boolean(),
-  /** By the process that answers. */
+  /** Whether this process is publishing it. */
   isBeingPublished: z.boolean(),
   /** When its undo was requested, or null. */
   retractedAt: Instant.nullable(),
@@ -21,7 +21,7 @@ export const ImportRun = z.object({
 export type ImportRun = z.infer<typeof ImportRun>
 
 export const ImportUndoProgress = z.object({
-  /** `waiting` until everything is loaded that the log holds; then the topic's tables are rebuilt. */
+  /** `waiting`: until the tables have caught up with the log. `rebuilding`: the topic's tables. */
   phase: z.enum(['waiting', 'rebuilding']),
   /** Events. */
   done: z.int(),
@@ -35,7 +35,7 @@ export const ImportUndoReport = z.object({
   topic: z.string(),
   /** Events that the import had published. */
   published: z.int(),
-  /** It was undone before; nothing was done. */
+  /** It was undone before; nothing was changed. */
   alreadyDone: z.boolean()
 })
 export type ImportUndoReport = z.infer<typeof ImportUndoReport>

@@ -8,7 +8,7 @@ import type { ImportUndoNeeds } from './undo-import.js'
 
 const CAUGHT_UP_MS_MAX = 600_000
 
-/** Every import that the tables know, the newest first. */
+/** All imports in the tables, newest first. */
 export const listImports = operation({
   name: 'list of imports',
   method: 'GET',
@@ -37,7 +37,7 @@ export const undoImport = operation({
   }
 })
 
-/** Completes the undos that an earlier process left; resolves with how many. */
+/** Completes the undos that an earlier process left; returns how many. */
 export async function finishImportUndos(needs: OperationNeeds): Promise<number> {
   const { finishUndos } = await import('./undo-import.js')
   return await finishUndos(undoNeeds(needs))

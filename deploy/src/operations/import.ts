@@ -20,7 +20,7 @@ export const ImportRequest = z.object({
 export type ImportRequest = z.infer<typeof ImportRequest>
 
 export const ImportProgress = z.object({
-  /** `reading`: the complete file once, for its identity. `checking`: every row, in a strict import. */
+  /** `reading`: hashes the complete file. `checking`: validates every row of a strict import. */
   phase: z.enum(['reading', 'checking', 'publishing']),
   bytesRead: z.int(),
   bytesTotal: z.int(),
@@ -32,20 +32,22 @@ export type ImportProgress = z.infer<typeof ImportProgress>
 
 export const ImportReport = z.object({
   importId: z.string(),
-  /** Rows of the file that were processed, by this run and those before it. */
+  /** Rows of the file that this run and earlier ones processed. */
   rowsRead: z.int(),
-  /** By this run and, of an interrupted import, those before it; 0 when everything was imported before. */
+  /**
+   * Rows published by this run and, for an interrupted import, by earlier ones; 0 if everything was imported before.
+   */
   published: z.int(),
   rejected: z.int(),
   /** Rows without a measured value. */
   missing: z.int(),
   /** Rows that an interrupted run of the same import had processed. */
   skipped: z.int(),
-  /** False when a strict import found faults: then nothing was published. */
+  /** False when a strict import found faults; nothing was published then. */
   finished: z.boolean(),
-  /** This file was imported before; nothing was published. */
+  /** The file was imported before; nothing was published. */
   alreadyDone: z.boolean(),
-  /** The first of the rejected rows. */
+  /** The first rejected rows. */
   faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
   ignoredColumns: z.array(z.string()).readonly(),
   absentColumns: z.array(z.string()).readonly()
@@ -58,7 +60,7 @@ const ImportInput = z.strictObject({
 })
 type ImportInput = z.infer<typeof ImportInput>
 
-/** Publishes a file. It ends with its client: there is no other way to end it. The same request resumes it. */
+/** Publishes a file. The run ends with its client; the same request resumes it. */
 export const importFile = operation({
   name: 'import',
   method: 'POST',
@@ -129,7 +131,7 @@ const Known = z.object({
   isRetracted: z.coerce.boolean()
 })
 
-/** The state of an import, once everything that the log says about imports is in the tables. */
+/** Returns the state of an import, once the tables contain all events of imports. */
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
   const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
   const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
@@ -147,7 +149,7 @@ function concurrent(file: string, importId: string): string {
   return `${file} is being imported already, as ${importId}: gamenet import list shows when that has ended. Nothing was published by this command.`
 }
 
-/** The chunks of an upload, which is stored before it is imported; ends with a refusal when the disk gets low. */
+/** Yields the chunks of an upload, which is stored before it is imported; refuses when the disk is low. */
 async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncGenerator<Uint8Array> {
   for await (const chunk of content) {
     if (disk.isLow()) await disk.requireSpace(0, 'The upload')
@@ -155,7 +157,7 @@ async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): Asyn
   }
 }
 
-/** Uploads are stored on the disk of the engines, so that one check of free space covers both. */
+/** Returns the folder for uploads, on the disk of the engines, so that one check of free space covers both. */
 async function spoolOf({ directory }: Engines): Promise<{ spoolDirectory?: string }> {
   if (directory === undefined) return {}
   const spoolDirectory = directory.part('uploads')

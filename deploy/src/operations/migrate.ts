@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { NoInput, operation } from './operation.js'
 
-/** Brings the engines to the newest schema. */
+/** Migrates the engines to the newest schema. */
 export const migrate = operation({
   name: 'migration',
   method: 'POST',

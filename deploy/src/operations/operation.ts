@@ -7,31 +7,33 @@ import type { LostRows } from '../wiring/lost-rows.js'
 import type { SpoolingLog } from '../wiring/spooling-log.js'
 
 /**
- * One thing that operators can do with a service. The operator port, its client and calls in the process itself are derived
- * from this declaration. A module that declares one imports schemas only: commands load it, and loading the engines costs
- * half a second of processor time. `run` imports what it needs.
+ * One operation of a service. The operator port, its client and calls in the process are derived from this declaration.
+ * A module with a declaration imports schemas only: commands load it, and loading the engines costs half a second of
+ * processor time. `run` imports what it needs.
  */
 export type Operation<Input, Progress, Result> = {
-  /** A noun, as refusals and the service's log print it. */
+  /** A noun for refusals and the service's log. */
   readonly name: string
   readonly method: 'GET' | 'POST'
-  /** On the operator port. `:field` is a field of the input; all others are in the body or in the query. */
+  /** Path on the operator port. `:field` is a field of the input; all others are in the body or in the query. */
   readonly path: string
   readonly input: z.ZodType<Input>
-  /** What the refusal of an invalid input says. */
+  /** The refusal of an invalid input. */
   readonly inputRule?: string
   readonly body?: OperationBody
-  /** Present where a run takes long: clients that accept NDJSON get lines of progress, then the result or the error. */
+  /** Present if a run takes long: clients that accept NDJSON get lines of progress, then the result or the error. */
   readonly progress?: z.ZodType<Progress>
   readonly result: z.ZodType<Result>
-  /** Refused in a process that does not know the log. */
+  /** Refused in a process without access to the log. */
   readonly needsLog?: boolean
-  /** The part of the process whose stop ends a run. All other runs are awaited at a stop, and end by `needs.stopping`. */
+  /**
+   * The part of the process whose stop ends a run. All other runs end by `needs.stopping` and are awaited at a stop.
+   */
   readonly endsWith?: 'ingest' | 'projector'
   run(needs: OperationNeeds, input: Input, context: RunContext<Progress>): Promise<NoInfer<Result>>
 }
 
-/** `json`: all fields that are not in the path. `text` and `stream`: one field, as it is. Always application/octet-stream. */
+/** `json`: all fields that are not in the path. `text` and `stream`: one raw field. Always application/octet-stream. */
 export type OperationBody =
   | { readonly as: 'json'; readonly bytesMax: number }
   | { readonly as: 'text'; readonly field: string; readonly bytesMax: number }
@@ -43,9 +45,9 @@ export type RunContext<Progress> = {
   readonly signal: AbortSignal
 }
 
-/** The operations of one service: this process, or a running service over its operator port. */
+/** The operations of one service: of this process, or of a running service over its operator port. */
 export type Operations = {
-  /** Rejects with a `UsageError` or a `FailureError` where it cannot be done. */
+  /** Rejects with a `UsageError` or a `FailureError` if it is refused. */
   run<Input, Progress, Result>(
     operation: Operation<Input, Progress, Result>,
     input: NoInfer<Input>,
@@ -56,12 +58,12 @@ export type Operations = {
 /** The parts of a process that operations use. */
 export type OperationNeeds = {
   readonly engines: Engines
-  /** False in an API process, which does not know the log. */
+  /** False in an API process, which has no access to the log. */
   readonly hasLog: boolean
-  /** False where a command has opened the engines of a stopped service: nothing else reads or writes them. */
+  /** False if a command has opened the engines of a stopped service: nothing else reads or writes them. */
   readonly isRunning: boolean
   readonly projector: Projector | undefined
-  /** Resolves when all steps that write rows and have begun by now, in all processes, have ended. */
+  /** Resolves when all running steps that write rows, in all processes, have ended. */
   readonly stepsEnded: () => Promise<void>
   readonly inStep: Projector['inStep']
   readonly ingest: Ingest | undefined
@@ -69,14 +71,14 @@ export type OperationNeeds = {
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
-  /** Reads what has changed in the tables, for the answers of this process. */
+  /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
-  /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */
+  /** Migrations applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]
   readonly startedAt: string
   /** Aborts when the service stops. */
   readonly stopping: AbortSignal
-  /** Ids of the imports that this process publishes now. */
+  /** Ids of the imports that this process is publishing. */
   readonly importing: Set<string>
 }
 
@@ -87,14 +89,14 @@ export function operation<Input, Progress, Result>(
   return declared
 }
 
-/** The input of an operation that has none. */
+/** The empty input. */
 export const NoInput = z.strictObject({})
 /** A boolean in a query. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true')
-/** As answers write it: ISO 8601. */
+/** An ISO 8601 instant in an answer. */
 export const Instant = z.string()
 
 /** The media type of answers with progress: lines of JSON. */
 export const LINES = 'application/x-ndjson'
-/** The media type of request bodies. A web page cannot send it to another site without asking first. */
+/** The media type of request bodies. A web page cannot send it to another site without a preflight request. */
 export const OCTETS = 'application/octet-stream'

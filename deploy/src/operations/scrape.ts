@@ -15,14 +15,14 @@ export type ScrapeReport = z.infer<typeof ScrapeReport>
 
 export const ScrapeProgress = z.object({
   source: z.string(),
-  /** Pages that were read. */
+  /** Pages read. */
   done: z.int(),
-  /** Pages that are known by now. */
+  /** Known total of pages. */
   total: z.int()
 })
 export type ScrapeProgress = z.infer<typeof ScrapeProgress>
 
-/** One run of a source, or of all of them, now. Joins a run that is under way, and does not end with the client. */
+/** Runs a source, or all of them, now. Joins a run in progress, and does not end with the client. */
 export const scrape = operation({
   name: 'scrape',
   method: 'POST',

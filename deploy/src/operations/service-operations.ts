@@ -4,7 +4,7 @@ import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
 
-/** Completes what an earlier process left; each resolves with how many there were. */
+/** Completes work that an earlier process left; each method returns how many there were. */
 type Unfinished = {
   erasures(): Promise<number>
   importUndos(): Promise<number>
@@ -13,11 +13,11 @@ type Unfinished = {
 export type ServiceOperations = {
   readonly operations: Operations
   readonly finish: Unfinished
-  /** Ends running operations, before the parts that they use are closed. */
+  /** Stops running operations, before the parts that they use are closed. */
   stop(): Promise<void>
 }
 
-/** The operations of this process: run by its own parts and, for what other processes do, by reading the tables. */
+/** The operations of this process, run by its own parts; for the work of other processes they read the tables. */
 export function serviceOperations(
   given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt'>
 ): ServiceOperations {

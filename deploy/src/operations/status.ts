@@ -9,9 +9,9 @@ import { Instant, NoInput, type OperationNeeds, operation } from './operation.js
 
 const SourceStatus = z.object({
   source: z.string(),
-  /** 0 where it is scraped on request only; null in a process that does not scrape. */
+  /** 0 if it is scraped on request only; null in a process that does not scrape. */
   periodSeconds: z.int().nullable(),
-  /** The last run that the tables know, or a later one of the process that answers. */
+  /** The last run in the tables, or a later one of this process. */
   lastRun: z
     .object({ observedAt: Instant, outcome: z.string(), durationMs: z.int(), published: z.int(), reason: z.string() })
     .nullable()
@@ -32,22 +32,22 @@ export const Status = z.object({
       loaded: z.int()
     })
   ),
-  /** Dead letters that wait for a decision, by topic; topics without one are absent. */
+  /** Pending dead letters by topic; topics without any are absent. */
   parked: z.record(z.string(), z.int()),
   projections: z.array(
     z.object({
       projection: z.string(),
       state: z.string(),
-      /** Its table was made by other statements than the program's; null where another process projects. */
+      /** Its table was created by other statements than the program's; null if another process projects. */
       isOutdated: z.boolean().nullable(),
       lagEvents: z.int(),
       reason: z.string().nullable()
     })
   ),
-  /** Those that are under way or have tables left; none where another process projects. */
+  /** Rebuilds that run or have tables left; empty if another process projects. */
   rebuilds: z.array(RebuildStatus),
   halts: z.array(StallStatus),
-  /** Messages on the disk of this process that wait for the log; null in processes without a spool. */
+  /** Messages in the spool of this process; null in processes without a spool. */
   spool: z
     .object({
       bytes: z.int(),
@@ -57,7 +57,7 @@ export const Status = z.object({
       reason: z.string().nullable()
     })
     .nullable(),
-  /** Tables that lost rows with parts that could not be read at a start. */
+  /** Tables that lost rows with parts that were unreadable at a start. */
   lostRows: z.array(
     z.object({ table: z.string(), parts: z.int(), state: z.enum(['repairing', 'left']), reason: z.string() })
   ),
@@ -128,7 +128,7 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
   }
 }
 
-/** For processes that do not project. */
+/** For processes without a projector. */
 async function progressByTables(engines: Engines): Promise<Progress> {
   const { readProgress } = await import('@gamenet/projector')
   const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
@@ -155,7 +155,7 @@ async function unfinishedRebuilds({ projector }: OperationNeeds): Promise<Rebuil
   return (await projector.rebuilds.list()).filter(({ state }) => !OVER.includes(state))
 }
 
-/** The newer of two runs. The tables may lack a run of this process while its log is unavailable. */
+/** Returns the newer of two runs. The tables may lack a run of this process while the log is unavailable. */
 function newerRun(own: ScrapeRan | null | undefined, known: LastRun | undefined): LastRun | null {
   const ms = (run: { readonly observedAt: string }) => millisecondsOf(run.observedAt)
   if (own === undefined || own === null || (known !== undefined && ms(known) >= ms(own))) return known ?? null
@@ -172,7 +172,7 @@ const Run = z.object({
   reason: z.string()
 })
 
-/** The last run of every source that the tables know, of any process. */
+/** Returns the last run of every source in the tables, of any process. */
 async function newestRuns({ clickhouse }: Engines): Promise<Map<string, LastRun>> {
   const rows = await clickhouse.control.rows(`
     SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,

@@ -12,9 +12,12 @@ export type ImportUndoNeeds = {
     readonly log: Pick<Engines['log'], 'append'>
   }
   readonly projector: Pick<Projector, 'importUndos'> | undefined
-  /** Resolves when the tables have everything that the log holds now, of these topics or of all; rejects with what lags. */
+  /**
+   * Resolves when the tables contain everything that the log has now, of these topics or of all; rejects with what
+   * lags.
+   */
   readonly caughtUp: (topics?: readonly string[]) => Promise<void>
-  /** Imports that this process publishes now. */
+  /** Imports that this process is publishing. */
   readonly importing: ReadonlySet<string>
 }
 
@@ -30,7 +33,7 @@ const Row = z.object({
   retractedMs: z.coerce.number()
 })
 
-/** Every import that the tables know, the newest first. */
+/** All imports in the tables, newest first. */
 export async function importRuns({
   engines: { clickhouse },
   importing
@@ -59,8 +62,8 @@ export async function importRuns({
 }
 
 /**
- * Undoes an import: an event in the log makes the undo permanent, then the import's events leave the tables, and everything
- * derived from them is rebuilt. A second call completes an interrupted undo, or finds that it is done.
+ * Undoes an import. First an event in the log makes the undo permanent; then the import's events are deleted from the
+ * tables and everything derived from them is rebuilt. A second call completes an interrupted undo, or finds it done.
  */
 export async function undoImport(
   needs: ImportUndoNeeds,
@@ -92,7 +95,7 @@ export async function undoImport(
   return { importId, topic: run.topic, published: run.published, alreadyDone }
 }
 
-/** Completes interrupted undos, and those of a log that was loaded again; resolves with how many. */
+/** Completes interrupted undos, and those of a log that was loaded again; returns how many. */
 export async function finishUndos({ projector, caughtUp }: ImportUndoNeeds): Promise<number> {
   if (projector === undefined) return 0
   await caughtUp([importRetractionTopic.name])

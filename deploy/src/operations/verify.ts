@@ -3,7 +3,7 @@ import { FailureError } from '../config.js'
 import { VerifyProgress, VerifyReport } from './damage-report.js'
 import { Flag, operation } from './operation.js'
 
-/** Reads everything that is stored and checks its checksums. Repairs a stopped service only. */
+/** Reads all stored data and verifies its checksums. Repairs a stopped service only. */
 export const verify = operation({
   name: 'verification',
   method: 'POST',

@@ -14,13 +14,13 @@ type AnyOperation = Operation<unknown, unknown, unknown>
 /** A request that a browser sent for a web page. */
 class ForeignRequest extends Error {}
 
-/** The operator port: health, metrics and operations. Not for the public: it has no sessions and no limits of use. */
+/** The operator port: health, metrics and operations. Not public: it has no sessions and no rate limits. */
 export function buildOperatorApp(needs: {
   operations: Operations
   registry: Registry
   ready: () => Promise<Readiness>
   logger: Logger
-  /** Where it will listen. On a loopback address, requests must name it by a loopback name. */
+  /** The host that it listens on. On a loopback address, requests must name it by a loopback name. */
   host: string
 }): FastifyInstance {
   const { logger } = needs
@@ -50,8 +50,9 @@ export function buildOperatorApp(needs: {
 }
 
 /**
- * Any web page can send requests to a port of the reader's machine. Browsers name the page in `Origin` whenever a request
- * changes something; a page that gave its own name our address (DNS rebinding) shows in `Host`.
+ * Refuses requests of web pages: any page can send requests to a port of the reader's machine. Browsers name the page
+ * in `Origin` for every changing request. A page that maps its own name to our address (DNS rebinding) is visible in
+ * `Host`.
  */
 function refuseForeign(headers: { origin?: string | undefined; host?: string | undefined }, isLocal: boolean): void {
   if (headers.origin !== undefined) {
@@ -69,7 +70,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-/** The route of an operation: JSON, or lines of progress for clients that accept them. */
+/** Adds the route of an operation: JSON, or lines of progress for clients that accept them. */
 function addOperation(app: FastifyInstance, operation: AnyOperation, own: Operations, logger: Logger): void {
   const { method, name, path: url, progress, body } = operation
   const bodyLimit = body === undefined ? 1 : body.as === 'stream' ? Number.MAX_SAFE_INTEGER : body.bytesMax
@@ -88,7 +89,7 @@ function addOperation(app: FastifyInstance, operation: AnyOperation, own: Operat
   })
 }
 
-/** The input, from path, query and body. */
+/** Reads the input from path, query and body. */
 async function inputOf({ input, inputRule, body, method, path }: AnyOperation, request: FastifyRequest) {
   const query = Object(request.query)
   const rule = inputRule ?? `${method} ${path} takes no other parameters`
@@ -117,7 +118,7 @@ async function contentOf(declared: NonNullable<AnyOperation['body']>, body: unkn
   return declared.as === 'json' ? objectOf(text) : { [field]: text }
 }
 
-/** An empty object for text that is no JSON object: the schema then refuses it. */
+/** Parses a JSON object; returns an empty object for other text, which the schema then refuses. */
 function objectOf(text: string): object {
   try {
     return Object(JSON.parse(text))
@@ -126,21 +127,21 @@ function objectOf(text: string): object {
   }
 }
 
-/** Aborts when the client disconnects. */
+/** Returns a signal that aborts when the client disconnects. */
 function closed(connection: { once(event: 'close', listener: () => void): unknown }): AbortSignal {
   const abort = new AbortController()
   connection.once('close', () => abort.abort())
   return abort.signal
 }
 
-/** Lines of JSON: progress, then the report or the error. */
+/** Returns lines of JSON: progress, then the result or the error. */
 function linesOf(
   run: (context: RunContext<unknown>) => Promise<unknown>,
   onDefect: (error: unknown) => void
 ): Readable {
   const lines = new PassThrough()
   const write = (line: unknown) => lines.write(`${JSON.stringify(line)}\n`)
-  // Progress that the client has not read is dropped: the next line has newer figures.
+  // Progress that the client has not read is dropped, because the next line has newer figures.
   const onProgress = (progress: unknown) => lines.writableNeedDrain || lines.destroyed || write({ progress })
   run({ onProgress, signal: closed(lines) })
     .then(

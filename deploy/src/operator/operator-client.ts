@@ -31,7 +31,7 @@ export function operatorClient(operatorUrl: string): Operations {
   }
 }
 
-/** Path, query and body that carry an input. */
+/** Returns path, query and body for an input. */
 function requestOf({ path, body }: Pick<Operation<never, never, never>, 'path' | 'body'>, input: unknown) {
   const fields = new Map(Object.entries(Object(input)).filter(([, value]) => value !== undefined))
   const lookup = (name: string): unknown => {
@@ -59,7 +59,7 @@ function bodyOf(content: unknown): string | Readable | null {
   return Readable.from(z.custom<AsyncIterable<Uint8Array>>().parse(content))
 }
 
-/** Reads the lines of an answer up to the report. */
+/** Reads the lines of an answer up to the result. */
 async function follow<Input, Progress, Result>(
   { name, progress = z.never(), result }: Operation<Input, Progress, Result>,
   body: Dispatcher.ResponseData['body'],
@@ -71,7 +71,7 @@ async function follow<Input, Progress, Result>(
     z.object({ error: z.string(), usage: z.boolean() })
   ])
   let last: { report: Result } | { error: string; usage: boolean } | undefined
-  // To the end of the answer: a connection that breaks behind the report is an unhandled error otherwise.
+  // Reads to the end of the answer: otherwise a connection that breaks after the result is an unhandled error.
   for await (const text of linesOf(body)) {
     const line = Line.parse(JSON.parse(text))
     if ('progress' in line) onProgress(line.progress)
@@ -85,7 +85,7 @@ async function follow<Input, Progress, Result>(
   throw last.usage ? new UsageError(last.error) : new FailureError(last.error)
 }
 
-/** Complete lines; they end where the connection breaks. */
+/** Yields complete lines; ends where the connection breaks. */
 async function* linesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

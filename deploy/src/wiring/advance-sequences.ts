@@ -4,9 +4,10 @@ import { Refusal } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 
 /**
- * Sees to it that a write side that is older than the tables, as one that was put back from a copy or lost its last writes, numbers
- * no change and no person as others were before: the tables would keep the older change, and the log's events of one person could be
- * opened with another's key. What it lost it does not get back. Call it before anything is written.
+ * Advances the sequences of a write side that is older than the tables, after it was restored from a copy or lost its
+ * last writes. Otherwise new changes and persons would reuse earlier numbers: the tables would keep the older change,
+ * and another person's key would open the log's events. Lost rows are not restored. To be called before anything is
+ * written.
  */
 export async function advanceSequences(
   writes: Postgres,
@@ -14,7 +15,7 @@ export async function advanceSequences(
   logger: Pick<Logger, 'error'>
 ): Promise<void> {
   const known = await newestWrites(tables).catch((error: unknown) => {
-    // The next start checks a server that is unavailable.
+    // If a server is unavailable, the next start checks it.
     if (error instanceof Refusal) return undefined
     throw error
   })

@@ -16,11 +16,11 @@ import { listen, publicUrl } from './listen.js'
 import type { Needs } from './service-parts.js'
 
 const POLL_MS = 250
-/** The compiled browser SDK; its package stands two folders above. */
+/** The compiled browser SDK, two folders above this one. */
 const SERVICE_AUTH = new URL(import.meta.resolve('@gamenet/sdk/service-auth.js'))
 const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
-/** Starts the API, and gives its address. */
+/** Starts the API and returns its address. */
 export async function openApi(needs: Needs): Promise<string> {
   const { config, engines, tables, registry, logger, dataVersions, swaps, isReady, authUrl, disposers } = needs
   // With embedded tables, the projector of this process reports every change; on a server the table is polled.
@@ -58,19 +58,19 @@ export async function openApi(needs: Needs): Promise<string> {
   return await listen(app, config.HOST, config.PORT, 'PORT')
 }
 
-/** The chat platform that is configured, else the demo's. */
+/** Returns the configured chat platform, else the demo's. */
 function chatOf({ config, demo }: Needs): ChatSettings | undefined {
   const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
   if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
   return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
 }
 
-/** The browser SDK that the API gives away, asking this auth service. */
+/** Returns the browser SDK that the API serves, configured for this auth service. */
 async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable<ApiNeeds['serviceAuth']>> {
   return { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl }
 }
 
-/** The pages that the API serves. */
+/** Adds the pages that the API serves. */
 async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
   await addDashboard(app)
   await addExample(app, { folder: EXAMPLE, authUrl })

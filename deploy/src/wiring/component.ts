@@ -3,35 +3,35 @@ import type { Registry } from 'prom-client'
 import { type Config, UsageError } from '../config.js'
 import { Disposers } from './disposers.js'
 
-/** What a process does. `offline`: nothing on its own; a command runs its operations, and the process ends. */
+/** The role of a process. `offline`: a command runs its operations, and the process ends. */
 export type Role = 'all' | 'ingest' | 'projector' | 'api' | 'offline'
 
-/** What every component is given. */
+/** Passed to every component. */
 export type ProcessContext = {
   readonly config: Config
   readonly role: Role
   readonly threadPoolSize: number
   readonly logger: Logger
   readonly registry: Registry
-  /** For what a component opens besides its part; closed after the part itself. */
+  /** For resources of a component besides its part; closed after the part. */
   readonly disposers: Disposers
 }
 
-/** One row of the table of a service's components: which processes have it, how it is opened and closed. */
+/** One component of a service: which processes have it, how it is opened and closed. */
 export type Component<Needs, Part> = {
   readonly roles: readonly Role[]
-  /** Leaves the component out although the role has it. */
+  /** False leaves the component out although the role has it. */
   when?(config: Config, role: Role): boolean
   open(needs: Needs): Promise<Part> | Part
   close?(part: NonNullable<Part>): Promise<unknown> | unknown
 }
 
-/** A component for every part, in the order in which they are opened. */
+/** A component per part, in the order of opening. */
 export type Components<Parts> = {
   readonly [Name in keyof Parts]-?: Component<ProcessContext & Parts, Parts[Name]>
 }
 
-/** Whether a process of this role opens the component. */
+/** Returns whether a process of this role opens the component. */
 export function runs(
   { roles, when }: Pick<Component<never, never>, 'roles' | 'when'>,
   { config, role }: Pick<ProcessContext, 'config' | 'role'>
@@ -40,8 +40,8 @@ export function runs(
 }
 
 /**
- * Opens the role's components one after the other. A component finds the parts of those that stand above it; parts that the role
- * does not have are undefined. When one cannot be opened, those opened before are closed again.
+ * Opens the role's components one after another. A component can use the parts above it; parts that the role does not
+ * have are undefined. If one cannot be opened, the open ones are closed again.
  */
 export async function openComponents<Parts extends object>(
   components: Components<Parts>,
@@ -65,7 +65,7 @@ export async function openComponents<Parts extends object>(
   }
 }
 
-/** Embedded engines belong to one process. */
+/** Refuses embedded engines for a role that shares them with other processes. */
 function requireServers(config: Config, role: Role): void {
   if (role === 'all' || role === 'offline') return
   const missing = [

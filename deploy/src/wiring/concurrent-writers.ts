@@ -4,14 +4,14 @@ import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
 import { sharedPasses } from './postgres-pass-lock.js'
 
-/** What a projector knows about others that write to the same tables. */
+/** Coordination with other writers of the same tables. */
 export type ConcurrentWriters = {
   readonly isShared?: true
   readonly passLock?: PassLock
   readonly rebuildLock?: PassLock
 }
 
-/** A ClickHouse server may have other projectors; a shared PostgreSQL is where they agree. */
+/** A ClickHouse server may have other projectors, which coordinate through a shared PostgreSQL. */
 export function concurrentWriters(config: Config, engines: Engines): ConcurrentWriters {
   if (config.CLICKHOUSE_URL === undefined) return {}
   if (config.POSTGRES_URL === undefined) return { isShared: true }
@@ -38,7 +38,7 @@ export function stepRunner(
     })
 }
 
-/** Waits for the steps that write rows and have begun, of this process's projector and of all others. */
+/** Waits for the running steps that write rows, of this process's projector and of all others. */
 export function stepsEnded(others: ConcurrentWriters, projector?: Pick<Projector, 'stepsEnded'>): () => Promise<void> {
   if (projector !== undefined) return () => projector.stepsEnded()
   return async () => {

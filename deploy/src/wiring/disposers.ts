@@ -1,4 +1,4 @@
-/** What is made on the way, and how each is undone: in the reverse order. */
+/** Collects cleanup functions and runs them in reverse order. */
 export class Disposers {
   readonly #closers: (() => Promise<unknown> | unknown)[] = []
 
@@ -7,7 +7,7 @@ export class Disposers {
     return part
   }
 
-  /** Closes everything, also behind one that fails; then rejects with the failures. */
+  /** Closes everything, even after a failure; then rejects with the failures. */
   async close(): Promise<void> {
     const failures: unknown[] = []
     for (let closer = this.#closers.pop(); closer !== undefined; closer = this.#closers.pop()) {

@@ -4,7 +4,7 @@ import { addDiskMetrics } from '../disk/disk-metrics.js'
 import type { Engines } from './engines.js'
 import { faultOf } from './readiness.js'
 
-/** Adds the engines' queues and disks as gauges, which are read when metrics are collected. */
+/** Adds the engines' queues and disks as gauges, measured when metrics are collected. */
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
   addDiskMetrics(registry, engines.disk)
   if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)

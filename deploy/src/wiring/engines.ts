@@ -25,29 +25,29 @@ import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
 import { isSpoolKnown } from './spool.js'
 
-/** The three engines of a service and, where one of them is embedded, the directory that they share. */
+/** The three engines of a service and, if one of them is embedded, their common directory. */
 export type Engines = {
   readonly directory: DataDirectory | undefined
-  /** Whether all three keep their files in that directory. */
+  /** Whether all three engines are embedded. */
   readonly isEmbedded: boolean
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
-  /** Whether the data directory's disks have free space; checked before large writes. */
+  /** The free space of the data directory's disks; checked before large writes. */
   readonly disk: Disk
-  /** Where it was asked for: a command does without, until it is asked to do something that needs it. */
+  /** Open if it was requested: a command opens it only when an operation needs it. */
   readonly postgres: Postgres | undefined
-  /** The write side at its newest schema, opened now unless it is open. */
+  /** Returns the write side with its newest schema; opens it if necessary. */
   writes(): Promise<Postgres>
-  /** Brings a write side that is kept to its newest schema; the names of the migrations that were applied. */
+  /** Migrates a persistent write side; returns the names of the applied migrations. */
   migrateWrites(): Promise<string[]>
   /** Role of an engine → its name, for status. */
   readonly names: Readonly<Record<string, string>>
-  /** Closes what was opened, in the reverse order. */
+  /** Closes the open engines in reverse order. */
   close(): Promise<void>
 }
 
-/** Opens the engines that the configuration names. When one cannot be opened, those opened before are closed again. */
+/** Opens the configured engines. If one cannot be opened, the open ones are closed again. */
 export async function openEngines({
   config,
   role,
@@ -66,11 +66,11 @@ export async function openEngines({
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
     )
-    // `gamenet start` claims the directory even when no engine needs it, so that commands find the service.
+    // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
     const directory = needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS) : undefined
     if (directory !== undefined) {
       disposers.add(directory, () => directory.release())
-      // What a killed process left half received, or half copied.
+      // Remains of a killed process: incomplete uploads and copies.
       await rm(directory.part('uploads'), { recursive: true, force: true })
       await unfreeze(directory.part('tables'))
     }
@@ -90,7 +90,7 @@ export async function openEngines({
       writesPath === undefined && config.POSTGRES_URL === undefined
         ? []
         : await asFailure(migratePostgres(await openWrites()))
-    // An embedded PostgreSQL comes up in a thread of its own, a second, while the others are opened here.
+    // An embedded PostgreSQL starts in its own thread for a second while the other engines are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
     const logChoice = await readLogChoice(config, part('log'))
@@ -117,14 +117,17 @@ export async function openEngines({
     const engines = { directory, isEmbedded, log, logChoice, clickhouse, disk, postgres, writes, migrateWrites, names }
     return { ...engines, close: () => disposers.close() }
   } catch (error) {
-    // What is still opening is closed too.
+    // Engines that are still opening are closed too.
     await writing?.catch(() => undefined)
     await disposers.close()
     throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? orDamaged(error)
   }
 }
 
-/** A log without its file would be recreated, and its new events would be skipped as already loaded. */
+/**
+ * Refuses a missing log file: a recreated log would reuse offsets, and its new events would be skipped as already
+ * loaded.
+ */
 function refuseLostLog(directory: DataDirectory): void {
   const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
   if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return
@@ -133,7 +136,7 @@ function refuseLostLog(directory: DataDirectory): void {
   )
 }
 
-/** Why an embedded engine does not open its files, as a sentence with a way out. */
+/** Returns the error of an embedded engine that cannot open its files, as a sentence with a way out. */
 function orDamaged(error: unknown): unknown {
   if (error instanceof LogDamaged) return new FailureError(error.message)
   const text = error instanceof Error ? error.message : ''
@@ -145,7 +148,10 @@ function orDamaged(error: unknown): unknown {
   )
 }
 
-/** A service that shares its log and tables shares this too: with separate keys, no other process could decrypt its events. */
+/**
+ * Opens the write side. A service that shares log and tables must share it too: with separate keys, no other process
+ * could decrypt its events.
+ */
 async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
   if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
   if (dir !== undefined) return await openPglite({ dir })
@@ -154,7 +160,10 @@ async function openWriteSide(config: Config, dir: string | undefined): Promise<P
   )
 }
 
-/** Servers have their own disks; for these, at most the service's usage is reported. */
+/**
+ * Returns the disk of the embedded engines. Servers have their own disks; at most the service's usage there is
+ * reported.
+ */
 function diskOf(
   config: Config,
   directory: DataDirectory | undefined,
@@ -185,7 +194,7 @@ function diskOf(
   })
 }
 
-/** Does the work at the first call; one that failed is done again at the next. */
+/** Runs the work at the first call. After a failure the next call runs it again. */
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let done: Promise<Result> | undefined
   return () => {

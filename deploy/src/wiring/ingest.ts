@@ -7,10 +7,10 @@ import { publicUrl } from './listen.js'
 import type { Needs } from './service-parts.js'
 
 const REQUESTS_PER_SECOND = 2
-/** The demo network is our own. */
+/** The demo network runs on this machine. */
 const DEMO_REQUESTS_PER_SECOND = 50
 
-/** The scrapers of this process, which do nothing until they are started. */
+/** Creates the scrapers of this process; they do nothing until they are started. */
 export function createServiceIngest(needs: Needs): Ingest {
   const { config, engines, tables, registry, logger, people, demo, swaps, spool } = needs
   return createIngest({
@@ -38,7 +38,7 @@ export function createServiceIngest(needs: Needs): Ingest {
   })
 }
 
-/** Publishes the outbox, from now on until it is stopped. */
+/** Publishes the outbox until it is stopped. */
 export function startRelay({ engines, people, registry, logger }: Needs): { stop(): Promise<void> } {
   const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
   relay.start()

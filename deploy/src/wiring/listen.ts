@@ -2,7 +2,7 @@ import { errorCode } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { type Config, FailureError } from '../config.js'
 
-/** The address at which the server listens. Throws a `FailureError` that names the variable of the port. */
+/** Listens and returns the address. Throws a `FailureError` that names the variable of the port. */
 export async function listen(app: FastifyInstance, host: string, port: number, variable: string): Promise<string> {
   try {
     return await app.listen({ host, port })
@@ -13,7 +13,7 @@ export async function listen(app: FastifyInstance, host: string, port: number, v
   }
 }
 
-/** The address under which clients reach the API. */
+/** Returns the address at which clients reach the API. */
 export function publicUrl(config: Config): string {
   return config.PUBLIC_URL ?? `http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${config.PORT}`
 }

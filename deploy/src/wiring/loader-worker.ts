@@ -4,13 +4,16 @@ import { type FromReader, runLoaderWorker } from '@gamenet/projector/loader'
 import { topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from './log.js'
 
-/** What the thread is given: the log, and where it does not read all of it, what. */
+/** Data for the thread: the log and, if it reads only a share, that share. */
 export type LoaderWorkerData = {
   readonly choice: LogChoice
   readonly only: ReloadShare | undefined
 }
 
-/** Where the loader's reading thread begins: it opens the log for itself and judges what it reads. It loads no more of the projector. */
+/**
+ * The entry of the loader's reading thread: opens its own log and validates the records. It loads nothing else of the
+ * projector.
+ */
 const port = parentPort
 if (port === null) throw new Error('This file runs as the worker thread of a loader only')
 const { choice, only } = workerData as LoaderWorkerData

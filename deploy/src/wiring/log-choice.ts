@@ -7,7 +7,10 @@ const DAY_MS = 86_400_000
 
 type KafkaChoice = Extract<LogChoice, { engine: 'kafka' }>
 
-/** Which log the configuration names; `path` is where an embedded one is kept. Files that it names are read. */
+/**
+ * Returns the configured log, with the content of the files that the configuration names. `path` is the file of an
+ * embedded log.
+ */
 export async function readLogChoice(config: Config, path: string): Promise<LogChoice> {
   const epoch = config.LOG_EPOCH
   const retentionMs = config.LOG_RETENTION_DAYS === undefined ? undefined : config.LOG_RETENTION_DAYS * DAY_MS

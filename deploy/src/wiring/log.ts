@@ -3,7 +3,7 @@ import type { Log } from '@gamenet/ingest'
 import type { LogReader, ReloadShare } from '@gamenet/projector'
 import { topics, withTimeout } from '@gamenet/schemas'
 
-/** Which log to open: posted to the loader's thread too, so plain data. */
+/** The log to open. Plain data, because it is posted to the loader's thread. */
 export type LogChoice =
   | {
       readonly engine: 'lmdb'
@@ -17,11 +17,11 @@ export type LogChoice =
       readonly topicPrefix: string
       readonly partitions: number
       readonly replicationFactor: number
-      /** PEM texts; true: what the machine trusts. */
+      /** PEM texts; true: the machine's certificate authorities. */
       readonly ssl?: true | { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined
       readonly sasl?: KafkaSasl | undefined
       readonly epoch: number
-      /** Settings of topics that are made. */
+      /** Settings of new topics. */
       readonly topicConfig?: Readonly<Record<string, string>>
     }
 
@@ -35,28 +35,28 @@ export type KafkaSasl =
 export type OpenLog = Log &
   LogReader & {
     close(): Promise<void>
-    /** Of an embedded log alone. */
+    /** Present for an embedded log. */
     readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
   }
 
 /** The consumer group of all projectors of one installation. */
 const LOADER_GROUP = 'gamenet-loader'
 
-/** Who may start without Kafka waits for it no longer than this. */
+/** Longest wait for Kafka in a process that may start without it. */
 const AWAY_MS = 5000
 
 export type OpenLogOptions = {
-  /** For who shares its partitions with no projector. */
+  /** For a reader that shares its partitions with no projector. */
   readonly group?: string | undefined
-  /** Of the partitions, where others read the rest in groups of their own. */
+  /** A share of the partitions; other readers have the rest in groups of their own. */
   readonly share?: ReloadShare['share'] | undefined
-  /** Told when what reads the log failed or stood still and is replaced. */
+  /** Called when the reader failed or was stuck and is replaced. */
   readonly onReplaced?: (reason: string) => void
-  /** Called when Kafka is unavailable at the start. That is no failure: the topics are created before the first append. */
+  /** Called when Kafka is unavailable at the start, which is no failure: topics are created before the first append. */
   readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 
-/** Opens the log, and creates the topics that Kafka does not have yet. Kafka's operators see `role` as the client. */
+/** Opens the log and creates missing topics in Kafka. Kafka's operators see `role` as the client. */
 export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
   const { group, share } = options
   if (choice.engine === 'lmdb') {

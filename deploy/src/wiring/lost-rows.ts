@@ -20,7 +20,7 @@ import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
 import type { Engines } from './engines.js'
 
-/** A table that lost rows, as status shows it. */
+/** A table that lost rows, for status. */
 export type LostTable = {
   readonly table: string
   readonly parts: number
@@ -29,23 +29,29 @@ export type LostTable = {
   readonly reason: string
 }
 
-/** Tables whose rows were lost with parts that the engine could not read, and how they get them back. */
+/** Tables that lost rows with unreadable parts, and the restoration of these rows. */
 export type LostRows = {
-  /** Refuses to read tables that are being restored: an answer without the lost rows would be wrong, and so would a scrape's comparison. */
+  /**
+   * Wraps readers to refuse tables that are being restored: an answer without the lost rows would be wrong, and so
+   * would a scrape's comparison.
+   */
   guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json'>
-  /** Sees the repair through, in the background, when the projector has been started; does `last` before all is read again. */
+  /**
+   * Completes the repair in the background after the projector has started; runs `last` before reads are allowed again.
+   */
   finish(projector: Pick<Projector, 'caughtUp'>, last: () => Promise<void>): void
-  /** Resolves when no table lacks rows any more; to false when the service stops before, or the next start repairs. */
+  /** Resolves with true when no table lacks rows; with false when the service stops first or a later start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
-  /** The tables whose rows are missing until a repair has ended. */
+  /** Returns the tables whose rows are missing until a repair has ended. */
   repairing(): readonly string[]
   stop(): Promise<void>
 }
 
 /**
- * Who makes lost rows again: `now`, this process, which is alone on the tables and has a projector; `later`, one like that, when it
- * starts; `never`: others load and project in the tables of a ClickHouse server meanwhile, so an operator does.
+ * Who restores lost rows. `now`: this process, which has exclusive use of the tables and a projector. `later`: such a
+ * process at its start. `never`: an operator, because others load and project into the tables of a ClickHouse server
+ * meanwhile.
  */
 export type RepairTime = 'now' | 'later' | 'never'
 
@@ -53,7 +59,10 @@ const RETRY_AFTER_SECONDS = 30
 const AGAIN_MS = 5000
 const EXTENTS_MS = 5000
 
-/** Looks for parts that were set aside, and begins to make their rows again; call it before anything loads, projects or reads. */
+/**
+ * Finds parts that were set aside, and starts to restore their rows. To be called before anything loads, projects or
+ * reads.
+ */
 export async function openLostRows({
   engines: { clickhouse, log, names },
   repairs,
@@ -85,7 +94,7 @@ export async function openLostRows({
     if (cancelled.length > 0)
       logger.warn({ rebuilds: cancelled }, 'rebuilds that would lack the lost rows are cancelled')
     const extents = repairs === 'now' ? await extentsOf(log) : new Map<string, readonly PartitionExtent[]>()
-    // What the log no longer has must be known first.
+    // Events that the log no longer has must be known first.
     if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
       targets = await beginRepair(tables, projections, repair, extents)
   }
@@ -152,7 +161,7 @@ export async function openLostRows({
   }
 }
 
-/** What ClickHouse says of files that are not what it wrote: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
+/** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
 
 /** NOT_ENOUGH_SPACE: a query had no space for its temporary files. */
@@ -165,7 +174,7 @@ function refuseUnreadable(error: unknown): never {
   throw DAMAGE_CODES.has(error.code) ? new Refusal('data_damaged', [], options) : error
 }
 
-/** Drops what is left of these parts. */
+/** Drops the remains of these parts. */
 async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart[]): Promise<void> {
   const isOne = (each: LostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
   await dropLostParts(tables, (await findLostParts(tables)).filter(isOne))
@@ -178,7 +187,7 @@ function unrecoverableTable({ table, topic, epoch, partition, next }: MissingEve
   return { table, parts: 0, state: 'left', reason }
 }
 
-/** False when the service was stopped before. What fails is tried again for as long as it takes. */
+/** Retries failures until done; false if the service was stopped first. */
 async function tryUntilDone(
   work: () => Promise<void>,
   failed: string,
@@ -198,7 +207,7 @@ async function tryUntilDone(
   return false
 }
 
-/** What a rebuild lost goes with that rebuild. */
+/** Returns whether a table is repaired: a rebuild's lost rows are lost with the rebuild. */
 function isRepaired(table: string): boolean {
   return !table.includes('__')
 }
@@ -209,7 +218,7 @@ function tablesOf(parts: readonly LostPart[]): ReadonlySet<string> {
 
 type Way = 'now' | 'next start' | 'operator'
 
-/** What is said of each table. */
+/** Returns the log messages about each table. */
 function sentences(
   parts: readonly LostPart[],
   lasting: ReadonlyMap<string, string>,
@@ -232,7 +241,7 @@ function sentences(
   })
 }
 
-/** Where the log's topics begin and end; topics without an answer in time are missing. */
+/** Returns the extents of the log's topics, without those that did not answer in time. */
 async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
   const extents = new Map<string, readonly PartitionExtent[]>()
   const reads = topics.map(async ({ name }) => {

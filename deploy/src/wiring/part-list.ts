@@ -7,18 +7,20 @@ import { pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
 
-/** A query of 10 ms; parts that were inserted since the last list are not missed when they vanish. */
+/** The query takes 10 ms. A part inserted after the last list and lost before the next one is not noticed. */
 const LIST_INTERVAL_MS = 60_000
 
-/** The parts of event tables and read tables, listed in a file. The engine does not miss a part whose folder vanished. */
+/**
+ * The parts of event tables and read tables, listed in a file. The engine does not notice a part whose folder vanished.
+ */
 export type PartList = {
   /** Writes the last list. */
   close(): Promise<void>
 }
 
 /**
- * Marks parts that vanished since the file was written as the engine marks parts that it cannot read, so that their rows are
- * restored like those of such parts. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
+ * Marks parts that vanished since the file was written like parts that the engine could not read, so that their rows
+ * are restored, too. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
  */
 export async function openPartList(file: string, tables: Pick<ClickHouse['control'], 'rows'>): Promise<PartList> {
   let written = await readFile(file, 'utf8').catch(() => '[]')
@@ -33,7 +35,7 @@ export async function openPartList(file: string, tables: Pick<ClickHouse['contro
     await replaceFile(file, text)
     written = text
   }
-  // An older list stays valid: parts that were merged since are in the blocks of others.
+  // An older list stays valid: parts merged since are contained in the blocks of others.
   const tryToWrite = () => write().catch(() => undefined)
   await tryToWrite()
   const stopping = new AbortController()
@@ -52,7 +54,7 @@ export async function openPartList(file: string, tables: Pick<ClickHouse['contro
   }
 }
 
-/** No parts where a crash damaged the file. */
+/** Parses a list; empty if a crash damaged the file. */
 function partsOf(text: string): ListedPart[] {
   try {
     return z.array(ListedPart).parse(JSON.parse(text))

@@ -5,7 +5,7 @@ import { StepsHeld } from '@gamenet/projector/rebuild'
 import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
-/** Passes take seconds, at most some tens of them. */
+/** Longest wait for exclusive use. A pass takes seconds, at most some tens of seconds. */
 const ALONE_WITHIN_MS = 300_000
 /** A waiter that waits longer for the lock lets those behind it run first, and waits again. */
 const LOCK_WAIT_MS = 8000
@@ -16,13 +16,16 @@ const BUSY = 'A rebuild is begun, or event tables change places; this step has t
 const HELD_UP = 'Tables are swapped or compared; what was to be stored waits for it, and is made again.'
 const SWAPPED = 'Tables were swapped while PostgreSQL could not be reached; the step is made again.'
 
-/** Passes run without PostgreSQL; rebuild steps wait until it is back, because no reader depends on them. */
+/**
+ * Locks that are required. Passes run without PostgreSQL; rebuild steps wait until it is back, because no reader
+ * depends on them.
+ */
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
- * Keeps the passes of several projectors from swaps of tables, by a lock in PostgreSQL: a transaction holds it for as long as
- * it takes, and the death of a process releases it. A pass that ran during a swap would write into the tables that are put
- * away, and say that its events are in those that serve.
+ * Excludes the passes of several projectors from swaps by a lock in PostgreSQL: a transaction holds it, and the death
+ * of a process releases it. A pass that ran during a swap would write into the replaced tables and record its events as
+ * consumed in the serving ones.
  */
 export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
@@ -30,7 +33,10 @@ export function sharedPasses(needs: {
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): PassLock {
   const { writes, tables, lock } = needs
-  /** Nobody comes to be alone without PostgreSQL; who was there before, or comes while it is back, announces a swap. */
+  /**
+   * Without PostgreSQL nobody gets the exclusive lock. A process that held it before, or gets it meanwhile, announces
+   * its swap.
+   */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepsHeld(HELD)
     const before = await endedSwap(tables)
@@ -66,7 +72,7 @@ export function sharedPasses(needs: {
   }
 }
 
-/** What work gives under the lock, or that there was no PostgreSQL to lock in. */
+/** Runs work under the lock; reports if PostgreSQL was unavailable. */
 async function withLock<Result>(
   writes: () => Promise<Postgres>,
   lock: number,
@@ -78,17 +84,17 @@ async function withLock<Result>(
   try {
     const postgres = await writes()
     await postgres.transaction(async (transaction) => {
-      // It may take longer than a transaction usually may.
+      // May take longer than the usual limit of a transaction.
       await transaction.script(
         `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
       )
       await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
       hasBegun = true
-      // Where the connection is broken, somebody else may hold it by now.
+      // After a broken connection another process may hold the lock.
       done = { result: await work(async () => void (await transaction.query('SELECT 1'))) }
     })
   } catch (error) {
-    // What was done is done, whether or not the lock could be given back.
+    // The work counts as done, even if the lock could not be released.
     if (done === undefined) {
       if (!hasBegun && error instanceof Refusal && error.code === 'engine_away') return 'away'
       throw error
@@ -98,7 +104,7 @@ async function withLock<Result>(
   return done
 }
 
-/** The number of the newest swap, 0 where there was none; rejects while one is under way. */
+/** Returns the number of the newest swap, 0 if there was none; rejects during a swap. */
 async function endedSwap(tables: Pick<ClickHouse['control'], 'rows'>): Promise<number> {
   const [row] = await tables.rows(newestSwap.sql)
   if (row === undefined) return 0

@@ -4,7 +4,7 @@ import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { readingThread, reloadReadersOf } from './reading-thread.js'
 import type { Needs } from './service-parts.js'
 
-/** A projector that loads the log and projects, from now on until it is stopped. */
+/** Starts a projector that loads the log and projects until it is stopped. */
 export function startProjector(needs: Needs): Projector {
   const { config, engines, registry, logger, dataVersions, swaps, concurrentWriters } = needs
   const { loader, projections, rebuild } = engines.clickhouse
@@ -18,7 +18,7 @@ export function startProjector(needs: Needs): Projector {
     aroundSwap: swaps.around,
     reservedBytes: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     ...concurrentWriters,
-    // DataVersions itself logs a refresh that fails.
+    // DataVersions itself logs a failed refresh.
     onChange: () => void dataVersions.refresh().catch(() => undefined)
   })
   projector.start()

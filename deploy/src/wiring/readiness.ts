@@ -3,12 +3,12 @@ import { withTimeout } from '@gamenet/schemas'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
 
-/** Longer than a query waits for a connection, shorter than what probes usually allow. */
+/** Longer than a query waits for a connection, shorter than the usual timeout of probes. */
 const CHECK_MS = 2000
 
 export type IsReady = () => Promise<Readiness>
 
-/** Gives whether every engine of the service answers. Concurrent calls share one check. */
+/** Checks whether every engine of the service answers. Concurrent calls share one check. */
 export function readiness({
   engines,
   dataVersions,
@@ -47,7 +47,7 @@ export function readiness({
   }
 }
 
-/** Why a check fails, or undefined. */
+/** Returns why a check fails, or undefined. */
 export async function faultOf(check: Promise<unknown>): Promise<string | undefined> {
   const fault = check.then(
     () => undefined,

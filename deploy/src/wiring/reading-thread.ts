@@ -4,21 +4,24 @@ import { withTimeout } from '@gamenet/schemas'
 import type { LoaderWorkerData } from './loader-worker.js'
 import type { LogChoice } from './log.js'
 
-/** Twice what Node gives a thread: fewer collections while a backlog is read; a quiet loader does not grow to it. */
+/** Twice Node's default for a thread: fewer collections during a backlog. A quiet loader does not grow to it. */
 const YOUNG_HEAP_MB = 96
-/** Threads that read Kafka for a reload: taking its batches apart is most of the work. More would take the processors from answers. */
+/**
+ * Maximum number of threads that read Kafka for a reload. Decoding batches is most of the work; more threads would take
+ * processors from answers.
+ */
 const RELOAD_READERS_MAX = 2
-/** So long a client of Kafka may take leave of brokers that do not answer. */
+/** Longest wait for a Kafka client to leave its group if brokers do not answer. */
 const KAFKA_CLOSE_MS = 2000
 
-/** How many threads read the log for a reload: no more than it has partitions. */
+/** Returns the number of threads that read the log for a reload: at most one per partition. */
 export function reloadReadersOf(choice: LogChoice): number {
   return choice.engine === 'kafka' ? Math.min(choice.partitions, RELOAD_READERS_MAX) : 1
 }
 
 /**
- * The reading side of a loader in a thread of its own. `close` is called when it was stopped or has ended. On an embedded
- * log it is waited for however long that takes: a thread that is ended from outside in an LMDB call takes the process with it.
+ * The reading side of a loader in a separate thread. `close` is called when it was stopped or has ended. For an
+ * embedded log the end is awaited without limit: terminating a thread inside an LMDB call crashes the process.
  */
 export function readingThread(data: LoaderWorkerData): ReadingSide {
   const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {

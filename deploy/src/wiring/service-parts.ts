@@ -12,19 +12,21 @@ import type { IsReady } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 import type { TableSwaps } from './swaps.js'
 
-/** The part that each component gives to those below it: undefined where the role does not run it, `unknown` where it is a step alone. */
+/**
+ * The part of each component for those below it: undefined if the role does not run it, `unknown` if it is only a step.
+ */
 export type Parts = {
   rootWarning: unknown
   engines: Engines
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
-  /** The names of the migrations that were applied to the tables. */
+  /** The names of the migrations applied to the tables. */
   migrations: string[]
   sequences: unknown
   erasures: unknown
   partList: PartList | undefined
   lostRows: LostRows
-  /** What may be read of the tables. */
+  /** The readable tables. */
   tables: ReadTables
   dataVersions: DataVersions
   swaps: TableSwaps

@@ -37,26 +37,26 @@ export type Service = {
   readonly operatorUrl: string | null
   /** Role of an engine → its name. */
   readonly engines: Readonly<Record<string, string>>
-  /** The demo network's address; null where a real network is scraped. */
+  /** The demo network's address; null if a real network is scraped. */
   readonly demoUrl: string | null
-  /** Where users sign in; null without an auth service. */
+  /** The address of the auth service; null if there is none. */
   readonly authUrl: string | null
-  /** A user of the demo network to sign in as; null where there is no demo auth service. */
+  /** A demo user for signing in; null without the demo auth service. */
   readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
-  /** Finishes what is in flight and releases everything. */
+  /** Finishes running work and releases everything. */
   close(): Promise<void>
 }
 
 const EVERY: readonly Role[] = ['all', 'ingest', 'projector', 'api', 'offline']
 
-/** Which role runs which component, in the order in which they are opened; they are closed in the reverse order. */
+/** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Parts> = {
   rootWarning: { roles: ['all', 'ingest', 'projector', 'api'], open: warnAsRoot },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
 
-  // Before anything is loaded, projected or answered: schemas, then what an older copy of an engine has brought back.
+  // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
   sequences: { roles: ['all', 'ingest', 'projector', 'api'], open: advanceSequencesOf },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
@@ -109,7 +109,7 @@ const components: Components<Parts> = {
   isReady: { roles: EVERY, open: (needs) => readiness({ ...needs, hasApi: runs(components.api, needs) }) },
   api: { roles: ['all', 'api'], open: openApi },
   operatorPort: { roles: ['all', 'ingest', 'projector', 'api'], open: openOperatorPort },
-  // Operations in flight end before any part that they use, and before the operator port, which waits for their answers.
+  // Running operations end before the parts that they use, and before the operator port, which waits for their answers.
   operationsInFlight: { roles: EVERY, open: ({ operations }) => operations, close: (operations) => operations.stop() },
   announcement: {
     roles: ['all', 'ingest', 'projector', 'api'],
@@ -120,7 +120,7 @@ const components: Components<Parts> = {
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: finishErasures },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
-  // Closed first: users of the demo act at the API.
+  // Closed first: demo users act through the API.
   demoHistory: {
     roles: ['all'],
     when: (config) => config.UPSTREAM_URL === undefined,
@@ -130,8 +130,8 @@ const components: Components<Parts> = {
 }
 
 /**
- * Opens the components that the role runs.
- * Throws a `UsageError` or `FailureError` with one sentence when it cannot; then nothing is left open.
+ * Opens the components of the role. Throws a `UsageError` or `FailureError` with one sentence on failure; then nothing
+ * is left open.
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
@@ -193,7 +193,7 @@ function repairTime(needs: Needs): 'now' | 'later' | 'never' {
   return runs(components.projector, needs) ? 'now' : 'later'
 }
 
-/** Starts the operator port, and gives its address. */
+/** Starts the operator port and returns its address. */
 async function openOperatorPort({ config, operations, registry, logger, isReady, disposers }: Needs): Promise<string> {
   const { operations: all } = operations
   const app = buildOperatorApp({ operations: all, registry, ready: isReady, logger, host: config.OPERATOR_HOST })
@@ -201,14 +201,14 @@ async function openOperatorPort({ config, operations, registry, logger, isReady,
   return await listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
 }
 
-/** Ends the erasures that an earlier process left undone, in the background. */
+/** Completes erasures that an earlier process left, in the background. */
 function finishErasures({ operations, logger }: Needs): void {
   operations.finish.erasures().catch((error: unknown) => {
     logger.error({ err: error }, 'an interrupted erasure could not be ended; the next start tries again')
   })
 }
 
-/** Ends the import undos that an earlier process left undone, in the background, once all lost rows are back. */
+/** Completes import undos that an earlier process left, in the background, once all lost rows are restored. */
 function finishImportUndos({ operations, lostRows, logger }: Needs): void {
   const finish = async () => ((await lostRows.whenRepaired()) ? await operations.finish.importUndos() : 0)
   finish().catch((error: unknown) => {

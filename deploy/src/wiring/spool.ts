@@ -10,8 +10,8 @@ import type { OpenLog } from './log.js'
 import { type SpoolingLog, spoolingLog } from './spooling-log.js'
 
 /**
- * The log with a spool on the disk; undefined when the spool's directory is used by another process or cannot be written, in
- * which case the process scrapes without a spool.
+ * Returns the log with a spool on the disk; undefined if the spool's directory is not writable or used by another
+ * process, which then scrapes without a spool.
  */
 export async function openSpoolingLog({
   config,
@@ -32,7 +32,7 @@ export async function openSpoolingLog({
   }
 }
 
-/** Whether the log can be unavailable and the configuration allows a spool. */
+/** Returns whether the log can be unavailable and the configuration permits a spool. */
 export function usesSpool(config: Config): boolean {
   return config.KAFKA_BROKERS !== undefined && config.SPOOL_BYTES_MAX > 0
 }
@@ -42,8 +42,8 @@ function spoolDirectory(config: Config): string {
 }
 
 /**
- * Whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is unavailable. A first
- * start that cannot reach Kafka more likely has a wrong address.
+ * Returns whether this installation has a spool, and so has reached Kafka before: then it may start while Kafka is
+ * unavailable. A first start that cannot reach Kafka more likely has a wrong address.
  */
 export async function isSpoolKnown(config: Config, role: Role): Promise<boolean> {
   if (!usesSpool(config) || (role !== 'ingest' && role !== 'all')) return false

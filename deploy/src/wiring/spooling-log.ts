@@ -21,37 +21,40 @@ import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
 /**
- * What upstream showed at an instant and will not show again. Boards are not among them: a board is compared with what
- * its last visit appended, and that must be in the tables; they show their changes later as well. Nor are ratings and
- * profiles, which wait in the outbox, unlocks, which are evaluated again, and imports, which are resumed.
+ * Topics of observations that upstream shows only once. Not among them: boards, which are compared with what their last
+ * visit appended, and which show their changes later as well; ratings and profiles, which wait in the outbox; unlocks,
+ * which are evaluated again; imports, which are resumed.
  */
 export const SPOOLED_TOPICS: ReadonlySet<string> = new Set(
   [networkCountTopic, titleCountTopic, titleTopic, matchListTopic, presenceTopic, scrapeTopic].map(({ name }) => name)
 )
 
 const RETRY: Backoff = { firstMs: 500, maxMs: 5000 }
-/** Longer than an append takes under load. The log keeps retrying an append; a message stored twice has one id. */
+/**
+ * Longer than an append takes under load. The log continues to retry a spooled append; a message stored twice has one
+ * id.
+ */
 const PATIENCE_MS = 10_000
-/** Long enough for a log that answers; an unavailable one does not keep the service from ending. */
+/** Long enough for a responsive log; an unavailable one must not delay the end of the service. */
 const LAST_APPEND_MS = 1000
 
 type ExtentsLog = Log & { extents(topic: string): Promise<readonly PartitionExtent[]> }
 
-/** How a spool stands, for status. */
+/** The state of a spool, for status. */
 export type SpoolStatus = {
   readonly bytes: number
   readonly bytesMax: number
   readonly messages: number
   readonly oldestAt: string | null
-  /** Why messages wait, or null when none do. */
+  /** Why messages wait; null if none do. */
   readonly reason: string | null
 }
 
 export type SpoolingLog = ExtentsLog & {
   status(): SpoolStatus
-  /** The service is about to end: what the log does not answer within a second is spooled. */
+  /** Before the end of the service: appends that the log does not answer within a second are spooled. */
   hasten(): void
-  /** Ends draining; what is left is drained by the next process that opens the spool. */
+  /** Stops draining; the next process that opens the spool drains the rest. */
   close(): Promise<void>
 }
 
@@ -60,18 +63,18 @@ export type SpoolingNeeds = {
   readonly spool: Spool
   readonly registry: Registry
   readonly logger: Pick<Logger, 'info' | 'warn'>
-  /** How long draining pauses after a failure; for tests. */
+  /** Pauses after failed drains; for tests. */
   readonly retry?: Backoff
 }
 
 /**
- * A log whose appends to {@link SPOOLED_TOPICS} wait on the disk while the log cannot be reached, and go to it in their
- * order, before any newer one, when it is back: at least once, with the same ids. They are answered when they are on the
- * disk. While any wait, the ends of these topics are unknown, and `extents` rejects for them.
+ * A log whose appends to {@link SPOOLED_TOPICS} wait on the disk while the log is unavailable, and are published in
+ * order, before newer ones, when it is back: at least once, with the same ids. They are acknowledged when they are on
+ * the disk. While any wait, the ends of these topics are unknown, and `extents` rejects for them.
  */
 export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: SpoolingNeeds): SpoolingLog {
   const closing = new AbortController()
-  /** Aborts when the log is no longer waited for. */
+  /** Aborts the waits for the log. */
   const cut = new AbortController()
   const metrics = spoolMetrics(registry, spool)
   const mutex = new Mutex()
@@ -84,7 +87,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
       const parcels = await spool.oldest()
       if (parcels.length === 0) break
       try {
-        // Many at once: one by one, a log that is slow to answer would be overtaken by what is scraped meanwhile.
+        // Many at once: one by one, a slow log would fall behind what is scraped meanwhile.
         const appends = [...byTopic(parcels)].map(([topic, messages]) => log.append(topic, messages))
         await unlessCut(Promise.all(appends), cut.signal)
         await spool.remove(parcels)
@@ -163,14 +166,14 @@ function statusOf(spool: Spool, reason: string | null): SpoolStatus {
   return { bytes, bytesMax, messages, oldestAt, reason: messages === 0 ? null : reason }
 }
 
-/** Each topic's messages in their order. */
+/** Groups messages by topic, in order. */
 function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
   const topics = new Map<string, LogMessage[]>()
   for (const { topic, messages } of parcels) topics.set(topic, [...(topics.get(topic) ?? []), ...messages])
   return topics
 }
 
-/** The work's outcome, or a rejection as soon as its caller aborts. */
+/** Resolves or rejects as the work does, or rejects as soon as its caller aborts. */
 function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
     const interrupted = () => reject(new LogUnreachable('the log has not answered in time'))

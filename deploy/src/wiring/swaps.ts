@@ -6,16 +6,16 @@ import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
 
-/** How readers of the tables learn of swaps, and how one is made so that they do. */
+/** Announces swaps to readers of the tables. */
 export type TableSwaps = {
   readonly count: SwapCount
   readonly around: AroundSwap
-  /** Keeps the count known, so that answers need not ask for it; until `stop`. */
+  /** Keeps the count of swaps current, so that answers need no query; until `stop`. */
   start(intervalMs: number): void
   stop(): Promise<void>
 }
 
-/** Of a service, by who else reads its tables. */
+/** Returns the swaps of a service, depending on who else reads its tables. */
 export function openSwaps(needs: {
   readonly config: Config
   readonly engines: Engines
@@ -29,7 +29,7 @@ export function openSwaps(needs: {
   return sharedSwaps(engines.clickhouse.control, learn)
 }
 
-/** This process alone reads the tables. */
+/** For a process with exclusive use of the tables. */
 function ownSwaps(dataVersions: DataVersions, logger: Logger): TableSwaps {
   const swaps = new Swaps({
     learn: (projections) =>
@@ -46,7 +46,7 @@ function ownSwaps(dataVersions: DataVersions, logger: Logger): TableSwaps {
   }
 }
 
-/** Other processes read the tables too: swaps are announced in a table. */
+/** For tables with other readers: swaps are announced in a table. */
 function sharedSwaps(tables: ClickHouse['control'], learn: () => Promise<void>): TableSwaps {
   const watch = new SwapWatch({ tables, learn })
   return {
@@ -57,12 +57,12 @@ function sharedSwaps(tables: ClickHouse['control'], learn: () => Promise<void>):
   }
 }
 
-/** After the announcement no reader assumes unswapped tables; with a margin for slow clocks. */
+/** Time from an announcement until no reader assumes unswapped tables, with a margin for slow clocks. */
 const ANNOUNCED_MS = 1.5 * SWAP_QUIET_MS
 
 /**
- * Announces a swap, waits until everybody who answers knows of it or knows that it does not know, and makes it. One that was
- * cut off after it had begun is ended by the next, of which all are waiting.
+ * Announces a swap, waits until every reader knows of it or knows that its information is stale, then swaps. A swap
+ * that was interrupted after its start is completed by the next one, which all readers wait for.
  */
 export async function announceSwap(
   tables: Pick<ClickHouse['control'], 'rows' | 'insert'>,
@@ -85,7 +85,7 @@ export async function announceSwap(
     await announce('begun')
   }
   const begunAt = performance.now()
-  // One that fails may have swapped some of the tables: it has not ended before somebody ends it.
+  // A failed swap may have exchanged some of the tables; it stays open until another call completes it.
   await swap()
   await announce('ended')
   return performance.now() - begunAt

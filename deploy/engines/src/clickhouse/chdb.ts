@@ -21,36 +21,36 @@ import {
 } from './statement.js'
 
 export type ChdbOptions = {
-  /** The engine's data directory; made when absent. One process and one directory at a time. */
+  /** The engine's data directory; created if missing. One process and one directory at a time. */
   readonly path: string
-  /** Reads that run at once. */
+  /** Number of concurrent reads. */
   readonly readers?: number
-  /** Reads that may wait for one of them; the next is refused with `engine_busy`. */
+  /** Maximum number of waiting reads; further ones are refused with `engine_busy`. */
   readonly queueMax?: number
-  /** Limits of single lanes instead of the usual ones. */
+  /** Overrides the default limits of lanes. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
-  /** What the whole engine may hold in memory, in bytes; half of what this process may have, up to 3 GiB, unless given. */
+  /** Memory limit of the whole engine in bytes. Default: half of the process's limit, at most 3 GiB. */
   readonly memoryBytes?: number
   /** The number of libuv's threads (`UV_THREADPOOL_SIZE`), which run the statements. */
   readonly threadPoolSize?: number
-  /** Told what does not stop the engine but will hurt. */
+  /** Called with warnings. */
   readonly warn?: (sentence: string) => void
 }
 
 const MIB = 1024 * 1024
 const MEMORY_BYTES_MAX = 3072 * MIB
-/** Lanes of one connection serve callers that wait for each answer; more waiting than this is a loop gone wild. */
+/** Serial lanes serve callers that await each answer; a longer queue indicates an endless loop. */
 const SERIAL_QUEUE_MAX = 1024
 const BUSY_RETRY_SECONDS = 1
 const CLOSE_WAIT_MS = 3000
 const CLOSE_KILL_WAIT_MS = 1000
 const CLOSE_DRAIN_WAIT_MS = 500
-/** Threads that must stay free of statements: files, DNS, gzip. */
+/** Threads reserved for files, DNS and gzip. */
 const SPARE_THREADS = 4
 
 /**
- * Opens ClickHouse in this process. Rejects with one sentence when the directory cannot be used: not writable, in use
- * by another process, or another directory is open in this one.
+ * Opens ClickHouse in this process. Rejects with one sentence if the directory is not writable or in use by another
+ * process, or if this process has another directory open.
  */
 export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
@@ -87,7 +87,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   }
 }
 
-/** Statements that still run after the wait are killed; the directory is released when none is left. */
+/** Kills statements that still run after the wait, and releases the directory when none is left. */
 const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessions: readonly CleanSession[]) => {
   const working = LANE_NAMES.filter((name) => name !== 'control').map((name) => slots[name])
   const allIdle = Promise.all(working.map((lane) => lane.idle()))
@@ -97,7 +97,8 @@ const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessi
   }
   slots.control.close()
   const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.idle())])
-  // A connection closed under a running statement takes the whole process down, so such ones are left to its end.
+  // Closing a connection under a running statement crashes the process, so such a connection stays open until the
+  // statement ends.
   if (!(await resolvesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
   for (const session of sessions) session.close()
   await resolvesWithin(drainPending(), CLOSE_DRAIN_WAIT_MS)
@@ -110,7 +111,7 @@ const resolvesWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
     () => false
   )
 
-/** A container may have far less than its machine; where it has no limit, Node says so with an enormous one, or 0. */
+/** A container may have far less memory than its machine. Without a limit, Node reports an enormous one, or 0. */
 const usualMemoryBytes = (): number => {
   const limit = process.constrainedMemory()
   return Math.min(MEMORY_BYTES_MAX, Math.min(totalmem(), limit > 0 ? limit : totalmem()) / 2)
@@ -137,8 +138,8 @@ const checkDirectory = (path: string): void => {
 }
 
 /**
- * The engine prints a definition that it cannot parse to standard error, with its raw bytes; and where one character of a
- * table's UUID is wrong, it opens the table as an empty one.
+ * Checks the table definitions. The engine prints an unparsable definition to standard error, with its raw bytes; if
+ * one character of a table's UUID is wrong, it opens the table as an empty one.
  */
 const checkDefinitions = (path: string): void => {
   const namesIn = (...directory: string[]) =>
@@ -167,7 +168,10 @@ const openSession = (path: string, memoryBytes: number): CleanSession => {
   }
 }
 
-/** The engine locks its file `status`, which names the process. It prints the reason of a failed open only to standard error. */
+/**
+ * Returns the process that holds the directory: the engine locks its file `status`, which names it. The engine prints
+ * the reason of a failed open only to standard error.
+ */
 const holderOf = (path: string): number | undefined => {
   try {
     const pid = Number(/^PID: (\d+)$/m.exec(readFileSync(join(path, 'status'), 'utf8'))?.[1])
@@ -192,26 +196,26 @@ const openFailure = (path: string, text: string): string => {
 
 const CONFIG_FILE = fileURLToPath(new URL('../../../chdb.xml', import.meta.url))
 
-/** Settings of the embedded server, in the form of its command line. It keeps no tables of its own doings, and writes no log. */
+/** Command-line settings of the embedded server. It keeps no system tables about itself and writes no log. */
 const connectionArgs = (memoryBytes: number): string[] => [
   `--config-file=${CONFIG_FILE}`,
   '--async_load_databases=0',
   '--async_load_system_database=0',
-  // Nobody undrops a table of ours, and erasing a user waits for the files of dropped ones: 8 minutes by default.
+  // Dropped tables are never restored, and an erasure waits for their files: 8 minutes by default.
   '--database_atomic_delay_before_drop_table_sec=0',
   `--max_server_memory_usage=${Math.floor(memoryBytes)}`,
-  // The usual caches may take 5 GiB each. The marks and keys of 100 million rows of ours are some 10 MB.
+  // The default caches may take 5 GiB each. The marks and keys of 100 million rows take about 10 MB.
   `--mark_cache_size=${128 * MIB}`,
   `--index_mark_cache_size=${16 * MIB}`,
   `--primary_index_cache_size=${128 * MIB}`,
   `--query_condition_cache_size=${16 * MIB}`,
-  // A list of some thousand keys as a parameter is longer than the usual 256 KiB.
+  // A parameter with some thousand keys is longer than the default of 256 KiB.
   `--max_query_size=${64 * MIB}`
 ]
 
 /**
- * A larger body goes through a file in memory, which halves the processor time of an insert: of bytes that stand behind a statement
- * the engine takes 9 ns for each before it reads them. A smaller one is stored before the file were made.
+ * Larger bodies go through a file in memory, which halves the processor time of an insert: the engine spends 9 ns per
+ * byte after a statement before it parses. A smaller body is stored before the file could be created.
  */
 const BODY_BYTES_MAX = 256 * 1024
 
@@ -248,8 +252,8 @@ const putFile = async (
 }
 
 /**
- * The statement with its parameters in front. `SET param_…` binds them for this connection alone and runs concurrently with other
- * connections; the package's own binding queues all parameterised statements of the process behind one another.
+ * Puts the parameters in front of the statement. `SET param_…` binds them to this connection and runs concurrently with
+ * other connections; the package's own binding serializes all parameterised statements of the process.
  */
 const bound = ({ text, parameters }: Statement): string => {
   const assignments = Object.entries(parameters).map(([name, value]) => {
@@ -262,13 +266,16 @@ const bound = ({ text, parameters }: Statement): string => {
 const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>
   control.run((connection) => running(connection.run({ text, parameters: {}, tag: '' })))
 
-/** The names of our settings that this build knows. */
+/** Returns the names of our settings that this build supports. */
 const knownSettings = async (control: LaneSlots): Promise<ReadonlySet<string>> => {
   const names = ALL_SETTING_NAMES.map(stringLiteral).join(', ')
   const bytes = await runOn(control, `SELECT name FROM system.settings WHERE name IN (${names}) FORMAT TSV`)
   return new Set(new TextDecoder().decode(bytes).split('\n'))
 }
 
-/** A query that has ended meanwhile is no longer found, which is as good. Never with SYNC: that waits for the query. */
+/**
+ * Kills matching queries. A query that has ended meanwhile is not found, which is fine. Never with SYNC, which waits
+ * for the query.
+ */
 const killWhere = (control: LaneSlots, condition: string): Promise<void> =>
   ended(runOn(control, `KILL QUERY WHERE ${condition}`))

@@ -6,10 +6,10 @@ const CLEANINGS_MAX = 3
 const openSession = (path: string, connectionArgs: readonly string[]): Session => new Session(path, { connectionArgs })
 
 /**
- * A connection of chDB that does not mix up answers. What a statement had written when it failed (a timeout, a kill, an
- * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next statement's answer; until
- * then the failed query also stays in system.processes, with its memory. So a failure is always followed by a statement
- * of ours, whose answer is thrown away until nothing stands in front of it.
+ * A connection of chDB whose answers are not mixed up. The partial output of a failed statement (a timeout, a kill, an
+ * exception in a late row) stays in the connection, and chDB 3.4 puts it in front of the next answer; until then the
+ * failed query also stays in system.processes with its memory. So after each failure the session runs a statement and
+ * discards its answer, until the answer is clean.
  */
 export class CleanSession {
   readonly #session: Session
@@ -19,21 +19,22 @@ export class CleanSession {
     this.#session = open(path, connectionArgs)
   }
 
-  /** One statement at a time; rejects with the package's errors. */
+  /** Runs one statement at a time; rejects with the package's errors. */
   async query(sql: string, format: string): Promise<ChdbResult> {
     return await this.#guarded((session) => session.queryAsync(sql, { format }))
   }
 
   /**
-   * With more threads than one chDB hands the rows to a thread that it begins for this insert: on a machine with much else to do such
-   * an insert of a few rows never returned, three times in all. With one they are stored by the thread that asks.
+   * Inserts on one thread. With several threads chDB passes the rows to a thread that it starts for this insert; on a
+   * busy machine such an insert of a few rows never returned, three times in all. With one thread the caller stores
+   * them.
    */
   async insert(params: RawInsertParams): Promise<void> {
     const settings = { ...params.settings, max_threads: 1 }
     await this.#guarded((session) => session.insert({ ...params, settings }))
   }
 
-  /** The chunks of an answer; a stream that is left early is cancelled. */
+  /** Yields the chunks of an answer. A stream that is left early is cancelled. */
   async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
     await this.#cleaned()
     let isComplete = false
@@ -45,12 +46,12 @@ export class CleanSession {
     }
   }
 
-  /** Resolves when no cleaning is under way; between two statements nothing else runs. */
+  /** Resolves when no cleaning is under way; only cleaning runs between two statements. */
   async idle(): Promise<void> {
     await this.#cleaning?.catch(() => undefined)
   }
 
-  /** Only when nothing runs on it: a connection closed under a statement takes the whole process down. */
+  /** Only when nothing runs on it: closing a connection under a statement crashes the process. */
   close(): void {
     this.#session.close()
   }
@@ -65,7 +66,7 @@ export class CleanSession {
     }
   }
 
-  /** Rejects when it could not be cleaned, of memory that was short for a moment for example; the next caller tries that again. */
+  /** Rejects when cleaning failed, for example because memory was short; the next caller retries. */
   async #cleaned(): Promise<void> {
     const cleaning = this.#cleaning
     try {
@@ -76,7 +77,7 @@ export class CleanSession {
     }
   }
 
-  /** The caller of the failed statement does not wait for it, the next one does. */
+  /** The next caller waits for it; the caller of the failed statement does not. */
   #startCleaning(): void {
     this.#cleaning = this.#clean()
     this.#cleaning.catch(() => undefined)

@@ -1,45 +1,51 @@
 /*
  * statement   one SQL statement without SETTINGS and without FORMAT; the engine adds both
- * lane        a way into the engine with its own limits; what runs in one lane does not wait for another
- * slot        one connection of a lane; a statement holds it until the engine itself is done with it
+ * lane        a way into the engine with its own limits; lanes do not wait for each other
+ * slot        one connection of a lane; a statement holds it until the engine has ended the statement
  */
 
-/** Values bound to `{name: Type}` in a statement; never glued into its text. */
+/** Values bound to `{name: Type}` in a statement; never concatenated into its text. */
 export type Parameters = Readonly<Record<string, unknown>>
 
-/** One way into ClickHouse. Rejects with a `ClickHouseError`, or with a `Refusal` when the engine is busy or away. */
+/**
+ * One way into ClickHouse. Rejects with a `ClickHouseError`, or with a `Refusal` when the engine is busy or
+ * unavailable.
+ */
 export type Lane = {
   /**
-   * Runs a statement that answers nothing: DDL, INSERT … SELECT, INSERT … VALUES. One that is aborted rejects with the signal's
-   * reason when the engine has killed it, which may be when it is done.
+   * Runs a statement without an answer: DDL, INSERT … SELECT, INSERT … VALUES. An aborted statement rejects with the
+   * signal's reason when the engine has killed it, possibly after it has completed.
    */
   execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
-  /** The rows of a SELECT as objects by column name; integers wider than 32 bits come as strings. */
+  /** Returns the rows of a SELECT as objects by column name; integers wider than 32 bits are strings. */
   rows(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Record<string, unknown>[]>
-  /** The same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
+  /** Returns the same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /**
-   * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with a row that does not fit is
-   * refused as a whole. The bytes must not change until the promise settles.
+   * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with an invalid row is refused as a
+   * whole. The bytes must not change until the promise settles.
    */
   insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>
 }
 
 export type AbortOptions = {
-  /** Kills the statement in the engine; a question rejects at once with the signal's reason. */
+  /** Kills the statement in the engine. A query rejects at once with the signal's reason. */
   readonly signal?: AbortSignal
 }
 
 export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'control'] as const
 export type LaneName = (typeof LANE_NAMES)[number]
 
-/** ClickHouse as the service uses it, in the process or over HTTP. */
+/** ClickHouse, in the process or over HTTP. */
 export type ClickHouse = { readonly [name in LaneName]: Lane } & {
-  /** The engine's version, as `SELECT version()` says it. */
+  /** Returns the engine's version from `SELECT version()`. */
   version(): Promise<string>
-  /** Figures for metrics, free of cost. */
+  /** Returns figures for metrics without a query. */
   stats(): ClickHouseStats
-  /** Lets what runs finish for a few seconds, kills what is left, and releases the engine. Idempotent; never rejects. */
+  /**
+   * Lets running statements finish for a few seconds, kills the rest, and releases the engine. Idempotent; never
+   * rejects.
+   */
   close(): Promise<void>
 }
 
@@ -48,19 +54,19 @@ export type LaneStats = {
   readonly slots: number
   readonly running: number
   readonly waiting: number
-  /** Statements that were finished, well or not, since the start. */
+  /** Statements that ended since the start, successfully or not. */
   readonly finished: number
   readonly failed: number
-  /** Statements that were refused because too many waited already. */
+  /** Statements that were refused because the queue was full. */
   readonly refused: number
-  /** Reads whose caller went away. */
+  /** Reads aborted by their callers. */
   readonly aborted: number
 }
 export type ClickHouseStats = { readonly lanes: { readonly [name in LaneName]: LaneStats } }
 
-/** A statement that ClickHouse refused, or whose answer was lost on the way. */
+/** A statement that ClickHouse refused, or whose answer was lost. */
 export class ClickHouseError extends Error {
-  /** ClickHouse's own error code (62: syntax, 241: memory limit, …); absent when the failure is not its own. */
+  /** ClickHouse's own error code (62: syntax, 241: memory limit, …); absent for other failures. */
   readonly code: number | undefined
   /** The beginning of the statement, for the log. */
   readonly statement: string

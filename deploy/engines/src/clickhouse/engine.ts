@@ -4,7 +4,7 @@ import type { Slots } from './slots.js'
 
 export type LaneSlots = Slots<Connection>
 
-/** Puts lanes and their figures together; `close` is called once, after the working lanes take nothing more. */
+/** Combines lanes and their statistics. `close` is called once, after the lanes refuse new work. */
 export const engineOf = (parts: {
   readonly slots: Readonly<Record<LaneName, LaneSlots>>
   lane(name: LaneName): Lane

@@ -20,7 +20,7 @@ import {
   WRITE_SETTINGS
 } from './statement.js'
 
-/** A statement as a connection runs it: complete with its settings, under a tag that finds it again in the engine. */
+/** A statement for a connection, complete with its settings. The tag identifies it in the engine. */
 export type Statement = {
   readonly text: string
   readonly parameters: Parameters
@@ -30,36 +30,36 @@ export type Statement = {
 
 export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
 
-/** What the two engines differ in. Rejects with a `ClickHouseError` or a `Refusal`. */
+/** The part in which the two engines differ. Rejects with a `ClickHouseError` or a `Refusal`. */
 export type Connection = {
-  /** The bytes of the statement's answer. */
+  /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
   put(target: Target, body: Uint8Array): Promise<void>
 }
 
-/** Asks the engine once which of our settings its version knows. */
+/** Returns which of our settings the engine's version supports; queried once. */
 export type KnownSettings = () => Promise<ReadonlySet<string>>
 
 let lastTag = 0
-/** Tags also distinguish the statements of several processes on one server. */
+/** The process id and the time make tags unique across processes of one server. */
 const TAG_PREFIX = `gamenet-${process.pid}-${Date.now().toString(36)}`
 export const newTag = (): string => {
   lastTag += 1
   return `${TAG_PREFIX}-${lastTag}`
 }
 
-/** A lane over connections of whichever engine: settings, parameters, abort and answers are the same for both. */
+/** Creates a lane over connections of either engine: settings, parameters, aborts and answers are the same for both. */
 export const laneOf = (needs: {
   readonly name: LaneName
   readonly slots: Slots<Connection>
   readonly limits: LaneLimits
   readonly known: KnownSettings
-  /** Tells the engine to stop the statement with this tag; never rejects. */
+  /** Asks the engine to stop the statement with this tag; never rejects. */
   readonly kill: (tag: string) => Promise<void>
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
-  /** Many statements may go by one signal. */
+  /** Many statements may share one signal. */
   const run = <Answer>(job: (connection: Connection) => Running<Answer>, signal: AbortSignal | undefined) => {
     if (signal !== undefined) setMaxListeners(0, signal)
     return slots.run(job, signal)
@@ -93,7 +93,7 @@ export const laneOf = (needs: {
 
 export const running = <Answer>(answer: Promise<Answer>): Running<Answer> => ({ answer, released: ended(answer) })
 
-/** Rejects as soon as `signal` aborts; the slot stays held until the engine has noticed the kill. */
+/** Rejects as soon as `signal` aborts; the slot stays held until the engine has processed the kill. */
 const abortable = <Answer>(
   work: Promise<Answer>,
   signal: AbortSignal | undefined,
@@ -121,7 +121,7 @@ const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> =>
 
 const STOP_AGAIN = { firstMs: 50, maxMs: 1000 }
 
-/** A kill that comes before the query executes does nothing, so it is sent until the query is over. */
+/** A kill before the query executes has no effect, so it is repeated until the query has ended. */
 const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>): Promise<void> => {
   let isOver = false
   const over = ended(work).then(() => {
@@ -134,8 +134,8 @@ const stopUntilOver = async (work: Promise<unknown>, stop: () => Promise<void>):
 }
 
 /**
- * Which of the queries with a tag can be killed. ClickHouse marks one that is still being planned as killed, and then
- * executes it to its end; one that has read rows, or has run for a while, executes already.
+ * Condition for queries that can be killed. ClickHouse marks a query that is still being planned as killed and then
+ * executes it to its end; a query that has read rows, or has run for a while, is executing.
  */
 export const KILLABLE = '(read_rows > 0 OR elapsed > 0.5)'
 
@@ -145,8 +145,8 @@ const MEMORY_LIMIT_EXCEEDED = 241
 const BUSY_RETRY_SECONDS = 1
 
 /**
- * What an exception's text (`Code: 62. DB::Exception: …`) means: the engine as a whole is at its limit (`engine_busy`),
- * or this statement failed.
+ * Classifies an exception's text (`Code: 62. DB::Exception: …`): the engine is at its limit (`engine_busy`), or this
+ * statement failed.
  */
 export const engineError = (text: string, sql: string, cause?: unknown): Error => {
   const digits = /Code: (\d+)\b/.exec(text)?.[1]

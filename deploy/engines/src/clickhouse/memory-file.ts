@@ -2,19 +2,19 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Bytes as a file in memory, which has a path in this process alone. */
+/** Bytes in a memory file, whose path is valid only in this process. */
 export type MemoryFile = {
   readonly path: string
-  /** Gives the memory back. */
+  /** Frees the memory. */
   close(): Promise<void>
 }
 
-/** Where Linux keeps files in memory. In a container it may have room for 64 MiB, or not be there. */
+/** Linux's folder for files in memory. In a container it may have 64 MiB, or be missing. */
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * Makes a file of bytes that no disk holds. It is unlinked before its first byte is written, so that no other process can open it
- * and a crash leaves nothing behind. Gives undefined where the system has no such place, or no room in it.
+ * Creates a memory file with these bytes. It is unlinked before its first byte is written, so that no other process can
+ * open it and a crash leaves nothing behind. Returns undefined if the system has no such folder, or no space in it.
  */
 export const memoryFile = async (bytes: Uint8Array, folder = MEMORY_FOLDER): Promise<MemoryFile | undefined> => {
   let handle: FileHandle | undefined

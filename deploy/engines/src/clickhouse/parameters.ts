@@ -1,8 +1,8 @@
 import { ClickHouseError, type Parameters } from './clickhouse.js'
 
 /**
- * The value of a parameter as ClickHouse reads it for `{name: Type}`: the escaped text form, in which the type of the
- * placeholder, not the value, decides what it becomes. The same form as the one that `param_*` has over HTTP.
+ * Returns the escaped text of a parameter for `{name: Type}`: the type of the placeholder, not the value, determines
+ * the result. The same form as `param_*` over HTTP.
  */
 export const parameterText = (name: string, value: unknown): string => {
   if (value === null || value === undefined) return '\\N'
@@ -10,7 +10,7 @@ export const parameterText = (name: string, value: unknown): string => {
   return composed(name, value)
 }
 
-/** Values inside arrays are literals: strings in quotes, NULL as a word. */
+/** Values inside arrays are literals: quoted strings, and the word NULL. */
 const composed = (name: string, value: unknown): string => {
   if (value === null || value === undefined) return 'NULL'
   if (typeof value === 'string') return stringLiteral(value)
@@ -45,18 +45,18 @@ const TEXT_ESCAPES: Readonly<Record<string, string>> = {
 }
 const ESCAPED_IN_LITERAL = /[\\'\0\b\f\n\r\t]/g
 
-/** A string as a literal in quotes; backslash and quote are the two characters that could end it. */
+/** Returns a quoted string literal; only backslash and quote could end it. */
 export const stringLiteral = (text: string): string =>
   `'${text.replace(ESCAPED_IN_LITERAL, (char) => TEXT_ESCAPES[char] ?? char)}'`
 
-/** What of a statement is code: strings, quoted names and comments are blanked out, every character in its place. */
+/** Returns the code of a statement: strings, quoted names and comments are replaced by blanks of the same length. */
 export const codeOf = (sql: string): string => sql.replace(NOT_CODE, (text) => ' '.repeat(text.length))
 
 const NOT_CODE = /'(?:[^'\\]|\\[\s\S])*'|"(?:[^"\\]|\\[\s\S])*"|`(?:[^`\\]|\\[\s\S])*`|--[^\n]*|\/\*[\s\S]*?\*\//g
 
 /**
- * Refuses a statement that asks for a parameter that is not given. A connection of chDB keeps the parameters of the
- * statements before, so the engine itself would take a stale value.
+ * Refuses a statement with a missing parameter. A connection of chDB keeps the parameters of earlier statements, so the
+ * engine itself would use a stale value.
  */
 export const checkPlaceholders = (sql: string, parameters: Parameters): void => {
   for (const [, name] of codeOf(sql).matchAll(/\{\s*([A-Za-z_]\w*)\s*:/g)) {

@@ -20,18 +20,18 @@ import {
 import { streamedException } from './streamed-exception.js'
 
 export type ClickHouseServerOptions = {
-  /** Address with scheme and port; may carry `user:password@` and `/database`. */
+  /** Address with scheme and port; may contain `user:password@` and `/database`. */
   readonly url: string
   readonly database?: string
-  /** Reads that run at once. */
+  /** Number of concurrent reads. */
   readonly readers?: number
-  /** Reads that may wait for one of them; the next is refused with `engine_busy`. */
+  /** Maximum number of waiting reads; further ones are refused with `engine_busy`. */
   readonly queueMax?: number
-  /** gzip of requests and of answers; usual. */
+  /** Compresses requests and answers with gzip. Default: true. */
   readonly compression?: boolean
-  /** How long the server may be silent before it counts as away. Usual: the lane's own limit and some seconds. */
+  /** Longest silence of the server before it counts as unavailable. Default: the lane's limit and some seconds. */
   readonly requestTimeoutMs?: number
-  /** Limits of single lanes instead of the usual ones. */
+  /** Overrides the default limits of lanes. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
 }
 
@@ -40,7 +40,7 @@ type Client = ReturnType<typeof createClient>
 const SERIAL_QUEUE_MAX = 1024
 const BUSY_RETRY_SECONDS = 1
 const AWAY_RETRY_SECONDS = 5
-/** The server itself stops a statement at its limit; the socket waits a little longer for that answer. */
+/** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000
 /** Below the 3 s after which the oldest servers in use close an idle connection. */
 const IDLE_SOCKET_MS = 2000
@@ -48,14 +48,14 @@ const CLOSE_WAIT_MS = 3000
 const CLOSE_KILL_WAIT_MS = 1000
 
 /**
- * A ClickHouse server over HTTP. Nothing is asked of it here, so that a service starts before its server does: while it
- * cannot be reached, every statement is refused with `engine_away`, and the next one tries again.
+ * Opens a ClickHouse server over HTTP. No request is sent here, so a service can start before its server. While the
+ * server is unavailable, every statement is refused with `engine_away`; the next one tries again.
  */
 export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHouse => {
   const clients: Client[] = []
   const slots = {} as Record<LaneName, LaneSlots>
   const abandon = new AbortController()
-  // Each statement under way listens to it.
+  // Each running statement listens to it.
   setMaxListeners(0, abandon.signal)
   const underWay = new Set<string>()
   for (const name of LANE_NAMES) {
@@ -91,7 +91,7 @@ const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): C
     ...(options.database === undefined ? {} : { database: options.database }),
     application: 'gamenet-stats',
     request_timeout: requestTimeoutMs,
-    // The slots of each lane are the limit.
+    // The lane's slots are the limit.
     max_open_connections: Number.POSITIVE_INFINITY,
     compression: { request: compression, response: compression },
     keep_alive: { enabled: true, idle_socket_ttl: IDLE_SOCKET_MS, eagerly_destroy_stale_sockets: true },
@@ -100,7 +100,7 @@ const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): C
   })
 }
 
-/** Statements that still run after the wait are killed in the server, and then left alone. */
+/** Kills statements that still run after the wait, and does not await them. */
 const closeClients = async (
   slots: Readonly<Record<LaneName, LaneSlots>>,
   clients: readonly Client[],
@@ -125,8 +125,8 @@ const GONE_CHECK_MS = 50
 const GONE_CHECK_MS_MAX = 1000
 
 /**
- * The request of an abandoned query is over at once, the query in the server is not; a kill that comes too early does
- * nothing. So it is sent until the query is twice not found, or the server is unavailable.
+ * Kills an abandoned query: its request ends at once, the query in the server does not, and a kill that comes too early
+ * has no effect. So the kill is repeated until the query is missing twice, or the server is unavailable.
  */
 const killUntilEnded = async (control: LaneSlots, tag: string): Promise<void> => {
   const condition = `query_id = ${stringLiteral(tag)}`
@@ -147,7 +147,7 @@ const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<voi
   await Promise.all(tags.map((tag) => killUntilEnded(control, tag)))
 }
 
-/** Clients of one lane, which differ in how long they wait for an answer. */
+/** Clients of one lane, with different timeouts. */
 type Ways = { readonly statements: Client; readonly bodies: Client }
 
 const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): Connection => ({
@@ -171,8 +171,8 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): 
 })
 
 /**
- * The whole body. An exception after the first byte comes inside the body, behind rows that look well, so the body is
- * searched for it whether its stream ended well or broke off.
+ * Reads the whole body. An exception after the first byte is inside the body, after valid rows, so the body is searched
+ * for it whether its stream ended normally or not.
  */
 const answerOf = async (
   execution: ReturnType<Client['exec']>,
@@ -197,7 +197,7 @@ const answerOf = async (
   return body
 }
 
-/** By events, not by iteration: that drops what has arrived when the connection breaks off behind it. */
+/** Uses events: iteration drops the received chunks when the connection breaks. */
 const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const stop = (): void => void stream.destroy(signal.reason)
@@ -216,7 +216,7 @@ const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): P
 const oneOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
-/** An answer of ClickHouse's own is an error of the statement; any other error on the way means that the engine is unavailable. */
+/** An error in an answer belongs to the statement; any other error means that the engine is unavailable. */
 const failure = (cause: unknown, sql: string): unknown => {
   if (cause instanceof ClientError) return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   if (cause instanceof TypeError) return cause
@@ -226,7 +226,7 @@ const failure = (cause: unknown, sql: string): unknown => {
 const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>
   control.run((connection) => running(connection.run({ text, parameters: {}, tag: newTag() })))
 
-/** Asked at the first statement, and again after a failure; kept from then on. */
+/** Queried at the first statement, and again after a failure; then cached. */
 const knownSettings = (control: LaneSlots): KnownSettings => {
   let known: Promise<ReadonlySet<string>> | undefined
   const ask = async (): Promise<ReadonlySet<string>> => {

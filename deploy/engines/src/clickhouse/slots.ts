@@ -1,27 +1,27 @@
 import { Refusal } from '@gamenet/schemas'
 import { ClickHouseError, type LaneStats } from './clickhouse.js'
 
-/** A job under way on a slot: what its caller gets, and when the slot is free again. */
+/** A running job: its caller's answer, and the release of its slot. */
 export type Running<Answer> = {
   readonly answer: Promise<Answer>
-  /** Settles, never rejecting, when the engine is done: for an aborted job later than `answer`. */
+  /** Resolves when the engine is done, for an aborted job later than `answer`. Never rejects. */
   readonly released: Promise<void>
 }
 
 type Waiting<Slot> = { start(slot: Slot): void; drop(reason: unknown): void }
 
-/** Hands out the connections of one lane, in order of asking; at most `queueMax` jobs wait. */
+/** Assigns the connections of one lane in order of request; at most `queueMax` jobs wait. */
 export type Slots<Slot> = {
   run<Answer>(job: (slot: Slot) => Running<Answer>, signal?: AbortSignal): Promise<Answer>
   stats(): LaneStats
-  /** Refuses what comes from now on and what waits. */
+  /** Refuses new and waiting jobs. */
   close(): void
   /** Resolves when no slot is held. */
   idle(): Promise<void>
 }
 
 /**
- * Makes the slots of a lane. A job that finds `queueMax` others waiting is refused with `engine_busy`; a job that is
+ * Creates the slots of a lane. A job that finds `queueMax` others waiting is refused with `engine_busy`; a job that is
  * aborted while it waits leaves the queue at once.
  */
 export const slotsOf = <Slot>(
@@ -118,7 +118,7 @@ export const slotsOf = <Slot>(
   }
 }
 
-/** The same work, without its outcome. */
+/** Resolves when the work has ended, whatever its outcome. */
 export const ended = (work: Promise<unknown>): Promise<void> =>
   work.then(
     () => undefined,

@@ -1,7 +1,7 @@
 import { ClickHouseError, type LaneName } from './clickhouse.js'
 import { codeOf } from './parameters.js'
 
-/** What one statement of a lane may use at most. */
+/** Limits of one statement of a lane. */
 export type LaneLimits = {
   readonly seconds: number
   readonly memoryBytes: number
@@ -9,14 +9,14 @@ export type LaneLimits = {
 }
 
 /**
- * Reads that wait: an answer takes up to four, so that this is some 250 callers who ask something new at the same instant;
- * the last of them waits a few seconds.
+ * Maximum number of waiting reads. An answer takes up to four reads, so this serves about 250 simultaneous callers with
+ * different queries; the last one waits a few seconds.
  */
 export const READERS_QUEUE_MAX = 1024
 
 const MIB = 1024 * 1024
 
-/** Sized for two cores and 4 GiB: all lanes at their limits at once stay below the engine's own limit, readers apart. */
+/** Sized for two cores and 4 GiB: all lanes except readers at their limits together stay below the engine's limit. */
 export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   loader: { seconds: 300, memoryBytes: 1536 * MIB, threads: 2 },
   projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
@@ -26,12 +26,12 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
 }
 
 /**
- * A body of rows is a bounded batch, stored within seconds. One that is not is better sent again than waited for as long as a lane's
- * longest statement may take: its sender holds locks.
+ * A body of rows is a bounded batch, stored within seconds. Repeating a slow one is better than waiting as long as for
+ * a lane's longest statement, because its sender holds locks.
  */
 const BODY_SECONDS_MAX = 120
 
-/** The limits of an insert of rows that come with the statement. */
+/** Returns the limits of an insert with a body of rows. */
 export const bodyLimits = (limits: LaneLimits): LaneLimits => ({
   ...limits,
   seconds: Math.min(limits.seconds, BODY_SECONDS_MAX)
@@ -39,14 +39,14 @@ export const bodyLimits = (limits: LaneLimits): LaneLimits => ({
 
 export type Settings = Readonly<Record<string, string | number>>
 
-/** What every statement of a lane is limited to. */
+/** Returns the limits of a lane as settings of each statement. */
 export const limitSettings = (limits: LaneLimits): Settings => ({
   max_execution_time: limits.seconds,
   max_memory_usage: limits.memoryBytes,
   max_threads: limits.threads
 })
 
-/** How answers are written: one JSON array of rows, wide integers in quotes so that JSON.parse keeps them exact. */
+/** Settings of answers: one JSON array of rows; wide integers are quoted so that JSON.parse keeps them exact. */
 export const ANSWER_SETTINGS: Settings = {
   output_format_json_array_of_rows: 1,
   output_format_json_quote_64bit_integers: 1,
@@ -57,8 +57,8 @@ export const ANSWER_SETTINGS: Settings = {
 }
 
 /**
- * How rows are written: now, not later in the background; never dropped as repetitions (our keys make them one); and
- * in one block, so that an insert is stored whole or not at all, whatever number of partitions it touches.
+ * Settings of writes: synchronous, not in the background; without deduplication, because our keys deduplicate; and in
+ * one block, so that an insert is stored whole or not at all, whatever number of partitions it touches.
  */
 export const WRITE_SETTINGS: Settings = {
   async_insert: 0,
@@ -71,14 +71,14 @@ export const WRITE_SETTINGS: Settings = {
   min_insert_block_size_bytes: 0
 }
 
-/** How a body is read: a row that does not fit its columns is an error of the whole body. */
+/** Settings of bodies: a row that does not fit its columns is an error of the whole body. */
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
   input_format_allow_errors_num: 0,
   input_format_allow_errors_ratio: 0
 }
 
-/** The names of all settings that statements carry; an engine is asked once which of them it knows. */
+/** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
   ...new Set(
     [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap((settings) =>
@@ -88,26 +88,28 @@ export const ALL_SETTING_NAMES: readonly string[] = [
   'log_comment'
 ]
 
-/** Those settings that the engine's version knows. */
+/** Returns the settings that the engine's version supports. */
 export const knownOf = (settings: Settings, known: ReadonlySet<string>): Settings =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => known.has(name)))
 
-/** `name = value, …` of those settings that the engine's version knows. */
+/** Returns `name = value, …` of the settings that the engine's version supports. */
 export const settingsText = (settings: Settings, known: ReadonlySet<string>): string =>
   assignments(knownOf(settings, known))
 
-/** `name = value, …` */
+/** Returns `name = value, …`. */
 export const assignments = (settings: Settings): string =>
   Object.entries(settings)
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : `'${value}'`}`)
     .join(', ')
 
-/** A question with its format and its limits. The clause after FORMAT holds for the whole statement, UNION too. */
+/**
+ * Returns a query with its format and limits. The clause after FORMAT applies to the whole statement, including UNION.
+ */
 export const question = (sql: string, settings: string): string =>
   `${bare(sql)}\nFORMAT JSONEachRow SETTINGS ${settings}`
 
 /**
- * A statement that answers nothing, with its limits where the grammar takes them: behind the SELECT of an INSERT,
+ * Returns a statement without an answer, with its limits where the grammar permits them: after the SELECT of an INSERT,
  * before VALUES, nowhere in DDL.
  */
 export const command = (sql: string, settings: string): string => {
@@ -124,7 +126,7 @@ const bare = (sql: string): string => sql.replace(/[\s;]+$/, '')
 
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$/
 
-/** Names come from our own code, but stand in the text of an INSERT, so they are checked all the same. */
+/** Checks names that become text of an INSERT, although they come from our own code. */
 export const checkNames = (table: string, columns: readonly string[]): void => {
   for (const name of [table, ...columns]) {
     if (!IDENTIFIER.test(name)) throw new ClickHouseError(`${JSON.stringify(name)} is no plain table or column name.`)
@@ -132,13 +134,13 @@ export const checkNames = (table: string, columns: readonly string[]): void => {
   if (columns.length === 0) throw new ClickHouseError(`An insert into ${table} names no columns.`)
 }
 
-/** The head of an INSERT whose rows follow as a body. */
+/** Returns the head of an INSERT whose rows follow as a body. */
 export const insertHead = (table: string, columns: readonly string[], settings: string): string => {
   checkNames(table, columns)
   return `INSERT INTO ${table} (${columns.join(', ')}) SETTINGS ${settings} FORMAT JSONCompactEachRow`
 }
 
-/** The engine's array of rows without its line breaks around: `[]` for no rows. */
+/** Returns the engine's array of rows without surrounding line breaks; `[]` for no rows. */
 export const jsonArray = (bytes: Uint8Array): Uint8Array => {
   const end = bytes.lastIndexOf(CLOSING_BRACKET)
   if (bytes[0] !== OPENING_BRACKET || end < 0) {
@@ -151,6 +153,6 @@ const OPENING_BRACKET = 0x5b
 const CLOSING_BRACKET = 0x5d
 const EMPTY_ARRAY = new TextEncoder().encode('[]')
 
-/** The rows of a JSON array of objects. */
+/** Parses the rows of a JSON array of objects. */
 export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]

@@ -7,35 +7,35 @@ import { recordsOf as recordsOfFormat1 } from './format-1/records.js'
 import { type StoredRecords, setHeader } from './stored-records.js'
 
 /*
- * A batch of messages as bytes: a JSON array of the count and the columns (keys, values, each header), deflated. A column whose texts are
- * all equal is that text alone.
+ * A batch of messages as bytes: a JSON array of the count and the columns (keys, values, each header), deflated. A column of
+ * equal texts is that text alone.
  */
 
 /** Below this size deflate takes less time than handing the bytes to another thread. */
 const INLINE_BYTES_MAX = 8192
 /** The first bytes of a stored batch, see {@link BatchFrame}. */
 export const FRAME_BYTES = 22
-/** Written now; {@link recordsOfFormat1} reads the one before. */
+/** The format of new batches; {@link recordsOfFormat1} reads the previous one. */
 const FRAME_FORMAT = 2
-/** Of deflate: 3 is faster by a third, and its batches of a scrape take twice the bytes. */
+/** Level of deflate: level 3 is a third faster, and its batches of a scrape take twice the bytes. */
 const LEVEL = 6
 const RAW_BYTES_MAX = 0xffff_ffff
-/** The count of messages stands behind the first character of the columns; digits beyond these are none. */
+/** The number of messages follows the first character of the columns; digits beyond this limit are no count. */
 const COUNT_CHARACTERS_MAX = 12
 
 const deflateAsync = promisify<Buffer, object, Buffer>(deflate)
 const inflateAsync = promisify<Buffer, object, Buffer>(inflate)
 
-/** What is known of a stored batch without unpacking it. */
+/** Facts about a stored batch that are available without unpacking it. */
 export type BatchFrame = {
   readonly records: number
   /** When it was appended, in milliseconds since 1970. */
   readonly appendedAtMs: number
-  /** Stored bytes of all batches of its partition that were ever appended before it. */
+  /** Stored bytes of all batches of its partition before it, including deleted ones. */
   readonly bytesBefore: number
 }
 
-/** A batch packed and compressed, with room for its frame in front. Texts come back exactly. */
+/** Packs and compresses a batch, with space for its frame in front. Texts are restored exactly. */
 export async function packBatch(messages: readonly LogMessage[]): Promise<Buffer> {
   const raw = Buffer.from(JSON.stringify(columnsOf(messages)))
   if (raw.length > RAW_BYTES_MAX) throw new RangeError(`a batch of ${raw.length} bytes is larger than ${RAW_BYTES_MAX}`)
@@ -50,13 +50,13 @@ export async function packBatch(messages: readonly LogMessage[]): Promise<Buffer
   return batch
 }
 
-/** Puts in what is known only when the batch is stored. */
+/** Adds the facts that are known only when the batch is stored. */
 export function stampBatch(batch: Buffer, stamp: Pick<BatchFrame, 'appendedAtMs' | 'bytesBefore'>): void {
   batch.writeUIntLE(stamp.appendedAtMs, 9, 6)
   batch.writeUIntLE(stamp.bytesBefore, 15, 6)
 }
 
-/** The frame of a stored batch. Throws when the bytes are none, or of a newer program. */
+/** Returns the frame of a stored batch. Throws when the bytes are no batch, or of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
   const format = batch[0]
   if ((format !== 1 && format !== FRAME_FORMAT) || batch.length < FRAME_BYTES) {
@@ -78,7 +78,10 @@ export async function unpackBatch(batch: Buffer, first: number): Promise<StoredR
   return batch[0] === 1 ? recordsOfFormat1(raw, records, first) : recordsOf(JSON.parse(raw.toString()), records, first)
 }
 
-/** Throws if the bytes of a stored batch are damaged: by the checksum that deflate adds and the count, without its records. */
+/**
+ * Verifies a stored batch by deflate's checksum and the count, without decoding records. Throws if the bytes are
+ * damaged.
+ */
 export async function checkBatch(batch: Buffer): Promise<void> {
   const { records } = frameOf(batch)
   const raw = await inflated(batch)
@@ -86,7 +89,7 @@ export async function checkBatch(batch: Buffer): Promise<void> {
   else requireCount(Number.parseInt(raw.toString('latin1', 1, COUNT_CHARACTERS_MAX), 10), records)
 }
 
-/** The columns of a stored batch, by their checksum. */
+/** Inflates the columns of a stored batch and verifies their checksum. */
 async function inflated(batch: Buffer): Promise<Buffer> {
   const rawBytes = batch.readUInt32LE(5)
   const packed = batch.subarray(FRAME_BYTES)
@@ -102,7 +105,7 @@ function requireCount(held: number, records: number): void {
   if (held !== records) throw new RangeError(`the batch holds ${held} messages, expected ${records}`)
 }
 
-/** One text for all rows, or a text for each; null where a message lacks the header. */
+/** One text for all rows, or one per row; null for a message without the header. */
 type Column = string | readonly (string | null)[]
 type Columns = readonly [
   count: number,
@@ -143,7 +146,7 @@ function recordsOf([held, keys, values, headers]: Columns, count: number, first:
     slice: (from, to) => {
       const records: LogRecord[] = []
       for (let row = from; row < Math.min(to, count); row += 1) {
-        // A copy of an object with all names in place costs 0.07 µs; one that gets its names one by one costs 2 µs.
+        // Copying an object with all names in place costs 0.07 µs; adding the names one by one costs 2 µs.
         const own = { ...template }
         for (const [name, column] of varying) {
           const text = column[row]

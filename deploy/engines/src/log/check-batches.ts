@@ -4,7 +4,7 @@ import { checkBatch, frameOf, unpackBatch } from './batch-codec.js'
 import type { Batches, BatchKey } from './copy-log.js'
 import type { StoredRecords } from './stored-records.js'
 
-/** Events of the log that cannot be read: offsets from `first` to below `next`. */
+/** Unreadable events of the log: offsets from `first` to below `next`. */
 export type LogFault = {
   readonly topic: string
   readonly epoch: number
@@ -14,21 +14,21 @@ export type LogFault = {
   readonly reason: string
 }
 
-/** Events of one batch that can be read: offsets from `first` to below `next`. */
+/** Readable events of one batch: offsets from `first` to below `next`. */
 export type CheckedEvents = Omit<LogFault, 'reason'> & {
-  /** None of topics that are only checked. */
+  /** Empty for topics that are only checked. */
   readonly records: readonly LogRecord[]
 }
 
-/** Records between two turns of the event loop: a batch of 8,192 at once would delay other answers by 0.1 s. */
+/** Records per turn of the event loop: a batch of 8,192 at once would delay other answers by 0.1 s. */
 const TURN_RECORDS = 512
-/** Batches that are inflated at the same time, on other threads. */
+/** Batches that are inflated concurrently on other threads. */
 const AHEAD = 4
 
 /**
- * Reads every batch by its checksum, and finds those that are missing between others. `take` gets the events that can be read, by
- * parts of a batch, and the stored bytes of the batch with its last part. Records are made of the topics that `reads` names alone:
- * making them takes ten times as long as the check.
+ * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable events by parts of a
+ * batch, and the stored bytes of the batch with its last part. Records are decoded only for topics in `reads`: decoding
+ * takes ten times as long as the check.
  */
 export async function checkBatches(
   batches: Batches,
@@ -66,7 +66,7 @@ export async function checkBatches(
 type Unpacking = {
   readonly key: BatchKey
   readonly value: Buffer
-  /** Undefined of a topic that is only checked. */
+  /** Undefined for a topic that is only checked. */
   readonly unpacked: Promise<StoredRecords | undefined>
 }
 

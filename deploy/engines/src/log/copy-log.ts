@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { frameOf } from './batch-codec.js'
 
-/** Where a partition of a topic ends: the first offset that nothing was appended at. */
+/** The end of a partition: the first unused offset. */
 export type LogHead = {
   readonly topic: string
   readonly epoch: number
@@ -15,7 +15,7 @@ export type Batches = Database<Buffer, BatchKey>
 
 const REMOVED_AT_ONCE = 1000
 
-/** Where all partitions end that hold something, of whatever topic. */
+/** Returns the ends of all partitions with records, of all topics. */
 export function headsOf(batches: Batches): LogHead[] {
   const heads: LogHead[] = []
   for (let after: BatchKey | undefined; ; ) {
@@ -31,8 +31,8 @@ export function headsOf(batches: Batches): LogHead[] {
 }
 
 /**
- * Copies the file as it is at some instant of the call, without what deleted batches left behind, and takes out of the
- * copy the records appended after `heads`.
+ * Copies the file as of some instant of the call, without the free pages of deleted batches, and removes from the copy
+ * the records appended after `heads`.
  */
 export async function copyLog(root: RootDatabase, directory: string, heads: readonly LogHead[]): Promise<void> {
   mkdirSync(directory, { recursive: true })

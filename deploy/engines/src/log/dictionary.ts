@@ -40,12 +40,12 @@ const SAMPLES: readonly Sample[] = [
 ]
 
 /**
- * What deflate may refer to before it has seen anything: batches of one event. It is part of the format: a change of one
- * byte makes existing batches unreadable, so a better one needs a new number in the frame.
+ * Preset dictionary of deflate for small batches. It is part of the format: a change of one byte makes existing batches
+ * unreadable, so a better one needs a new number in the frame.
  */
 export const DICTIONARY = Buffer.from(SAMPLES.map(batchOf).join(''))
 
-/** The JSON of a batch of one message. */
+/** Returns the JSON of a batch of one message. */
 function batchOf([topic, source, key, event]: Sample): string {
   const headers = {
     ce_specversion: '1.0',

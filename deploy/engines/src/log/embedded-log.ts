@@ -33,14 +33,14 @@ const BATCH_RECORDS_MAX = 8192
 const BATCH_CHARACTERS_MAX = 4 * 1024 * 1024
 const MESSAGE_CHARACTERS_MAX = 16 * 1024 * 1024
 const WAITING_APPENDS_MAX = 10_000
-/** How many bytes one commit may hold, so that the first of many waiting appends is not kept until the last. */
+/** Maximum number of bytes per commit, so that the first of many waiting appends does not wait for the last. */
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024
 /** Batches are read together up to about this many records. */
 const READ_RECORDS = 4096
-/** A delivery at most: 512 records are 0.3 MB, of which nothing is left when the garbage collector comes by. */
+/** Maximum number of records per delivery: 512 records are 0.3 MB, which the young generation frees. */
 const DELIVERY_RECORDS = 512
 const TRIM_BATCHES_MAX = 1000
-/** How often the reader checks whether a stalled partition may continue. */
+/** Interval of checks whether a stalled partition may continue. */
 const STALL_CHECK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
@@ -53,52 +53,52 @@ const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one
 export class LogDamaged extends Error {}
 
 export type EmbeddedLogOptions = {
-  /** Directory; made when it is missing. */
+  /** Directory; created if missing. */
   readonly path: string
-  /** Partitions of every topic in this epoch, 1 unless given. */
+  /** Partitions of every topic in this epoch. Default: 1. */
   readonly partitions?: number
-  /** Rises when topics are recreated or `partitions` changes, 1 unless given. Older epochs stay readable. */
+  /** Incremented when topics are recreated or `partitions` changes. Older epochs stay readable. Default: 1. */
   readonly epoch?: number
-  /** Batches appended longer ago are deleted, but for the newest of a partition. Everything is kept unless given. */
+  /** Older batches are deleted, except the newest of a partition. Default: everything is kept. */
   readonly retentionMs?: number
-  /** Stored bytes that a partition keeps at most, but for its newest batch. Everything is kept unless given. */
+  /** Maximum number of stored bytes per partition besides its newest batch. Default: everything is kept. */
   readonly retentionBytes?: number
   /** Milliseconds since 1970, for tests of retention. */
   readonly now?: () => number
 }
 
-/** A log in a directory. What another thread of this process appends to the same directory is seen here too. */
+/** A log in a directory. Appends of other threads of this process to the same directory are visible. */
 export type EmbeddedLog = {
   /**
-   * Resolves when all messages are on the disk, flushed. All of them are written or none. Calls keep their order;
-   * those that wait at the same time share one flush. Packing and compression take about 2 µs a message.
+   * Resolves when all messages are flushed to the disk. All of them are written or none. Calls keep their order;
+   * simultaneous ones share one flush. Packing and compression take about 2 µs per message.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
-  /** Extents of all partitions of all epochs that the topic has; none for a topic that was never appended to. */
+  /** Returns the extents of the topic's partitions in all epochs; none for a topic that was never appended to. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
-   * Delivers what the topics hold from `startAt` on, and then what is appended, until `signal` aborts. A start of 0
-   * means the oldest that is held; at any other start that is no longer, or not yet, held the partition stalls: `onStall`
-   * is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects.
+   * Delivers the topics' records from `startAt`, and then new ones, until `signal` aborts. A start of 0 means the
+   * oldest stored offset. At any other start that is not stored the partition stalls: `onStall` is called, and
+   * `startAt` is polled until it returns a stored offset; without `onStall` the call rejects.
    */
   consume(request: ConsumeRequest): Promise<void>
   /** Does nothing: this log keeps no lag figures of its own. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
-  /** Where all partitions end now, of whatever topic. */
+  /** Returns the current ends of all partitions of all topics. */
   heads(): readonly LogHead[]
-  /** Copies the log, as far as these heads, into a directory that is made; what is appended meanwhile is not in it. */
+  /** Copies the log up to these heads into a new directory; later appends are not in the copy. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
-   * Reads everything by its checksums; returns the events that cannot be read. `take` gets the others, with their records where
-   * `reads` names their topic.
+   * Verifies all checksums and returns the unreadable events. `take` receives the others, with their records if `reads`
+   * contains their topic.
    */
   check(
     take: (events: CheckedEvents, bytes: number) => Promise<void>,
     reads: (topic: string) => boolean
   ): Promise<readonly LogFault[]>
-  /** Applies the retention now instead of at the next append after a minute. */
+  /** Applies the retention now. Otherwise an append does so once a minute. */
   trim(): Promise<void>
-  /** Waits for appends under way, ends all `consume` calls, closes the file. Later calls reject. */
+  /** Waits for running appends, ends all `consume` calls, closes the file. Later calls reject. */
   close(): Promise<void>
 }
 
@@ -119,7 +119,7 @@ type WaitingAppend = {
   reject(error: Error): void
 }
 
-/** Opens the log in a directory, or makes it. Throws a sentence when the directory is not one it can read. */
+/** Opens the log in a directory, or creates it. Throws a sentence if the directory is unreadable. */
 export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
   const store = openStore(options)
   const closing = new AbortController()
@@ -185,8 +185,8 @@ function openStore(options: EmbeddedLogOptions): Store {
   assertLmdbFile(path)
   let root: RootDatabase
   try {
-    // With overlapping sync a commit is answered before it is flushed; with event-turn batching lmdb makes a promise
-    // of its own that nobody can catch, and a full disk would end the process.
+    // With overlapping sync a commit would be acknowledged before it is flushed. With event-turn batching lmdb creates
+    // a promise that nobody can catch, and a full disk would end the process.
     root = open({
       path,
       noSubdir: false,
@@ -201,7 +201,7 @@ function openStore(options: EmbeddedLogOptions): Store {
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
     const batches = root.openDB<Buffer, BatchKey>({ name: 'batches', encoding: 'binary' })
-    // A new file is there when its folder is flushed; LMDB flushes what it holds.
+    // Flushing the folder makes a new file durable; LMDB flushes its content.
     flushNow(path)
     const epochs = agreeOnEpochs(path, root, meta, epoch, partitions)
     return { root, batches, path, epochs, channel: openSignalChannel(path), now: options.now ?? Date.now }
@@ -211,7 +211,7 @@ function openStore(options: EmbeddedLogOptions): Store {
   }
 }
 
-/** LMDB ends the process when its file is damaged, or another one, so it is looked at before. */
+/** Checks the file first: LMDB crashes the process if the file is damaged or no LMDB file. */
 function assertLmdbFile(path: string): void {
   let damage: string | undefined
   try {
@@ -224,7 +224,7 @@ function assertLmdbFile(path: string): void {
   throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)
 }
 
-/** Reads what the directory says of itself, refuses what does not fit, and adds this epoch when it is new. */
+/** Reads the directory's description, refuses a mismatch, and adds a new epoch. */
 function agreeOnEpochs(
   path: string,
   root: RootDatabase,
@@ -265,7 +265,7 @@ type Appender = {
   drained(): Promise<void>
 }
 
-/** Packs appends side by side, and commits what is ready in the order of the calls. */
+/** Packs appends concurrently, and commits packed ones in the order of the calls. */
 function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
   const { epoch, partitions } = store.epochs.at(-1) ?? { epoch: 1, partitions: 1 }
   const waiting: WaitingAppend[] = []
@@ -281,7 +281,7 @@ function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
     while (waiting.length > 0) await commitNext(store, epoch, waiting)
     if (store.now() - trimmedAtMs >= TRIM_INTERVAL_MS) {
       await trim().catch(() => {
-        // What could not be deleted now is tried again after the next interval; the appends themselves are safe.
+        // A failed deletion is retried after the next interval; the appends are safe.
       })
     }
   }
@@ -300,7 +300,7 @@ function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
       }
       const packed = packAll(messages, partitions)
       packed.catch(() => {
-        // Seen by the commit, which awaits it in its turn.
+        // The commit awaits it in its turn.
       })
       await new Promise<void>((resolve, reject) => {
         waiting.push({ topic, packed, resolve, reject })
@@ -314,7 +314,7 @@ function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
   }
 }
 
-/** Messages as packed batches, each of one partition, in order. Lets the event loop turn between two batches. */
+/** Packs messages into batches of one partition each, in order. Lets the event loop turn between two batches. */
 async function packAll(
   messages: readonly LogMessage[],
   partitions: number
@@ -359,7 +359,7 @@ function chunksOf(messages: readonly LogMessage[]): LogMessage[][] {
   return chunks
 }
 
-/** Commits the longest run of appends from the front that are packed, in one flush. */
+/** Commits the longest packed run of appends from the front in one flush. */
 async function commitNext(store: Store, epoch: number, waiting: WaitingAppend[]): Promise<void> {
   const group: { append: WaitingAppend; batches: readonly { partition: number; batch: Buffer }[] }[] = []
   let bytes = 0
@@ -397,7 +397,7 @@ async function hasEnded(promise: Promise<unknown>): Promise<boolean> {
   return winner !== pending
 }
 
-/** Inside a transaction: the batch goes behind the newest of its partition, which is read there and then. */
+/** Appends the batch to its partition. Reads the newest batch inside the same transaction. */
 function putBatch(store: Store, topic: string, epoch: number, partition: number, batch: Buffer): void {
   const newest = newestOf(store, topic, epoch, partition)
   stampBatch(batch, {
@@ -407,7 +407,7 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
   void store.batches.put([topic, epoch, partition, newest?.next ?? 0], batch)
 }
 
-/** Why a write failed, in words: LMDB says "Input/output error" when the disk is full. */
+/** Returns the reason of a failed write: LMDB says "Input/output error" when the disk is full. */
 async function writeFailure(store: Store, error: unknown): Promise<Error> {
   let cause = error
   if (error instanceof Error && 'commitError' in error) {
@@ -474,7 +474,7 @@ function extentsOf(store: Store, topic: string): PartitionExtent[] {
   return extents
 }
 
-/** Deletes whole batches from the oldest on, a bounded number in a transaction, until the retention is met. */
+/** Deletes whole batches, oldest first, a bounded number per transaction, until the retention is met. */
 async function trimStore(store: Store, options: EmbeddedLogOptions): Promise<void> {
   for (;;) {
     let deleted = 0
@@ -509,7 +509,7 @@ function expiredKeys(store: Store, { retentionMs, retentionBytes }: EmbeddedLogO
   return keys
 }
 
-/** Reads the topics side by side; the first failure ends all of them. */
+/** Reads the topics concurrently; the first failure ends all of them. */
 async function consume(store: Store, request: ConsumeRequest): Promise<void> {
   const failing = new AbortController()
   const signal = AbortSignal.any([request.signal, failing.signal])
@@ -523,7 +523,7 @@ async function consume(store: Store, request: ConsumeRequest): Promise<void> {
   if (failed !== undefined) throw failed.reason
 }
 
-/** Epoch after epoch, so that a key keeps its order when it moves to another partition. */
+/** Reads epoch after epoch, so that a key keeps its order when it moves to another partition. */
 async function readTopic(store: Store, topic: string, request: ConsumeRequest): Promise<void> {
   for (const [i, { epoch, partitions }] of store.epochs.entries()) {
     const isClosed = i < store.epochs.length - 1
@@ -542,7 +542,7 @@ async function readTopic(store: Store, topic: string, request: ConsumeRequest): 
 
 type PartitionPlace = { topic: string; epoch: number; partition: number; isClosed: boolean }
 
-/** Reads and unpacks the next records while the ones before are being delivered. */
+/** Reads and unpacks the next records during the delivery of the previous ones. */
 async function readPartition(store: Store, place: PartitionPlace, request: ConsumeRequest): Promise<void> {
   const { topic, epoch, partition, isClosed } = place
   const { signal } = request
@@ -566,7 +566,7 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
     next = reading.next
     ahead = readFrom(store, place, next)
     ahead.catch(() => {
-      // Seen when the loop comes to it; the delivery under way has to end first.
+      // Handled when the loop reaches it; the running delivery has to end first.
     })
     for (const records of deliveriesOf(reading)) {
       if (signal.aborted) return
@@ -575,10 +575,10 @@ async function readPartition(store: Store, place: PartitionPlace, request: Consu
   }
 }
 
-/** Batches that were read; the first one begins `skipped` records before the requested one. */
+/** Batches in memory. The first one begins `skipped` records before the requested one. */
 type Reading = { readonly batches: readonly StoredRecords[]; readonly skipped: number; readonly next: number }
 
-/** Large batches in parts, small ones together. */
+/** Splits large batches and combines small ones. */
 function* deliveriesOf({ batches, skipped }: Reading): Generator<LogRecord[]> {
   let records: LogRecord[] = []
   for (const [n, batch] of batches.entries()) {
@@ -594,7 +594,7 @@ function* deliveriesOf({ batches, skipped }: Reading): Generator<LogRecord[]> {
   if (records.length > 0) yield records
 }
 
-/** Where reading begins. Where the log does not have what is wanted, it waits until something else is. */
+/** Returns the offset to start from. If the log does not have it, waits until another one is requested. */
 async function firstOffset(store: Store, place: PartitionPlace, request: ConsumeRequest): Promise<number> {
   const { topic, epoch, partition } = place
   const { startAt, onStall, signal } = request
@@ -624,7 +624,7 @@ function damagedAt(
   )
 }
 
-/** The records from an offset on, some thousand at most; none at the head. */
+/** Reads some thousand records from an offset; none at the head. */
 async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading | 'trimmed'> {
   const { topic, epoch, partition } = place
   store.batches.resetReadTxn()

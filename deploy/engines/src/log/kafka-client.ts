@@ -3,12 +3,12 @@ import { errorMessage, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 
 /*
- * kafkajs is no longer maintained. Workarounds for its faults live in this folder; no other module imports it.
+ * Workarounds for faults of kafkajs, which is no longer maintained. Only this folder imports it.
  */
 
 const load = createRequire(import.meta.url)
 
-/** Its 143 files are loaded where a Kafka is named: most services have none. */
+/** Loads kafkajs on first use: it has 143 files, and most services use no Kafka. */
 export const kafkajs = (): typeof import('kafkajs') => load('kafkajs')
 
 /** A silent kafkajs client with bounded waits; failures are reported as errors. */
@@ -21,18 +21,18 @@ export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | '
     connectionTimeout: 5000,
     authenticationTimeout: 10_000,
     requestTimeout: 20_000,
-    // 0.2 s, doubled each time, 5 s at most: gives up after about 20 s, longer than a killed broker takes to return.
+    // 0.2 s, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes to return.
     retry: { initialRetryTime: 200, maxRetryTime: 5000, factor: 0.2, multiplier: 2, retries: 8 }
   })
 }
 
-/** A log that cannot be reached, or that does not answer, as against one that refuses what it is asked. */
+/** The log is unavailable or does not answer, in contrast to a log that refuses a request. */
 export class LogUnreachable extends Error {}
 
-/** What kafkajs says of a client that takes itself for connected, and is not. */
+/** kafkajs's message for a client whose connected state is stale. */
 const NOT_CONNECTED = 'Broker not connected'
 
-/** What kafkajs would try again, if it had not given up: brokers that are unavailable, starting, or without enough replicas. */
+/** Returns whether kafkajs would have retried: brokers that are unavailable, starting, or without enough replicas. */
 export function isUnreachable(error: unknown): boolean {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) {
@@ -40,12 +40,12 @@ export function isUnreachable(error: unknown): boolean {
     innermost = innermost.cause
   }
   if (innermost instanceof LogUnreachable) return true
-  // One whose first question was not answered says so of every other, however well the broker is.
+  // A client whose first request was not answered fails all others with this, even if the broker is available again.
   if (innermost instanceof Error && innermost.message === NOT_CONNECTED) return true
   return innermost instanceof Error && 'retriable' in innermost && innermost.retriable === true
 }
 
-/** The answer, or a rejection when there is none in time: kafkajs can lose a request and wait forever. */
+/** Returns the answer, or rejects after `ms`: kafkajs can lose a request and wait forever. */
 export async function answeredWithin<Answer>(ms: number, what: string, answer: Promise<Answer>): Promise<Answer> {
   return await withTimeout(answer, ms, () => {
     throw new LogUnreachable(`${what} did not answer within ${ms} ms`)
@@ -53,8 +53,8 @@ export async function answeredWithin<Answer>(ms: number, what: string, answer: P
 }
 
 /**
- * Disconnects a client of kafkajs, and once more behind what it is being asked: a question that is cut off it tries again, over
- * a connection that it opens for it and that nobody would close.
+ * Disconnects a client of kafkajs, and again after its running request: kafkajs retries an interrupted request over a
+ * new connection that nobody would close.
  */
 export async function disconnect(
   client: { disconnect(): Promise<void> },
@@ -70,14 +70,14 @@ export async function disconnect(
   await first
 }
 
-/** The innermost cause in a sentence: the outer errors of kafkajs only say that it gave up. */
+/** Returns the innermost cause as a sentence: the outer errors of kafkajs only say that it gave up. */
 export function kafkaReason(error: unknown): string {
   let innermost = error
   while (innermost instanceof Error && innermost.cause instanceof Error) innermost = innermost.cause
   return errorMessage(innermost)
 }
 
-/** Kafka's own name of an error, such as `UNKNOWN_TOPIC_OR_PARTITION`, from the error or any of its causes. */
+/** Returns Kafka's name of an error, such as `UNKNOWN_TOPIC_OR_PARTITION`, from the error or any of its causes. */
 export function kafkaErrorType(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('type' in at && typeof at.type === 'string') return at.type
@@ -90,9 +90,9 @@ type RequestQueue = { readonly pending: readonly unknown[]; scheduleCheckPending
 let isQuiet = false
 
 /**
- * A connection of kafkajs 2.2.4 without pending requests sets a timer of 1 ms repeatedly, about 58 ms of
- * CPU a second each. A check without anything pending does nothing, so it need not be planned: the next request that
- * has to wait plans it.
+ * Stops the timers of idle connections: a connection of kafkajs 2.2.4 without pending requests sets a timer of 1 ms
+ * repeatedly, about 58 ms of processor time a second each. The check does nothing without pending requests, and the
+ * next request that has to wait schedules it again.
  */
 function quietIdleQueues(): void {
   if (isQuiet) return

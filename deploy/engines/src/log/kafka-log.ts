@@ -20,58 +20,63 @@ import {
 } from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
-/** Larger than the 1 MiB that brokers allow by default, since one append of an import is one batch of a partition. */
+/** Larger than the brokers' default of 1 MiB, because one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
-/** A topic that was made is looked for so often. */
+/** Maximum number of lookups of a new topic. */
 const APPEAR_ATTEMPTS_MAX = 20
-/** So long after a question that failed it is asked again. */
+/** Delay before a failed request is repeated. */
 const ASK_AGAIN_MS = 250
-/** So long a question is asked again that fails at once. One that kafkajs itself repeats has taken longer when it fails. */
+/**
+ * Time limit for repeating requests that fail at once. A request that kafkajs itself repeats has taken longer when it
+ * fails.
+ */
 const PATIENCE_MS = 10_000
 const WAITING_APPENDS_MAX = 10_000
-/** How much is sent at once, before compression; a single append may be larger. */
+/** Maximum size of a request before compression; a single append may be larger. */
 const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
 const SEND_MESSAGES_MAX = 20_000
-/** Longer than all of kafkajs's own retries; a request that takes longer has been lost. */
+/** Longer than all retries of kafkajs; a request that takes longer is lost. */
 const ANSWER_MS = 60_000
-/** So long appends under way may take when the log is closed, and then the connection. */
+/** Limit for running appends at the close, and for the disconnect. */
 const CLOSE_MS = 3000
 
 export type KafkaLogOptions = KafkaReaderOptions & {
-  /** `host:port` of brokers to begin with. */
+  /** `host:port` of the first brokers to contact. */
   readonly brokers: readonly string[]
   readonly clientId: string
-  /** Partitions of topics that {@link KafkaLog.ensureTopics} makes. */
+  /** Partitions of topics that {@link KafkaLog.ensureTopics} creates. */
   readonly partitions: number
   readonly replicationFactor: number
   readonly ssl?: NonNullable<KafkaConfig['ssl']>
   readonly sasl?: NonNullable<KafkaConfig['sasl']>
-  /** Further settings of topics that are made, such as `retention.ms`. Everything is kept unless given. */
+  /** Further settings of new topics, such as `retention.ms`. Default: everything is kept. */
   readonly configEntries?: Readonly<Record<string, string>>
 }
 
 /** A log in a Kafka cluster. */
 export type KafkaLog = {
-  /** Makes the topics that are missing and leaves the others as they are. */
+  /** Creates missing topics and leaves the others unchanged. */
   ensureTopics(topics: readonly string[]): Promise<void>
   /**
-   * Resolves when all in-sync replicas have the messages. Calls keep their order; those that wait at the same time
-   * are sent together. Gives up after 20 to 40 seconds of retries; some of the messages may have been written then.
-   * Rejects with a `LogUnreachable` when trying again later may help.
+   * Resolves when all in-sync replicas have the messages. Calls keep their order; simultaneous ones are sent together.
+   * Gives up after 20 to 40 seconds of retries; some of the messages may have been written then. Rejects with a
+   * `LogUnreachable` if a later attempt may succeed.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
-  /** Extents of all partitions; none for a topic that does not exist. */
+  /** Returns the extents of all partitions; none for a topic that does not exist. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
-   * Delivers the partitions that the group gives to this process, from `startAt` on, whatever the group has committed.
-   * A start of 0 means the oldest that is held; at any other that is no longer, or not yet, held the partition stalls:
-   * `onStall` is told, and `startAt` asked again until it names one that is held; without `onStall` it rejects. A consumer
-   * that crashes or stands still is rebuilt. Topics that are missing are made.
+   * Delivers the partitions that the group assigns to this process from `startAt`, regardless of the group's committed
+   * offsets. A start of 0 means the oldest stored offset. At any other start that is not stored the partition stalls:
+   * `onStall` is called, and `startAt` is polled until it returns a stored offset; without `onStall` the call rejects.
+   * A consumer that crashes or stalls is replaced. Missing topics are created.
    */
   consume(request: ConsumeRequest): Promise<void>
-  /** Commits for the group, upward only. Never rejects for what Kafka answers: the next commit makes up for it. */
+  /**
+   * Commits for the group, never to a lower offset. Never rejects for an answer of Kafka; the next commit covers it.
+   */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
-  /** Ends all `consume` calls, waits for appends under way, disconnects. Later calls reject. */
+  /** Ends all `consume` calls, waits for running appends, disconnects. Later calls reject. */
   close(): Promise<void>
 }
 
@@ -127,7 +132,7 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
       if (closing.signal.aborted) return
       closing.abort()
       await Promise.allSettled(readers.values())
-      // What waits to be sent may ask about its topic yet.
+      // Waiting appends may still look up their topic.
       await appender.rest()
       await Promise.all([appender.close(), admin.close()])
     }
@@ -154,7 +159,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       return await answeredWithin(ANSWER_MS, `Kafka at ${brokers.join(',')}`, answer)
     } catch (error) {
       if (!isUnreachable(error)) throw error
-      // The next request gets its own connection, whatever the outcome of this one.
+      // The next request gets a new connection, whatever the outcome of this one.
       if (connected === used) connected = undefined
       void used.admin.then((admin) => disconnect(admin, used.pending)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
@@ -204,7 +209,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
           })
         )
       } catch (error) {
-        // Right after it has made a topic, a broker may not know it yet.
+        // A broker may not know a topic immediately after its creation.
         const isNotYetKnown = kafkaErrorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION'
         if (isNotYetKnown && (await appear(missing))) return
         const Failure = isUnreachable(error) ? LogUnreachable : Error
@@ -239,7 +244,7 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
     await admin.connect()
   } catch (error) {
     await admin.disconnect().catch(() => {
-      // It never was connected.
+      // It was never connected.
     })
     throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
   }
@@ -247,8 +252,8 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
 }
 
 /**
- * Asks again what failed at once for a reason that passes, such as the election of a leader: kafkajs gives up some questions at the
- * first failure.
+ * Repeats a request that failed at once for a temporary reason, such as the election of a leader: kafkajs gives up some
+ * requests at the first failure.
  */
 async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean): Promise<T> {
   const begun = performance.now()
@@ -263,8 +268,8 @@ async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean): Promi
 }
 
 /**
- * Names of all topics. kafkajs takes it for an answer that every broker refused, as they do while a partition of any topic
- * waits for its leader, and then breaks on that answer with a TypeError.
+ * Returns the names of all topics. kafkajs treats a refusal by every broker as an answer, and then fails on it with a
+ * TypeError; brokers refuse while a partition of any topic waits for its leader.
  */
 async function listTopics(admin: Admin, brokers: readonly string[]): Promise<string[]> {
   try {
@@ -298,12 +303,12 @@ type WaitingAppend = {
 
 type Appender = {
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
-  /** Resolves when nothing waits any more: it was sent, or is refused since that takes too long. */
+  /** Resolves when no append waits: each was sent, or refused after the time limit. */
   rest(): Promise<void>
   close(): Promise<void>
 }
 
-/** One request at a time, so that calls keep their order whatever kafkajs retries. */
+/** Sends one request at a time, so that calls keep their order whatever kafkajs retries. */
 function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions): Appender {
   const { brokers, topicPrefix = '' } = options
   const waiting: WaitingAppend[] = []
@@ -325,7 +330,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
       throw error
     }
   }
-  /** A producer that lost its sequence numbers refuses everything from then on: the next append gets a new one. */
+  /** A producer that lost its sequence numbers refuses everything; the next append gets a new one. */
   const discard = (): void => {
     const failed = producer
     producer = undefined
@@ -334,7 +339,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
       // Its connection was closed with it.
     })
   }
-  /** The group's appends whose topic exists; the others are rejected and block no others. */
+  /** Returns the group's appends whose topic exists; rejects the others, which block no others. */
   const sendable = async (group: readonly WaitingAppend[]): Promise<WaitingAppend[]> => {
     const others: WaitingAppend[] = []
     for (const append of group) {
@@ -409,7 +414,7 @@ function newProducer(kafka: Kafka, options: KafkaLogOptions): Producer {
   })
 }
 
-/** Appends from the front that fit into one request; at least one. */
+/** Returns the appends from the front that fit into one request; at least one. */
 function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let characters = 0
   let messages = 0

@@ -11,23 +11,23 @@ import {
 import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
 
-/** A member that was killed keeps its partitions for so long. */
+/** A killed member keeps its partitions for this long. */
 const SESSION_MS = 15_000
 const REBALANCE_MS = 60_000
 const HEARTBEAT_MS = 3000
-/** How long a fetch waits at the head; also how long an abort or a paused start takes at most. */
+/** Longest wait of a fetch at the head; also the longest delay of an abort or of a paused start. */
 const FETCH_WAIT_MS = 250
 const METADATA_MS = 30_000
 const FETCH_BYTES_PER_PARTITION = 2 * 1024 * 1024
 const PARTITIONS_AT_ONCE = 16
 const WATCHES_IN_STALLED = 3
-/** A partition that has records to read and none delivered for so long stands still; kafkajs does not notice. */
+/** A partition with records to read and no delivery for this long is stuck; kafkajs does not notice. */
 const STALLED_MS = 30_000
-/** Joining takes as long as the slowest member needs to notice it. */
+/** Joining takes until the slowest member notices the rebalance. */
 const JOINED_MS = REBALANCE_MS + STALLED_MS
 const EXTENTS_MS = 10_000
 const LEAVE_MS = 5000
-/** How often the reader checks whether a stalled partition may continue. */
+/** Interval of checks whether a stalled partition may continue. */
 const STALL_CHECK_MS = 2000
 const RESTART = { firstMs: 500, maxMs: 30_000 }
 const OFFSETS_END = 2 ** 48
@@ -35,19 +35,19 @@ const OFFSETS_END = 2 ** 48
 export type KafkaReaderOptions = {
   /** The consumer group whose members share the partitions. */
   readonly groupId: string
-  /** Reads only the partitions whose number, divided by `of`, leaves `index`: who reads the others has a group of its own. */
+  /** Reads only the partitions whose number modulo `of` is `index`; the reader of the others has a group of its own. */
   readonly share?: { readonly index: number; readonly of: number }
-  /** Part of the positions that reading gives; raised by the operator when topics are recreated or get partitions. */
+  /** The epoch of positions; incremented by the operator when topics are recreated or get partitions. */
   readonly epoch: number
-  /** Put in front of every topic's name in Kafka. */
+  /** Prefix of every topic's name in Kafka. */
   readonly topicPrefix?: string
-  /** Told when the consumer failed or stood still and is rebuilt. */
+  /** Called when the consumer failed or was stuck and is replaced. */
   readonly onCrash?: (error: Error) => void
-  /** After so long without a sign of life a member's partitions are given to the others, 15 s unless given. */
+  /** After this long without a heartbeat a member's partitions are reassigned. Default: 15 s. */
   readonly sessionMs?: number
-  /** A partition that has more to read and delivered nothing for so long gets a new consumer, 30 s unless given. */
+  /** A partition with more to read and no delivery for this long gets a new consumer. Default: 30 s. */
   readonly stalledMs?: number
-  /** How soon partitions that were added are seen, 30 s unless given. */
+  /** Maximum delay until added partitions are noticed. Default: 30 s. */
   readonly metadataMs?: number
 }
 
@@ -55,7 +55,7 @@ export type KafkaReaderOptions = {
 export type KafkaReader = {
   /** Settles when the reading has ended. */
   readonly done: Promise<void>
-  /** Commits for the group when this reader holds the partition. */
+  /** Commits for the group if this reader holds the partition. */
   commit(topic: string, partition: number, next: number): Promise<void>
 }
 
@@ -65,13 +65,13 @@ type ReaderNeeds = {
   extents(topic: string): Promise<readonly PartitionExtent[]>
 }
 
-/** What is known of one partition while this process holds it. */
+/** The state of one partition while this process holds it. */
 type Holding = {
   readonly topic: string
   readonly partition: number
-  /** The next offset to deliver; undefined until `startAt` has answered. */
+  /** The next offset to deliver; undefined until `startAt` has returned. */
   next: number | undefined
-  /** Where the consumer was last sent to. */
+  /** The offset of the consumer's last seek. */
   sought: number | undefined
   committed: number
   progressAtMs: number
@@ -87,7 +87,10 @@ class ReadingEnded extends Error {
   }
 }
 
-/** Starts to read. Consumers of kafkajs come and go, and each asks again where its partitions begin. */
+/**
+ * Starts to read. Consumers of kafkajs are replaced after failures, and each new one requests the start of its
+ * partitions.
+ */
 export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): KafkaReader {
   let session: Session | undefined
   const read = async (): Promise<void> => {
@@ -112,7 +115,7 @@ export function openKafkaReader(needs: ReaderNeeds, request: ConsumeRequest): Ka
   }
 }
 
-/** One consumer of kafkajs, from its start until it is stopped, crashes or stalls. */
+/** One consumer of kafkajs, from its start until it is stopped, crashes or is stuck. */
 class Session {
   readonly #needs: ReaderNeeds
   readonly #request: ConsumeRequest
@@ -120,12 +123,12 @@ class Session {
   readonly #prefix: string
   readonly #heartbeatMs: number
   #holdings = new Map<string, Holding>()
-  /** Deliveries and starts under way, one at a time for a partition, also over rebalances. */
+  /** Running deliveries and starts, one at a time per partition, also across rebalances. */
   readonly #busy = new Map<string, Promise<void>>()
   #end: (error?: unknown) => void = () => {}
   #isEnding = false
   #isWatching = false
-  /** Since when the group is being joined; undefined while this process is a member. */
+  /** The start of joining the group; undefined while this process is a member. */
   #joiningSinceMs: number | undefined = Date.now()
 
   constructor(needs: ReaderNeeds, request: ConsumeRequest) {
@@ -191,7 +194,7 @@ class Session {
       signal.removeEventListener('abort', onAbort)
       await Promise.allSettled(this.#busy.values())
       await answeredWithin(LEAVE_MS, 'the consumer', disconnect(this.#consumer, [starting])).catch(() => {
-        // A crashed consumer has disconnected itself; one that hangs is left to itself, and delivers nothing any more.
+        // A crashed consumer has disconnected itself. One that hangs is abandoned; it delivers nothing any more.
       })
     }
   }
@@ -203,11 +206,11 @@ class Session {
     try {
       await this.#consumer.commitOffsets([{ topic: this.#prefix + topic, partition, offset: String(next) }])
     } catch {
-      // A rebalance, or a coordinator that is loading: only lag figures lag, and the next commit is higher.
+      // A rebalance, or a coordinator that is loading: only lag figures are stale, and the next commit is higher.
     }
   }
 
-  /** The group gave partitions to this process: each waits until its start offset is known. */
+  /** The group assigned partitions to this process: each waits until its start offset is known. */
   #assigned(assignment: Readonly<Record<string, number[]>>): void {
     const before = this.#holdings
     this.#holdings = new Map()
@@ -265,7 +268,7 @@ class Session {
     throw new Error(`${topic}, epoch ${this.#needs.options.epoch}, partition ${partition} is not in Kafka`)
   }
 
-  /** One batch of one partition, as kafkajs hands it over. Rejects only with errors of kafkajs, which it understands. */
+  /** Takes one batch of one partition from kafkajs. Rejects only with errors that kafkajs handles. */
   async #take({ batch, resolveOffset, heartbeat }: EachBatchPayload): Promise<void> {
     const topic = batch.topic.slice(this.#prefix.length)
     const key = nameOf(topic, batch.partition)
@@ -289,7 +292,9 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
-  /** False when the batch is not where the reading stands: then the consumer is sent there, or the partition stalls. */
+  /**
+   * Returns false if the batch is not at the expected offset: then the consumer seeks there, or the partition stalls.
+   */
   async #deliver(holding: Holding, messages: readonly KafkaMessage[]): Promise<boolean> {
     const { topic, partition } = holding
     const next = holding.next ?? 0
@@ -300,8 +305,8 @@ class Session {
         this.#seek(holding, next)
         return false
       }
-      // Gaps are made by transactions and by compaction, but also by a retention that overtook the reading; and older
-      // records come after a rebalance, but also out of a topic that was recreated.
+      // Gaps come from transactions, compaction, or a retention that overtook the reading. Older records come from a
+      // rebalance, or from a topic that was recreated.
       const stall = stallOf(topic, await this.#extent(topic, partition), next)
       if (stall !== undefined) {
         this.#stall(holding, stall)
@@ -331,7 +336,7 @@ class Session {
     return !this.#isEnding && this.#holdings.get(nameOf(holding.topic, holding.partition)) === holding
   }
 
-  /** Runs after what is under way for the same partition. A failure ends the session. */
+  /** Runs after the current work of the same partition. A failure ends the session. */
   async #inOrder(key: string, work: () => Promise<void>): Promise<void> {
     const queued = (this.#busy.get(key) ?? Promise.resolve()).then(work).catch((error: unknown) => this.#end(error))
     this.#busy.set(key, queued)
@@ -343,7 +348,7 @@ class Session {
     return this.#needs.options.stalledMs ?? STALLED_MS
   }
 
-  /** Ends the session when the group is not joined, or when a partition stands still although it has more to read. */
+  /** Ends the session when joining takes too long, or when a partition with more to read is stuck. */
   async #watch(): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
@@ -374,7 +379,7 @@ class Session {
   }
 }
 
-/** New partitions are seen when the metadata is this old. */
+/** Returns the age of metadata at which new partitions are noticed. */
 export function metadataMs({ metadataMs = METADATA_MS }: KafkaReaderOptions): number {
   return metadataMs
 }
@@ -396,7 +401,7 @@ function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`
 }
 
-/** An offset of Kafka, a decimal text, as a number. Throws beyond 2^48, which positions cannot hold. */
+/** Returns Kafka's decimal offset as a number. Throws beyond 2^48, the limit of positions. */
 export function positionNumber(offset: string): number {
   const value = Number(offset)
   if (Number.isSafeInteger(value) && value >= 0 && value < OFFSETS_END) return value

@@ -1,8 +1,8 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /*
- * LMDB trusts its file: a damaged page ends the process, or is read as something else. So every page of its trees is
- * looked at before it opens the file, as liblmdb 1.0 lays them out (mdb.c, "Page Flags" and below).
+ * LMDB trusts its file: a damaged page crashes the process, or is read as something else. So every page of the trees is
+ * checked before LMDB opens the file, by the layout of liblmdb 1.0 (mdb.c, "Page Flags" and below).
  *
  * meta page   pages 0 and 1; the one with the higher transaction number counts
  * tree        branch pages and leaf pages; values larger than half a page are in overflow pages
@@ -20,7 +20,7 @@ const NO_PAGE = 0xffff_ffff_ffff_ffffn
 const [BRANCH, LEAF, OVERFLOW] = [1, 2, 4]
 const [BIG_DATA, SUB_DATA] = [1, 2]
 const DEPTH_MAX = 32
-/** Free pages may lie behind the end of the file. */
+/** Free pages may lie beyond the end of the file. */
 const SPARE_PAGES = 2 ** 20
 
 type Tree = { depth: number; branches: number; leaves: number; overflows: number; entries: number; root: bigint }
@@ -28,8 +28,9 @@ type Tree = { depth: number; branches: number; leaves: number; overflows: number
 class Damage extends Error {}
 
 /**
- * What is wrong with the structure of an LMDB file, as the end of a sentence; undefined when nothing is. What values hold is
- * not looked at, and overflow pages alone are not read: the work grows with the number of values, not with their size.
+ * Returns the damage to the structure of an LMDB file as the end of a sentence; undefined if there is none. Values are
+ * not checked, and pages with only overflow data are not read: the cost grows with the number of values, not with their
+ * size.
  */
 export function damageOfLmdb(file: string): string | undefined {
   const fd = openSync(file, 'r')
@@ -40,7 +41,7 @@ export function damageOfLmdb(file: string): string | undefined {
     return undefined
   } catch (error) {
     if (!(error instanceof Damage || error instanceof RangeError)) throw error
-    // Somebody writes, who has the file open: pages have moved meanwhile.
+    // Another process writes to the file; pages have moved meanwhile.
     return metasOf(fd).equals(before) ? error.message : undefined
   } finally {
     closeSync(fd)
@@ -63,7 +64,7 @@ class Walk {
   readonly #trees: readonly [free: Tree, main: Tree]
   readonly #isCopy: boolean
   readonly #free: number[] = []
-  /** Of the transactions that wrote the pages of the trees: each writes the root of one at least. */
+  /** Newest transaction that wrote a page of the trees: each one writes at least a root. */
   #newest = 0n
   readonly #fd: number
 
@@ -79,7 +80,7 @@ class Walk {
     const [meta, older] = left.readBigUInt64LE(128) >= right.readBigUInt64LE(128) ? [left, right] : [right, left]
     this.#lastTransaction = meta.readBigUInt64LE(128)
     const before = older.readBigUInt64LE(128)
-    // Each commit writes the page of the one before the last; a compact copy has one alone.
+    // Each commit overwrites the meta page of the commit before the last; a compact copy has only one.
     this.#isCopy = before === 0n
     if (!this.#isCopy && this.#lastTransaction - before !== 1n)
       throw new Damage('its two meta pages do not follow each other')
@@ -165,14 +166,14 @@ class Walk {
     if (isFreeList) this.#addFree(head.subarray(HEADER_BYTES))
   }
 
-  /** How many numbers there are, then the numbers. */
+  /** The number of pages, then their numbers. */
   #addFree(list: Buffer): void {
     const count = Number(list.readBigUInt64LE(0))
     if ((count + 1) * 8 > list.length) throw new Damage('its list of free pages is damaged')
     for (let n = 1; n <= count; n += 1) {
       const entry = Number(list.readBigInt64LE(n * 8))
       if (entry === 0) continue
-      // Below 0: so many pages from the next number on.
+      // A negative number: this many pages from the next number on.
       if (entry < 0) n += 1
       const first = entry < 0 ? Number(list.readBigInt64LE(n * 8)) : entry
       for (let page = first; page < first + Math.max(1, -entry); page += 1) this.#free.push(page)
@@ -199,7 +200,7 @@ class Walk {
   }
 }
 
-/** A meta page behind its header; undefined when it is none. */
+/** Returns a meta page after its header; undefined for any other page. */
 function metaOf(page: Buffer): Buffer | undefined {
   const meta = page.subarray(HEADER_BYTES)
   const isMeta = meta.readUInt32LE(0) === MAGIC && (meta.readUInt32LE(4) & 0xffff) === DATA_VERSION

@@ -1,4 +1,4 @@
-/** FNV-1a over UTF-16 units; part of the format of a log directory, since a key must stay in its partition. */
+/** FNV-1a over UTF-16 units. Part of the format of a log directory, because a key must stay in its partition. */
 export function partitionOf(key: string, partitions: number): number {
   let hash = 0x811c9dc5
   for (let i = 0; partitions > 1 && i < key.length; i += 1) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
@@ -7,7 +7,7 @@ export function partitionOf(key: string, partitions: number): number {
 
 const TOPIC = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}$/
 
-/** Throws when a topic's name is one that not every engine can hold. */
+/** Throws if not every engine supports the topic's name. */
 export function assertTopicName(topic: string): void {
   if (TOPIC.test(topic)) return
   throw new Error(`the topic ${JSON.stringify(topic)} cannot be: expected 1 to 200 of a-z A-Z 0-9 . _ -`)

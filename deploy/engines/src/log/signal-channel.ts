@@ -1,20 +1,20 @@
 import { BroadcastChannel } from 'node:worker_threads'
 
-/** Safety net for appends of another process, from which no signal comes. */
+/** Covers appends of other processes, which send no signal. */
 const POLL_MS = 1000
 
-/** Wakes all who wait for news of one log, in every thread of this process. Keeps no process alive. */
+/** Wakes all readers of one log in every thread of this process. Keeps no process alive. */
 export type SignalChannel = {
-  /** Tells all threads that something was appended. */
+  /** Notifies all threads of an append. */
   notify(): void
-  /** How many signals came so far. */
+  /** Returns the number of signals so far. */
   received(): number
-  /** Resolves when a signal came after the `received` first ones, when `signal` aborts, or after a second. */
+  /** Resolves at a signal after the first `received` ones, when `signal` aborts, or after a second. */
   wait(received: number, signal: AbortSignal): Promise<void>
   close(): void
 }
 
-/** The channel of the log at `path`, an absolute path. */
+/** Opens the channel of the log at `path`, an absolute path. */
 export function openSignalChannel(path: string): SignalChannel {
   const channel = new BroadcastChannel(`gamenet-log:${path}`)
   const waiting = new Set<() => void>()
@@ -24,7 +24,7 @@ export function openSignalChannel(path: string): SignalChannel {
     for (const wake of [...waiting]) wake()
   }
   channel.onmessage = wakeAll
-  // Typed without it in Node 20, though it has been there since 15.4.
+  // Missing in the types of Node 20, although present since 15.4.
   ;(channel as unknown as { unref(): void }).unref()
   return {
     notify() {

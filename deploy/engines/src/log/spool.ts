@@ -4,19 +4,19 @@ import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
 
 /*
- * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the topic's length and
- * name, then a packed batch. The file keeps the size that it once had: LMDB uses freed pages again.
+ * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the length and
+ * name of the topic, then a packed batch. The file never shrinks: LMDB reuses freed pages.
  */
 
 const PARCEL_MESSAGES_MAX = 8192
-/** So many parcels are given out together at most, and no more when they hold so many messages. */
+/** Maximum number of parcels returned together; fewer if they contain many messages. */
 const OLDEST_PARCELS_MAX = 200
 const OLDEST_MESSAGES_MAX = 8192
 
 export type SpoolOptions = {
-  /** Directory; made when it is missing. It belongs to one process. */
+  /** Directory; created if missing. It belongs to one process. */
   readonly path: string
-  /** Bytes that may wait, packed and compressed. */
+  /** Maximum number of waiting bytes, packed and compressed. */
   readonly bytesMax: number
   /** Milliseconds since 1970. */
   readonly now?: () => number
@@ -30,17 +30,17 @@ export type SpoolState = {
   readonly messages: number
   readonly bytes: number
   readonly bytesMax: number
-  /** When the oldest was put in; null when nothing waits. */
+  /** When the oldest waiting message was put in; null if none waits. */
   readonly oldestAtMs: number | null
 }
 
-/** A bounded queue on the disk. What was put in outlives a crash, and leaves in the same order. */
+/** A bounded, durable queue: messages survive a crash and leave in their order. */
 export type Spool = {
-  /** Resolves when all messages are on the disk, flushed. Rejects with a sentence, and takes none, when it is full. */
+  /** Resolves when all messages are flushed to the disk. Rejects with a sentence, and stores none, when it is full. */
   put(topic: string, messages: readonly LogMessage[]): Promise<void>
-  /** The oldest parcels, a bounded number of them, in their order; none when nothing waits. */
+  /** Returns a bounded number of the oldest parcels in order; none if nothing waits. */
   oldest(): Promise<Parcel[]>
-  /** Forgets parcels. */
+  /** Deletes parcels. */
   remove(parcels: readonly Parcel[]): Promise<void>
   state(): SpoolState
   close(): Promise<void>
@@ -86,7 +86,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
             'bring the log back, or raise SPOOL_BYTES_MAX'
         )
       }
-      // Numbered and counted before the commit, so that puts at the same time neither share a place nor pass the limit.
+      // Numbered and counted before the commit, so that concurrent puts neither share a number nor exceed the limit.
       const numbered = values.map((value) => ({ key: next++, value }))
       for (const value of values) count(value, 1)
       try {

@@ -1,9 +1,9 @@
 import type { LogRecord } from '@gamenet/schemas'
 
-/** The records of a batch, made as they are requested: 8,192 of them at once would outlive the young generation. */
+/** The records of a batch, created on request: 8,192 at once would outlive the young generation. */
 export type StoredRecords = {
   readonly count: number
-  /** The records from index `from` up to `to`, counted from 0. */
+  /** Returns the records from index `from` to below `to`, counted from 0. */
   slice(from: number, to: number): LogRecord[]
 }
 

@@ -6,13 +6,13 @@ import { PGlite } from '@electric-sql/pglite'
 import { versionOf } from '../engine-versions.js'
 import { flushPath, flushTree } from '../flush-files.js'
 
-/** Beside the compiled program, as it belongs to the very package that made it. */
+/** Next to the compiled program, because it depends on the exact package version. */
 const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electric-sql/pglite')}`, import.meta.url))
 
 /**
- * Lays a new database cluster into an empty directory; does nothing to another one. Making a cluster takes 6 s of processor
- * time, so it is made once for a program and copied from then on. The directory has all of it or nothing, whatever dies and
- * when power is lost.
+ * Copies a new database cluster into an empty directory; leaves any other directory unchanged. Creating a cluster takes
+ * 6 s of processor time, so it is created once per program and copied. The directory has all of it or nothing, also
+ * after a crash or power loss.
  */
 export const layEmptyCluster = async (dir: string): Promise<void> => {
   if ((await readdir(dir)).length > 0) return
@@ -29,14 +29,14 @@ const makeCluster = async (dir: string): Promise<void> => {
   await database.close()
 }
 
-/** The files are on the disk before they have the name under which they are found. */
+/** Flushes the files before they get their final name. */
 const moveComplete = async (draft: string, dir: string): Promise<void> => {
   await flushTree(draft)
   await rename(draft, dir)
   await flushPath(dirname(dir))
 }
 
-/** False where the program's folder cannot be written. */
+/** Returns false if the program's folder is not writable. */
 const hasTemplate = async (): Promise<boolean> => {
   if (existsSync(TEMPLATE)) return true
   const draft = await mkdtemp(`${TEMPLATE}.`).catch(() => undefined)

@@ -4,8 +4,8 @@ import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 
 /**
- * PGlite's own, without `-F` (no flushes). Of the ways to flush the write-ahead log, the module has only fsync. Of that log, a
- * checkpoint keeps 1 GB as PostgreSQL has it, and all of it is read at a start after a crash.
+ * PGlite's parameters without `-F` (no flushes). The module has only fsync to flush the write-ahead log. By
+ * PostgreSQL's default, 1 GB of that log would be kept between checkpoints and read at a start after a crash.
  */
 const START_PARAMS = [
   ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
@@ -13,16 +13,16 @@ const START_PARAMS = [
 ]
 
 /**
- * PGlite on a directory of this machine, safe against a loss of power: every requested flush reaches the disk, so that a
- * commit is answered when the disk has it. `onPanic` gets PostgreSQL's reason for ending itself and must end the thread:
- * PGlite's loop would run the ended PostgreSQL again, forever.
+ * Opens PGlite on a directory of this machine, safe against power loss: every requested flush reaches the disk, so a
+ * commit is acknowledged when it is on the disk. `onPanic` gets PostgreSQL's reason for ending itself and must end the
+ * thread: PGlite's loop would run the ended PostgreSQL again, forever.
  */
 export const openFlushing = async (
   dir: string,
   options: PGliteOptions = {},
   onPanic?: (reason: string) => void
 ): Promise<PGlite> => {
-  // The caller owns the directory. A loss of power leaves the file empty, which PostgreSQL refuses.
+  // The caller owns the directory. A power loss leaves the file empty, which PostgreSQL refuses.
   rmSync(join(dir, 'postmaster.pid'), { force: true })
   const files = new FlushingFiles(dir, onPanic)
   try {
@@ -33,18 +33,18 @@ export const openFlushing = async (
 }
 
 type Init = Awaited<ReturnType<NodeFS['init']>>
-/** What Emscripten's file system is made of, as far as it is used here. */
+/** The parts of Emscripten's file system in use. */
 type Module = {
   readonly NODEFS: { readonly stream_ops: { fsync?: (stream: { readonly nfd: number }) => number } }
   readonly FS: { readonly ErrnoError: new (errno: number) => Error }
 }
 
-/** EIO, in WASI's numbers. */
+/** EIO in WASI's numbers. */
 const INPUT_OUTPUT_ERROR = 29
 
-/** Files of a directory. Emscripten's own have no fsync: it says that all is well, and does nothing. */
+/** Files of a directory. Emscripten's own fsync does nothing and reports success. */
 class FlushingFiles extends NodeFS {
-  /** The last line of PostgreSQL's log on an error that ended it. */
+  /** The last line of PostgreSQL's log before a fatal error. */
   fault: string | undefined
   readonly #onPanic: ((reason: string) => void) | undefined
 

@@ -2,23 +2,22 @@ import { once } from 'node:events'
 import { backoffMs, pause, withTimeout } from '@gamenet/schemas'
 import pg from 'pg'
 
-/** How often a connection that says nothing is asked whether it is still there, and how long it may take to answer. */
+/** Interval of checks of a silent connection, and the limit of an answer. */
 const BEAT_MS = 10_000
 const BEAT_ANSWER_MS = 5000
 const RETRY = { firstMs: 100, maxMs: 5000 }
-/** A connection that does not even end. */
+/** Limit for ending a connection. */
 const END_MS = 1000
 
-/** The name of a channel or table as it may stand in a statement, which takes no value there. */
+/** Returns the name of a channel or table for a statement, which permits no parameter there. */
 export const plainName = (name: string): string => {
   if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return name
   throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
 }
 
 /**
- * Listens on a connection of its own, and makes another one when that breaks or no longer answers, for as long as it
- * takes.
- * @returns ends it
+ * Listens on a separate connection, and replaces a connection that breaks or no longer answers.
+ * @returns a function that ends it
  */
 export const listenToServer = (
   config: pg.ClientConfig,
@@ -59,7 +58,7 @@ export const listenToServer = (
   }
 }
 
-/** Rejects when the connection does not answer any more; resolves when the signal says that it is over. */
+/** Rejects when the connection no longer answers; resolves when the signal aborts. */
 const beat = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     await pause(BEAT_MS, signal, { ref: false })

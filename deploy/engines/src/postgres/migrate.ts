@@ -6,13 +6,13 @@ import type { Postgres } from './postgres.js'
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 
-/** The database was made by a newer program. */
+/** A newer program has migrated the database. */
 export class NewerDatabase extends Error {}
 
 /**
- * Brings the write side to the newest schema: all of `migrations/NNNN.do.noun.sql` that were not applied yet, in one
- * transaction, one process at a time.
- * @returns the names of those that were applied
+ * Migrates the write side to the newest schema: all pending `migrations/NNNN.do.noun.sql` in one transaction, one
+ * process at a time.
+ * @returns the names of the applied migrations
  * @throws when an applied file was changed, or a {@link NewerDatabase}
  */
 export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS): Promise<string[]> =>
@@ -36,9 +36,9 @@ export const migratePostgres = (postgres: Postgres, directory: URL = MIGRATIONS)
     return (await postgrator.migrate()).map(({ filename }) => filename.replace(/^.*[\\/]|\.sql$/g, ''))
   })
 
-/** The number of the newest migration that this program has. */
+/** Returns the number of this program's newest migration. */
 export const newestMigration = async (directory: URL = MIGRATIONS): Promise<number> =>
   Math.max(...(await readdir(directory)).map((name) => Number(/^(\d+)\.do\..*\.sql$/.exec(name)?.[1] ?? 0)))
 
-/** A path as a pattern that matches it alone, whatever characters a folder's name has. */
+/** Escapes a path for use as a pattern. */
 const patternOf = (path: string): string => path.replaceAll('\\', '/').replace(/[?*()[\]{}]/g, '[$&]')

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /*
- * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 parallel sums over the words of a page,
- * each with a number of its own at the start, folded into 16 bits with the number of the page.
+ * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 parallel sums over the words of a page, each with
+ * its own initial value, folded into 16 bits with the number of the page.
  */
 
 const PAGE_BYTES = 8192
@@ -11,7 +11,7 @@ const SEGMENT_PAGES = 131_072
 const SUMS = 32
 const PRIME = 16_777_619
 const WORDS = PAGE_BYTES / 4
-/** Bytes 8 and 9 hold the checksum itself. */
+/** Bytes 8 and 9 contain the checksum. */
 const CHECKSUM_WORD = 2
 const STARTS = Uint32Array.of(
   ...[0x5b1f36e9, 0xb8525960, 0x02ab50aa, 0x1de66d2a, 0x79ff467a, 0x9bb9f8a3, 0x217e7cd2, 0x83e13d2c],
@@ -20,10 +20,10 @@ const STARTS = Uint32Array.of(
   ...[0x783125bb, 0x6ca8eaa2, 0xe407eac6, 0x4b5cfc3e, 0x9fbf8c76, 0x15ca20be, 0xf2ca9fd3, 0x959bd756]
 )
 
-/** A file of tables or indexes, and its pages that differ from what was written. */
+/** A file of tables or indexes, and its damaged pages. */
 export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
 
-/** Checks every page of the database's own tables and indexes, and reports the bytes read. */
+/** Verifies every page of the database's own tables and indexes, and reports the bytes read. */
 export function checkPages(dir: string, onBytes: (bytes: number) => void): PageFault[] {
   const faults: PageFault[] = []
   for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {

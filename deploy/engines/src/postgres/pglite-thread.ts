@@ -6,8 +6,8 @@ import { openFlushing } from './flushing-files.js'
 import { startUpkeep, type UpkeepOptions } from './pglite-upkeep.js'
 
 /*
- * The thread that an embedded PostgreSQL runs in. A statement of it is computed to its end, and the next one after it
- * without a look at anything else: on the thread of a server, it would block all other requests.
+ * The thread of an embedded PostgreSQL. PGlite runs a statement to its end without yielding: on a server's thread, it would
+ * block all other requests.
  */
 
 /** The methods of the thread. `transaction` is the number of an open transaction. */
@@ -34,7 +34,7 @@ const INT8 = 20
 
 type Open = { readonly target: Transaction; end(isCommitted: boolean): void; readonly ended: Promise<void> }
 
-/** A transaction that stays open until a message ends it; all other requests wait until then. */
+/** Begins a transaction that stays open until a message ends it; all other requests wait until then. */
 const begin = (database: PGlite): Promise<Open> =>
   new Promise((resolve, reject) => {
     const ended = database.transaction(async (target) => {
@@ -61,12 +61,12 @@ const targetOf = (transaction: number | undefined): PGlite | Transaction => {
 
 const host = openCalls<PgliteHost>(parentPort, {
   open: async (dir, options = {}) => {
-    // The server's driver gives bigint as a string too.
+    // The server's driver returns bigint as a string, too.
     const parsers = { [INT8]: (text: string) => text }
     await layEmptyCluster(dir)
     database = await openFlushing(dir, { parsers }, (reason) => {
       host.notify('shut', reason)
-      // Ends this thread alone.
+      // Ends only this thread.
       process.exit(1)
     })
     upkeep = startUpkeep(database, options)

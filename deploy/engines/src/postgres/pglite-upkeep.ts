@@ -1,28 +1,30 @@
 import type { PGlite } from '@electric-sql/pglite'
 
 /*
- * What autovacuum does on a server. It is another process, so that PGlite never has it: rows that are deleted or replaced
- * would stay in the files forever, and after 2^31 transactions PostgreSQL takes no more writes.
+ * The work of a server's autovacuum, a separate process that PGlite lacks: deleted or replaced rows would stay in the files
+ * forever, and after 2^31 transactions PostgreSQL refuses writes.
  */
 
-/** At the 1,000 writes a second that it can do, 10,000 dead rows of the outbox: 4 MB. A vacuum of them takes 40 ms. */
+/**
+ * PGlite does up to 1,000 writes a second, so at most 10,000 dead rows of the outbox: 4 MB. Their vacuum takes 40 ms.
+ */
 const EVERY_MS = 10_000
-/** So many rows of a table are dead before it is worth a vacuum, and a fifth of all rows. */
+/** Minimum of dead rows for a vacuum, besides a fifth of all rows. */
 const DEAD_MIN = 1000
 const DEAD_SHARE = 0.2
-/** Of 2^31 transactions; a server freezes at 200 M. */
+/** Age in transactions of the 2^31 available; a server freezes at 200 M. */
 const FREEZE_AT_AGE = 100_000_000
 
 export type UpkeepOptions = { readonly everyMs?: number | undefined; readonly freezeAtAge?: number | undefined }
 
-/** Looks every 10 s what is to be vacuumed, one look at a time, until it is stopped. */
+/** Checks every 10 s for tables to vacuum, until it is stopped. Checks do not overlap. */
 export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge }: UpkeepOptions = {}) => {
   let looking: Promise<void> = Promise.resolve()
   let isLooking = false
   const timer = setInterval(() => {
     if (isLooking) return
     isLooking = true
-    // On a full disk, for example. It is tried again; the age of transactions is a metric.
+    // On a full disk, for example. The next check retries; the age of transactions is a metric.
     looking = upkeep(database, freezeAtAge)
       .catch(() => undefined)
       .finally(() => {
@@ -44,7 +46,7 @@ export const upkeep = async (database: PGlite, freezeAtAge = FREEZE_AT_AGE): Pro
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
     [DEAD_MIN, DEAD_SHARE]
   )
-  // One statement each: between two of them others are answered.
+  // One statement each, so that other requests are answered in between.
   for (const { name } of dead.rows) await database.exec(`VACUUM ${name}`)
   const old = await database.query<{ name: string; is_ours: boolean }>(
     `SELECT format('%I', d.datname) AS name, d.datname = current_database() AS is_ours FROM pg_database AS d
@@ -57,7 +59,7 @@ export const upkeep = async (database: PGlite, freezeAtAge = FREEZE_AT_AGE): Pro
   }
 }
 
-/** `template0` and `template1` age too. Nobody can connect to them here to vacuum them, and nothing is made of them. */
+/** Drops `template0` and `template1`. They age too, cannot be vacuumed here, and no database is created from them. */
 const dropTemplate = async (database: PGlite, name: string): Promise<void> => {
   await database.exec(`ALTER DATABASE ${name} IS_TEMPLATE false`)
   await database.exec(`DROP DATABASE ${name}`)

@@ -7,20 +7,20 @@ import type { PgliteHost, PgliteThread } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
-/** Switches the write-ahead log to a new file; the older ones are removed instead of recycled. */
+/** Switches to a new file of the write-ahead log; older files are removed instead of recycled. */
 const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT', 'RESET wal_recycle']
-/** Notifications go through a queue of files of 32 pages; a file is removed when the queue is past it. */
+/** Notifications pass through a queue of files of 32 pages; a file is removed when the queue is beyond it. */
 const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
-/** A start costs half a second of processor time; after one that failed, requests are refused for so long. */
+/** Delay after a failed start, during which requests are refused: a start costs half a second of processor time. */
 const REOPEN_MS = 2000
 const RETRY_SECONDS = 5
 
 /**
- * PostgreSQL in a thread of this process, on a directory that is made when absent and belongs to it. What is committed
- * outlives the end of the process and a loss of power. Rejects with one sentence when the directory cannot be used.
- * A PostgreSQL that ends itself, because its files fail, is started again: until then, requests are refused.
+ * Opens PostgreSQL in a thread of this process, on its own directory, which is created if missing. Committed data
+ * survives crashes and power loss. Rejects with one sentence if the directory is unusable. A PostgreSQL that ends
+ * itself after a failure of its files is restarted; until then, requests are refused.
  */
 export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
   const { thread, listen, close } = await keepThread(options)
@@ -59,7 +59,7 @@ type PgliteOptions = { readonly dir: string; readonly upkeep?: UpkeepOptions }
 
 type Listener = { readonly channel: string; onPayload(payload: string): void; onListening(): void }
 
-/** A thread that runs PostgreSQL, and another one after it has ended. */
+/** Keeps a thread with PostgreSQL, and replaces it when it has ended. */
 const keepThread = async (options: PgliteOptions) => {
   const listeners = new Map<number, Listener>()
   let current = await open(options)
@@ -68,7 +68,7 @@ const keepThread = async (options: PgliteOptions) => {
   let closing: Promise<void> | undefined
   let listenerCount = 0
 
-  /** Resolves or rejects as the statement does; a database that is closed publishes nothing any more. */
+  /** Resolves or rejects as the statement does. A closed database publishes nothing any more. */
   const listenOn = async (thread: Thread, listener: number, listening: Listener): Promise<void> => {
     thread.handlers.set(listener, listening.onPayload)
     await thread.call('listen', listener, listening.channel)
@@ -101,7 +101,7 @@ const keepThread = async (options: PgliteOptions) => {
       const listener = listenerCount
       const added = { channel: plainName(channel), onPayload, onListening }
       listeners.set(listener, added)
-      // A PostgreSQL that is started again listens for all listeners.
+      // A restarted PostgreSQL listens for all listeners.
       const listening = current.hasEnded() ? thread().then(() => undefined) : listenOn(current, listener, added)
       listening.catch(() => undefined)
       return async () => {
@@ -123,7 +123,7 @@ type Thread = {
   readonly call: Calls<PgliteThread>['call']
   /** Handlers of notifications, by the number of the listener. */
   readonly handlers: Map<number, (payload: string) => void>
-  /** Whether PostgreSQL has ended without a close. */
+  /** Returns whether PostgreSQL has ended without a close. */
   hasEnded(): boolean
   close(): Promise<void>
 }
@@ -157,14 +157,14 @@ const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Prom
     calls.end(isOpen ? ended(reason, cause) : new Error(reason))
   }
   const host: PgliteHost = { publish: (listener, payload) => handlers.get(listener)?.(payload), shut }
-  // Like an unused connection, an idle thread keeps no process alive.
+  // Like an unused connection, an idle thread does not keep the process alive.
   const onBusy = (isBusy: boolean) => (isBusy ? worker.ref() : worker.unref())
   const calls = openCalls<PgliteThread>(worker, host, { errorOf, onBusy })
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('error', (error: Error) => shut(error.message, error))
   worker.on('exit', () => shut('The embedded PostgreSQL has ended.'))
   const close = async (): Promise<void> => {
-    // A database that cannot be closed is terminated like in a crash: no committed data is lost.
+    // If closing fails, the thread is terminated like in a crash: no committed data is lost.
     await calls.call('close').catch(() => undefined)
     worker.ref()
     await worker.terminate()
@@ -180,14 +180,14 @@ const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Prom
   return { call: calls.call, handlers, hasEnded: () => hasEnded, close }
 }
 
-/** The refusal of requests to a PostgreSQL that ended itself for a reason. */
+/** Returns the refusal of requests to a PostgreSQL that ended itself. */
 const ended = (reason: string, cause: unknown = new Error(reason)): Refusal =>
   saysDiskFull(reason) ? diskFull(cause) : new Refusal('engine_away', [], { retryAfterSeconds: RETRY_SECONDS, cause })
 
-/** DATA_CORRUPTED, INDEX_CORRUPTED, and a file that is missing or cannot be read. */
+/** DATA_CORRUPTED, INDEX_CORRUPTED, and a missing or unreadable file. */
 const DAMAGE_CODES: ReadonlySet<unknown> = new Set(['XX001', 'XX002', '58P01', '58030'])
 
-/** The fields of a PostgreSQL error; the rest are the driver's. */
+/** The fields of a PostgreSQL error; other fields belong to the driver. */
 const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', 'column', 'constraint']
 
 const errorOf = ({ message, fields }: PostedError): Error => {

@@ -1,34 +1,36 @@
-/** A value bound to `$1`, `$2`, …; never glued into a statement. */
+/** Values bound to `$1`, `$2`, …; never concatenated into a statement. */
 export type Values = readonly unknown[]
 
 export type Queries = {
-  /** The rows of one statement as objects by column name; bigint and numeric come as strings, timestamps as Dates. */
+  /**
+   * Returns the rows of one statement as objects by column name; bigint and numeric are strings, timestamps are Dates.
+   */
   query<Row extends Record<string, unknown>>(sql: string, values?: Values): Promise<Row[]>
-  /** Runs a file of statements without values, one after the other. */
+  /** Runs a file of statements without values in sequence. */
   script(sql: string): Promise<void>
 }
 
 /**
- * PostgreSQL as the service uses it, in the process or a server. Rejects with a `Refusal` `engine_away` when the server
- * cannot be reached, and with PostgreSQL's own error, which has its SQLSTATE as `code`, when it refuses a statement.
+ * PostgreSQL, in the process or as a server. Rejects with a `Refusal` `engine_away` when the server is unavailable, and
+ * with PostgreSQL's own error, with its SQLSTATE as `code`, when it refuses a statement.
  */
 export type Postgres = Queries & {
-  /** Commits what `work` did when it resolves, and none of it when it rejects. */
+  /** Commits the statements of `work` when it resolves, and none of them when it rejects. */
   transaction<Result>(work: (transaction: Queries) => Promise<Result>): Promise<Result>
   /**
-   * Listens on a channel (`LISTEN`), on a separate connection, until the returned function is called.
-   * A connection that breaks is made again. `onListening` is called whenever listening begins, the first time too: what
-   * was notified before, or while the server was unavailable, is lost.
+   * Listens on a channel (`LISTEN`) on a separate connection, until the returned function is called. A broken
+   * connection is replaced. `onListening` is called whenever listening begins, also the first time: earlier
+   * notifications, and those sent while the server was unavailable, are lost.
    */
   listen(channel: string, onPayload: (payload: string) => void, onListening: () => void): () => Promise<void>
   /**
-   * Takes what deleted rows of these tables left behind out of the files. In the process nothing of them is left, in the
-   * tables, the write-ahead log or the queue of notifications. A server frees the rows for others, and keeps older copies
-   * (write-ahead log, archives, replicas) for as long as it is configured to.
+   * Removes the remains of deleted rows of these tables from the files. Embedded: from the tables, the write-ahead log
+   * and the queue of notifications. A server frees the space of the rows, and keeps older copies (write-ahead log,
+   * archives, replicas) as configured.
    */
   erase(tables: readonly string[]): Promise<void>
   /** Resolves when a statement can be answered. */
   check(): Promise<void>
-  /** Lets what runs finish; idempotent. */
+  /** Lets running work finish; idempotent. */
   close(): Promise<void>
 }

@@ -10,13 +10,13 @@ export type PostgresOptions = {
   readonly connections?: number
   readonly connectTimeoutMs?: number
   readonly statementTimeoutMs?: number
-  /** How long a statement's answer is waited for: longer than the server lets one run, which says so itself. */
+  /** Longest wait for an answer: longer than the server's own limit, which gives a better error. */
   readonly answerTimeoutMs?: number
 }
 
 const AWAY_RETRY_SECONDS = 5
 
-/** A PostgreSQL server. Nothing is asked of it here: a service may start before its server does. */
+/** Opens a PostgreSQL server. No request is sent here: a service may start before its server. */
 export const openPostgres = (options: PostgresOptions): Postgres => {
   const config = {
     connectionString: options.url,
@@ -27,7 +27,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     application_name: 'gamenet-stats'
   }
   const pool = new pg.Pool({ ...config, max: options.connections ?? 8 })
-  // A connection that breaks while nobody uses it is replaced at the next statement, which reports what is wrong then.
+  // A connection that breaks while unused is replaced at the next statement, which reports a persisting fault.
   pool.on('error', () => undefined)
   const listeners = new Set<() => Promise<void>>()
   let closing: Promise<void> | undefined
@@ -64,7 +64,7 @@ const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => (
       throw failure(cause)
     }
   },
-  // Without values the driver sends the text as it is, and the server takes any number of statements.
+  // Without values the driver sends the text as it is, and the server accepts any number of statements.
   script: async (sql) => {
     try {
       await target.query(sql)
@@ -78,7 +78,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
   const client = await pool.connect().catch((cause: unknown) => {
     throw failure(cause)
   })
-  // A connection that breaks between two statements says so here; the next statement rejects.
+  // A connection that breaks between two statements reports it here; the next statement rejects.
   const ignore = (): void => undefined
   client.on('error', ignore)
   const queries = queriesOn(client)
@@ -90,7 +90,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
     isBroken = false
     return result
   } catch (error) {
-    // An unreachable server rolls back automatically when the connection is closed.
+    // An unavailable server rolls back automatically when the connection is closed.
     isBroken =
       isUnavailable(error) ||
       (await queries.query('ROLLBACK').then(
@@ -106,7 +106,10 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
 
 const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
 
-/** SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): the server, not the statement. */
+/**
+ * SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): faults of the server, not of
+ * the statement.
+ */
 const failure = (cause: unknown): unknown => {
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? '') : undefined
   if (code === DISK_FULL) return diskFull(cause)

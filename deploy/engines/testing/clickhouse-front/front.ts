@@ -1,7 +1,7 @@
 /*
- * A front that answers as much of ClickHouse's HTTP protocol as this project calls, on ClickHouse in its own process.
- * It is for tests and demonstrations on machines without a server: what passes here was tested against chDB behind
- * this front, not against a ClickHouse server. Loopback only, no users, no sessions, no databases but the default one.
+ * A front that implements the part of ClickHouse's HTTP protocol that this project uses, on chDB in its own process. It is
+ * for tests and demonstrations on machines without a server: they show that a client works with chDB behind this front, not
+ * with a ClickHouse server. Loopback only, no users, no sessions, only the default database.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -25,9 +25,9 @@ import { statusOf } from './status.js'
 
 export type FrontOptions = {
   readonly path: string
-  /** 0, the usual, takes a free one. */
+  /** Default: 0, a free port. */
   readonly port?: number
-  /** Breaks the connection off behind a streamed exception, as servers before 25.11 do; else the body ends properly. */
+  /** Closes the connection after a streamed exception, as servers before 25.11 do; else the body ends normally. */
   readonly breaksOff?: boolean
 }
 
@@ -79,7 +79,7 @@ const listen = (server: Server, port: number): Promise<void> =>
     server.listen(port, '127.0.0.1', resolve)
   })
 
-/** One request, taken apart: the statement, what follows it as data, its parameters. */
+/** A parsed request: the statement, its data, its parameters. */
 type Call = {
   readonly sql: string
   readonly data: Buffer
@@ -151,8 +151,8 @@ const respond = async (engine: Engine, session: CleanSession, call: Call, respon
     response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8', 'X-ClickHouse-Summary': SUMMARY }).end()
     return
   }
-  // The process gives ids of its own, so the one asked for stands in front of the text, where it can be found again. A
-  // text with parameters is rewritten without it; there the caller's log_comment, the same as its id, tells.
+  // The process assigns its own query ids, so the requested one is put in front of the text, where it can be found. A
+  // text with parameters is rewritten without it; there the caller's log_comment, equal to its id, identifies it.
   const isIt = `(startsWith(query, '/*$1*/') OR Settings['log_comment'] = '$1')`
   const sql = call.sql.replace(/\bquery_id\s*=\s*'([\w-]*)'/g, isIt)
   const text = `/*${call.queryId}*/ ${sql}`
@@ -168,7 +168,7 @@ const THROWN_BY_THROW_IF = 395
 
 const codeOfException = (error: unknown): number => Number(/Code: (\d+)/.exec(messageOf(error))?.[1])
 
-/** Sends the whole answer, or gives the reason why there is none. */
+/** Sends the whole answer, or the reason why there is none. */
 const sendComplete = async (session: CleanSession, sql: string, gzip: boolean, response: ServerResponse) => {
   let bytes: Uint8Array
   try {
@@ -208,7 +208,7 @@ const store = async (session: CleanSession, insert: RegExpExecArray, data: Buffe
   })
 }
 
-/** Streams the answer; what fails before the first chunk has a status, what fails later stands in the body. */
+/** Streams the answer. A failure before the first chunk has a status; a later one is in the body. */
 const stream = async (
   engine: Engine,
   session: CleanSession,
@@ -255,7 +255,7 @@ const stream = async (
   out.end()
 }
 
-/** The rows of a chunk without the brackets: each chunk is an array of its own, the chunks of an answer are one. */
+/** Returns the rows of a chunk without the brackets: each chunk is an array, and the answer is one array. */
 const rowsOf = (chunk: Uint8Array): Uint8Array => {
   const text = Buffer.from(chunk)
   return text.subarray('[\n'.length, Math.max('[\n'.length, text.lastIndexOf('\n]')))

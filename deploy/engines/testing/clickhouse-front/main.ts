@@ -17,7 +17,7 @@ if (values.path === undefined) {
 const front = await openFront({ path: values.path, port: Number(values.port), breaksOff: values['break-off'] })
 process.stdout.write(`${front.url}\n`)
 const stop = (): void => {
-  // An exit would wait for a statement that never ends.
+  // `process.exit` would wait for a statement that never ends.
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), CLOSE_WAIT_MS).unref()
   void front.close().then(() => process.exit(0))
 }

@@ -3,23 +3,23 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** The front in a process of its own. */
+/** The front in a separate process. */
 export type FrontProcess = {
   readonly url: string
-  /** Lets the front close its engine; resolves when the process is gone. */
+  /** Lets the front close its engine; resolves when the process has ended. */
   stop(): Promise<void>
-  /** Ends it at once, as a crash does. */
+  /** Kills it, as a crash does. */
   kill(): Promise<void>
-  /** Lets it stand still, or go on. */
+  /** Stops or continues the process. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
 
 const MAIN = fileURLToPath(new URL('./main.js', import.meta.url))
-/** One thread for each of its connections and some for files. */
+/** One thread per connection and some for files. */
 const THREADS = 32
 const START_MS = 120_000
 
-/** Starts the front on a directory; a given port lets it come back where it was. */
+/** Starts the front on a directory. A given port lets a restarted front keep its address. */
 export const startClickHouseFront = async (options: {
   readonly path: string
   readonly port?: number
@@ -27,7 +27,7 @@ export const startClickHouseFront = async (options: {
 }): Promise<FrontProcess> => {
   const args = ['--path', options.path, '--port', String(options.port ?? 0)]
   if (options.breaksOff === true) args.push('--break-off')
-  // A test runner's options are for its own processes.
+  // The test runner's options apply to its own processes only.
   const environment = ['-u', 'NODE_OPTIONS', `UV_THREADPOOL_SIZE=${THREADS}`]
   const child = spawn('env', [...environment, process.execPath, MAIN, ...args])
   let errors = ''

@@ -1,4 +1,4 @@
-/** The HTTP statuses that the server gives for its error codes; 500 for all that are not named. */
+/** The server's HTTP statuses by error code; 500 for all others. */
 const CODES_BY_STATUS: Readonly<Record<number, readonly number[]>> = {
   // Cannot parse (6, 26, 27, 38, 41, 72, 117, 441), illegal types and arguments (36, 42, 43, 53), syntax (62), duplicate
   // names and columns (15, 44), a query too big (229), a parameter that is not set or malformed (456, 457).

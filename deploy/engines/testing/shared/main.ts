@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import type { SharedEngine } from './shared.js'
 
 /*
- * The engines that the test files of one run share: a loopback HTTP server that starts each when a file first asks where it is, and
- * writes its own address to its output. It ends with its standard input, and so with the run, however that ends.
+ * The engines that the test files of one run share: a loopback HTTP server that starts each engine when a file first requests it,
+ * and prints its own address. It ends with its standard input, and so with the run, whatever ends the run.
  */
 
 type Started = { readonly place: unknown; stop(): Promise<void> }
@@ -42,7 +42,7 @@ server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`)
 })
 
-// Ctrl-C reaches the run and this process alike; the run's end is what counts.
+// Ctrl-C reaches the run and this process; only the run's end counts.
 process.on('SIGINT', () => {})
 process.stdin.resume().once('end', async () => {
   server.close()

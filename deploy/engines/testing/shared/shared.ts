@@ -6,15 +6,15 @@ import { postgresPrograms, startPostgres } from '../postgres.js'
 export type SharedEngine = 'kafka' | 'postgres'
 
 /**
- * The broker of a test run, which no test may kill or stop: each takes topics of a random prefix. All services that load join one
- * consumer group, so only one file may start them on it (`dead-letters-service.test.ts`).
+ * The broker of a test run. No test may kill or stop it; each uses topics with a random prefix. All loading services
+ * join one consumer group, so only one file may start them on it (`dead-letters-service.test.ts`).
  */
 export type SharedKafka = Pick<KafkaBroker, 'address' | 'secured' | 'proxied' | 'deleteRecords'>
 
-/** Where a test says what is to be done at its end. */
+/** Registers cleanup for the end of a test. */
 type Ending = { teardown(end: () => Promise<void>): void }
 
-/** The broker that the files of this test run share; one of its own for a file that runs by itself. */
+/** Returns the broker of this test run; a separate one for a file that runs alone. */
 export async function sharedKafka(t: Ending): Promise<SharedKafka> {
   const shared = await place<Pick<SharedKafka, 'address' | 'secured' | 'proxied'>>('kafka')
   if (shared !== undefined) return { ...shared, deleteRecords: deleteRecords(shared.address) }
@@ -23,7 +23,7 @@ export async function sharedKafka(t: Ending): Promise<SharedKafka> {
   return broker
 }
 
-/** A database of its own on the server that the files of this test run share, or on one of its own. */
+/** Returns a new database on the shared server, or on a separate one. */
 export async function sharedPostgres(t: Ending): Promise<{ readonly url: string }> {
   const shared = await place<{ readonly url: string }>('postgres')
   if (shared === undefined) {
@@ -39,7 +39,9 @@ export async function sharedPostgres(t: Ending): Promise<{ readonly url: string 
   return { url: Object.assign(new URL(shared.url), { pathname: database }).href }
 }
 
-/** Where the test run has an engine, which it starts when it is asked first; undefined outside such a run. */
+/**
+ * Returns the address of an engine of the test run, which starts at the first request; undefined outside such a run.
+ */
 async function place<Place>(engine: SharedEngine): Promise<Place | undefined> {
   // biome-ignore lint/style/noProcessEnv: deploy/test-run.mjs tells it to the processes of its test files.
   const url = process.env.GAMENET_TEST_ENGINES

@@ -3,7 +3,7 @@
  * Integers are LEB128 varints; signed ones are zigzag-coded first.
  */
 
-/** Reads values one after the other. Throws a RangeError when the bytes end too early. */
+/** Reads values in sequence. Throws a RangeError at the end of the bytes. */
 export class ByteReader {
   readonly #buffer: Buffer
   #position = 0
@@ -39,7 +39,7 @@ export class ByteReader {
     return this.slice(this.varint())
   }
 
-  /** The next `bytes` bytes as UTF-8. */
+  /** Reads `bytes` bytes as UTF-8. */
   slice(bytes: number): string {
     const end = this.#position + bytes
     if (end > this.#buffer.length) throw new RangeError('the batch ends in the middle of a text')
@@ -49,7 +49,7 @@ export class ByteReader {
   }
 }
 
-/** Numbers as differences, or as they are. */
+/** Reads numbers, stored as differences or as they are. */
 export function readNumbers(reader: ByteReader, count: number): number[] {
   const asDeltas = reader.byte() === 1
   const values: number[] = []
@@ -61,7 +61,7 @@ export function readNumbers(reader: ByteReader, count: number): number[] {
   return values
 }
 
-/** Few distinct numbers, often the same many times in a row: pairs of value and run length. */
+/** Reads few distinct numbers with long runs: pairs of value and run length. */
 export function readRuns(reader: ByteReader, count: number): number[] {
   const values: number[] = []
   while (values.length < count) {
@@ -73,7 +73,7 @@ export function readRuns(reader: ByteReader, count: number): number[] {
   return values
 }
 
-/** 32-bit numbers as four planes of bytes. */
+/** Reads 32-bit numbers stored as four planes of bytes. */
 export function readPlanes(reader: ByteReader, count: number): number[] {
   const values = new Array<number>(count).fill(0)
   for (let plane = 0; plane < 4; plane += 1) {
@@ -82,7 +82,7 @@ export function readPlanes(reader: ByteReader, count: number): number[] {
   return values
 }
 
-/** Texts: all lengths in UTF-16 units, then all bytes, so that one decoding serves all. */
+/** Reads texts: all lengths in UTF-16 units, then all bytes, so that all are decoded at once. */
 export function readTexts(reader: ByteReader, count: number): string[] {
   const lengths = readNumbers(reader, count)
   const all = reader.text()

@@ -1,7 +1,6 @@
 /**
- * What deflate may refer to before it has seen anything: the columns of one event of each topic, the most frequent
- * last. A batch of one event then takes 60 bytes instead of 360. It is part of the format: a change of one
- * byte makes existing batches unreadable, so a better one needs a new number in the frame.
+ * Preset dictionary of deflate: the columns of one event of each topic, the most frequent last. A batch of one event
+ * then takes 60 bytes instead of 360. It is part of the format: a change of one byte makes existing batches unreadable.
  */
 export const DICTIONARY = Buffer.from(
   [

@@ -2,9 +2,9 @@ import { instantOf } from '@gamenet/schemas'
 import { type ByteReader, readNumbers, readPlanes, readRuns, readTexts } from './byte-column.js'
 
 /*
- * template   what the texts of a column have in common: literals with slots between them
- * slot       a place in a template whose content changes from row to row; each has its own column of contents
- * reference  a slot that repeats what an earlier column of the same row holds (an id repeats key and time)
+ * template   the common part of a column's texts: literals with slots between them
+ * slot       a place in a template whose content differs per row; each slot has its own column of contents
+ * reference  a slot that repeats the value of an earlier column of the same row (an id repeats key and time)
  *
  * A text is stored as the number of its template and its contents.
  */
@@ -28,9 +28,9 @@ type Part =
 
 type Template = { readonly parts: readonly Part[]; rows: number }
 
-/** A stored column, whose texts are put together when they are asked for: as numbers they take a fifth of the memory. */
+/** A stored column. Texts are built on request: as numbers they take a fifth of the memory. */
 export type TextColumn = {
-  /** True when every row holds the same text. */
+  /** True if all rows have the same text. */
   readonly isConstant: boolean
   at(row: number): string
 }
@@ -50,10 +50,10 @@ class StoredTexts implements TextColumn {
   readonly isConstant: boolean
   readonly #templates: readonly Template[]
   readonly #chosen: readonly number[] | undefined
-  /** Row → which of its template's rows it is. */
+  /** Index of a row among the rows of its template. */
   readonly #nth: readonly number[] | undefined
   readonly #columns: readonly TextColumn[]
-  /** Later columns refer to the row that was asked for last. */
+  /** The last requested row, which later columns refer to. */
   #row = -1
   #text = ''
 
@@ -115,13 +115,16 @@ function readTemplate(reader: ByteReader): Template {
   return { parts, rows }
 }
 
-/** In whole seconds or in milliseconds. */
+/** Reads instants in whole seconds or milliseconds. */
 function readInstants(reader: ByteReader, count: number): number[] {
   const unit = reader.varint()
   return readNumbers(reader, count).map((value) => value * unit)
 }
 
-/** Rows next to each other mostly share their instant or its day, and making a date costs more than the rest of a row. */
+/**
+ * Cache of the last date: neighbouring rows mostly share their instant or day, and formatting a date costs more than
+ * the rest of a row.
+ */
 let shownMs = 0
 let shownText = instantOf(0)
 let dayMs = 0
@@ -149,7 +152,7 @@ function instantText(ms: number): string {
 
 const TWO_DIGITS = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 
-/** Eight hexadecimal digits. */
+/** Returns eight hexadecimal digits. */
 function hexText(value: number): string {
   return value.toString(16).padStart(8, '0')
 }

@@ -9,11 +9,18 @@ const root = new URL('../../../', import.meta.url)
 
 test('docs/errors.md lists every refusal as the source has it, and nothing else', async (t) => {
   const text = readFileSync(new URL('docs/errors.md', root), 'utf8')
-  const rows = [...text.matchAll(/^\| `(\w+)` \| (\d{3}) \| (.*?) \|/gm)].map(([, code, status, message]) => [
-    code,
-    { status: Number(status), message }
-  ])
+  const rows = [...text.matchAll(/^\| `([a-z]+(?:_[a-z]+)*)` \| (\d{3}) \| (.*?) \| (.*?) \|$/gm)].map(
+    ([, code, status, message, when]) => [code, { status: Number(status), message, when }]
+  )
   t.same(Object.fromEntries(rows), refusals)
+  const { app } = await testApp(t)
+  const { statusCode, headers, body } = await app.inject('/docs/errors')
+  t.equal(statusCode, 200)
+  t.equal(headers['content-type'], 'text/html; charset=utf-8')
+  t.same(
+    [...body.matchAll(/<h2 id="(\w+)">/g)].map(([, code]) => code),
+    Object.keys(refusals)
+  )
 })
 
 type Operation = {

@@ -1,11 +1,14 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { Writable } from 'node:stream'
+import { type RefusalCode, refusals } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { type Test, test } from 'tap'
 import { exchange, game, testApp } from './support/test-app.js'
 
-const EXPOSED = 'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds'
+const EXPOSED =
+  'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds, X-Error-Code, ' +
+  'X-Unknown-Parameters, Content-Range, Accept-Ranges, Content-Disposition, Sunset'
 
 /** The rules that hold for every answer which is neither 2xx nor 304. */
 function isCleanError(
@@ -23,6 +26,9 @@ function isCleanError(
   t.equal(headers['access-control-expose-headers'], EXPOSED, note)
   t.equal(headers['x-content-type-options'], 'nosniff', note)
   t.match(headers['x-request-id'], /^[\w-]{8}\.[0-9a-z]+$/, note)
+  const code = String(headers['x-error-code'])
+  t.equal(refusals[code as RefusalCode]?.status, status, `${note} ${code}`)
+  t.equal(headers.link, `</docs/errors#${code}>; rel="help"`, note)
 }
 
 /** A raw answer, taken apart. */
@@ -121,6 +127,61 @@ test('every way to fail is one sentence, with the status that fits', async (t) =
     if (status === 405) t.equal(typeof headers.allow, 'string', note)
     if (status === 500) t.match(body, String(headers['x-request-id']))
   }
+})
+
+test('problem details come to clients whose Accept prefers them', async (t) => {
+  const { app } = await testApp(t)
+  const problem = {
+    type: '/docs/errors#path_unknown',
+    title: 'Path unknown',
+    status: 404,
+    detail: 'There is nothing at "/nope"; /docs lists what there is.',
+    code: 'path_unknown'
+  }
+  for (const [accept, isPreferred] of [
+    ['application/problem+json', true],
+    ['Application/Problem+JSON, */*', true],
+    ['application/problem+json;q=0.5, application/json;q=0.4', true],
+    ['application/json, application/problem+json', false],
+    ['application/problem+json;q=0.5, application/*', false],
+    ['application/problem+json;q=0', false],
+    ['application/problem+json;q=nonsense', false],
+    ['*/*', false]
+  ] as const) {
+    const { headers, body } = await app.inject({ url: '/nope', headers: { accept } })
+    t.equal(headers['content-type'], `application/${isPreferred ? 'problem+json' : 'json'}; charset=utf-8`)
+    t.same(JSON.parse(body), isPreferred ? problem : { error: problem.detail }, accept)
+  }
+  const sent = 'Host: x\r\nAccept: application/problem+json\r\n\r\n'
+  for (const [line, code] of [
+    ['CONNECT example.org:443 HTTP/1.1', 'method_not_allowed'],
+    ['GET / HTTP/1.1\r\nExpect: miracles', 'expectation_failed']
+  ]) {
+    t.match(JSON.parse(apart(await exchange(app, `${line}\r\n${sent}`)).body), { code })
+  }
+})
+
+test('unknown parameters are ignored, and the answer names them', async (t) => {
+  const { app } = await testApp(t)
+  const ask = async (url: string, headers = {}) => await app.inject({ url, headers })
+  const known = await ask('/api/counts?days=2')
+  t.equal(known.headers['x-unknown-parameters'], undefined)
+  const { etag = '' } = known.headers
+  for (const each of [{}, {}, { 'if-none-match': etag }]) {
+    const { statusCode, headers, body } = await ask('/api/counts?days=2&day=3&a%C3%A9%0D%0A=&day=4&=5', each)
+    t.equal(statusCode, 'if-none-match' in each ? 304 : 200)
+    t.equal(headers['x-unknown-parameters'], 'day, a%C3%A9%0D%0A')
+    t.equal(headers.etag, etag)
+    if (statusCode === 200) t.equal(body, known.body)
+  }
+  t.equal((await ask('/api/counts?days=x&day=3')).headers['x-unknown-parameters'], 'day', 'beside a refusal, too')
+  t.equal(
+    (await ask('/api/game/x?game=y')).headers['x-unknown-parameters'],
+    'game',
+    'game is no parameter of the query'
+  )
+  const many = Array.from({ length: 20 }, (_, n) => `${'😀'.repeat(50)}${n}`).join('&')
+  t.equal(String((await ask(`/api/counts?${many.slice(0, 1300)}`)).headers['x-unknown-parameters']).length, 4818)
 })
 
 test('every method but those of the path is 405 there, even ones that Fastify does not know', async (t) => {

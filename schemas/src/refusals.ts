@@ -1,78 +1,207 @@
-/** All refusals of the service. On the wire only the sentence: {"error": "…"}. `%s` takes the details in order. */
+/**
+ * All refusals of the service. The body has only the sentence, {"error": "…"}, in which `%s` takes the details in order;
+ * the header `X-Error-Code` has the name. Clients compare it, so a name never changes its meaning. `when` explains it at
+ * /docs/errors.
+ */
 export const refusals = {
-  request_invalid: { status: 400, message: '%s.' },
-  request_malformed: { status: 400, message: 'The request is not valid HTTP/1.1.' },
-  host_invalid: { status: 400, message: 'The Host header is not exactly one host with an optional port.' },
-  host_missing: { status: 400, message: 'The request names no host; HTTP/1.1 asks for exactly one Host header.' },
-  json_malformed: { status: 400, message: 'The body is not valid JSON.' },
-  body_encoding_invalid: { status: 400, message: 'The body is not valid UTF-8.' },
-  query_encoding_invalid: { status: 400, message: 'The query is not valid percent-encoded UTF-8.' },
-  path_encoding_invalid: { status: 400, message: 'The path is not valid percent-encoded UTF-8.' },
-  title_id_malformed: { status: 400, message: 'titleId must be 8 hexadecimal digits; got %s.' },
-  window_invalid: { status: 400, message: '%s.' },
-  answer_too_large: { status: 400, message: '%s.' },
+  request_invalid: {
+    status: 400,
+    message: '%s.',
+    when: 'A parameter is malformed, out of range, empty, missing or given twice. The sentence names it, the allowed values and the value. Also a body of an edit or rating with a repeated field, a field `__proto__`, `constructor` or `prototype`, or more than 32 levels'
+  },
+  request_malformed: {
+    status: 400,
+    message: 'The request is not valid HTTP/1.1.',
+    when: 'The bytes are no request; the connection is closed'
+  },
+  host_invalid: {
+    status: 400,
+    message: 'The Host header is not exactly one host with an optional port.',
+    when: 'Two of them, an empty one, or one with other characters'
+  },
+  host_missing: {
+    status: 400,
+    message: 'The request names no host; HTTP/1.1 asks for exactly one Host header.',
+    when: 'No Host header; HTTP/1.0 may leave it out'
+  },
+  json_malformed: { status: 400, message: 'The body is not valid JSON.', when: 'Also an empty one' },
+  body_encoding_invalid: {
+    status: 400,
+    message: 'The body is not valid UTF-8.',
+    when: 'Latin-1, for example; with `charset=iso-8859-1` it is 415'
+  },
+  query_encoding_invalid: {
+    status: 400,
+    message: 'The query is not valid percent-encoded UTF-8.',
+    when: '`%zz`, `%ff` in a query'
+  },
+  path_encoding_invalid: {
+    status: 400,
+    message: 'The path is not valid percent-encoded UTF-8.',
+    when: '`%zz`, `%ff` in a path, known or not'
+  },
+  title_id_malformed: {
+    status: 400,
+    message: 'titleId must be 8 hexadecimal digits; got %s.',
+    when: 'Any case is accepted'
+  },
+  window_invalid: {
+    status: 400,
+    message: '%s.',
+    when: '`to` alone, `from` not before `to`, either together with `days` or `hours`'
+  },
+  answer_too_large: {
+    status: 400,
+    message: '%s.',
+    when: 'More than 1,000,000 points; the sentence names a resolution that fits'
+  },
   session_key_missing: {
     status: 400,
-    message: 'A session key is needed: as header X-Session-Key, or as text in the field sessionKey of the body.'
+    message: 'A session key is needed: as header X-Session-Key, or as text in the field sessionKey of the body.',
+    when: 'Edits and ratings. An empty header is none. The header wins over the body'
   },
-  session_invalid: { status: 401, message: 'The session has ended or never was; sign in again.' },
-  profile_not_owned: { status: 403, message: 'A profile is edited by its owner alone; the session is not of %s.' },
+  session_invalid: {
+    status: 401,
+    message: 'The session has ended or never was; sign in again.',
+    when: 'The auth service rejects the key, or the key is invalid: more than 512 characters, or characters other than visible ASCII'
+  },
+  profile_not_owned: {
+    status: 403,
+    message: 'A profile is edited by its owner alone; the session is not of %s.',
+    when: 'Whether such a user is known or not'
+  },
   username_unstable: {
     status: 403,
     message:
-      'The username %s has characters that only look like others; change it at the auth service, then sign in again.'
+      'The username %s has characters that only look like others; change it at the auth service, then sign in again.',
+    when: "A name that Unicode's NFKC changes, such as `ﬁsh`: it would have the key of `fish`. Reads answer `viewer: null`"
   },
   chat_link_missing: {
     status: 403,
-    message: 'social_links needs a chat profile that is linked and verified; give chat_profile_url first.'
+    message: 'social_links needs a chat profile that is linked and verified; give chat_profile_url first.',
+    when: 'Checked on the profile as edited, before the links themselves'
   },
-  chat_profile_unknown: { status: 400, message: 'chat_profile_url %s.' },
-  chat_away: { status: 502, message: 'The chat platform cannot be asked at the moment; nothing was changed.' },
-  rating_of_self: { status: 400, message: 'Nobody rates their own profile.' },
-  title_unknown: { status: 404, message: 'No title %s is known.' },
-  leaderboard_unknown: { status: 404, message: 'No leaderboard %s of %s is known.' },
+  chat_profile_unknown: {
+    status: 400,
+    message: 'chat_profile_url %s.',
+    when: 'The address is not a profile of the chat platform, or its account does not exist'
+  },
+  chat_away: {
+    status: 502,
+    message: 'The chat platform cannot be asked at the moment; nothing was changed.',
+    when: 'Also where none is configured'
+  },
+  rating_of_self: { status: 400, message: 'Nobody rates their own profile.', when: 'However the name is spelt' },
+  title_unknown: {
+    status: 404,
+    message: 'No title %s is known.',
+    when: 'The id is well-formed, but no title has it'
+  },
+  leaderboard_unknown: {
+    status: 404,
+    message: 'No leaderboard %s of %s is known.',
+    when: 'No list and no entry ever mentioned it'
+  },
   leaderboard_not_yet_seen: {
     status: 404,
-    message: 'Leaderboard %s of %s was first seen at %s; there is no board as of %s.'
+    message: 'Leaderboard %s of %s was first seen at %s; there is no board as of %s.',
+    when: "`asOf`, or `from` of a comparison, before the board's first sight"
   },
-  instant_in_future: { status: 400, message: '%s lies in the future: %s; ask for an instant up to now.' },
+  instant_in_future: {
+    status: 400,
+    message: '%s lies in the future: %s; ask for an instant up to now.',
+    when: '`asOf`, `from`, `to` of a board'
+  },
   cursor_invalid: {
     status: 400,
-    message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.'
+    message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.',
+    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which'
   },
-  user_unknown: { status: 404, message: 'No user %s is known.' },
-  game_unknown: { status: 404, message: 'No game %s is known.' },
-  path_unknown: { status: 404, message: 'There is nothing at %s; /docs lists what there is.' },
-  method_not_allowed: { status: 405, message: '%s is not answered here; allowed: %s.' },
-  request_timeout: { status: 408, message: 'The request did not arrive in time.' },
-  body_too_large: { status: 413, message: 'The body is larger than %s bytes.' },
-  uri_too_long: { status: 414, message: 'The path or query is longer than %s characters.' },
-  media_type_unsupported: { status: 415, message: 'The body must be application/json, not compressed; got %s.' },
-  expectation_failed: { status: 417, message: 'The only expectation that is met is 100-continue.' },
+  user_unknown: {
+    status: 404,
+    message: 'No user %s is known.',
+    when: 'Neither presence, an edit, nor a verified session named the user; a player name on a board is no user'
+  },
+  game_unknown: {
+    status: 404,
+    message: 'No game %s is known.',
+    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet'
+  },
+  path_unknown: {
+    status: 404,
+    message: 'There is nothing at %s; /docs lists what there is.',
+    when: 'Paths are case-sensitive; a trailing slash is ignored, a doubled one is not'
+  },
+  method_not_allowed: {
+    status: 405,
+    message: '%s is not answered here; allowed: %s.',
+    when: 'Before the body is read'
+  },
+  request_timeout: { status: 408, message: 'The request did not arrive in time.', when: 'The connection is closed' },
+  body_too_large: { status: 413, message: 'The body is larger than %s bytes.', when: 'Nothing was done; send less' },
+  uri_too_long: {
+    status: 414,
+    message: 'The path or query is longer than %s characters.',
+    when: 'Use `POST` where the operation has it, such as a roster search'
+  },
+  media_type_unsupported: {
+    status: 415,
+    message: 'The body must be application/json, not compressed; got %s.',
+    when: 'Send `Content-Type: application/json` without `Content-Encoding`'
+  },
+  expectation_failed: {
+    status: 417,
+    message: 'The only expectation that is met is 100-continue.',
+    when: 'Another value in `Expect`'
+  },
   write_budget_spent: {
     status: 429,
-    message: 'At most %s edits and ratings a minute are taken of one user; ask again in %s s.'
+    message: 'At most %s edits and ratings a minute are taken of one user; ask again in %s s.',
+    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with an invalid body'
   },
-  headers_too_large: { status: 431, message: 'The request headers are too large.' },
-  internal: { status: 500, message: 'The service failed; its log has the cause under request %s.' },
-  not_ready: { status: 503, message: 'The service is not ready: %s.' },
-  auth_away: { status: 503, message: 'The auth service cannot be asked at the moment; ask again shortly.' },
-  forgetting_under_way: { status: 503, message: 'This user is being forgotten as they asked; ask again shortly.' },
-  engine_busy: { status: 503, message: 'Too many questions at once; ask again shortly.' },
+  headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },
+  internal: {
+    status: 500,
+    message: 'The service failed; its log has the cause under request %s.',
+    when: 'A defect; also when an earlier answer is in memory, which would hide it'
+  },
+  not_ready: { status: 503, message: 'The service is not ready: %s.', when: '`/readyz` only' },
+  auth_away: {
+    status: 503,
+    message: 'The auth service cannot be asked at the moment; ask again shortly.',
+    when: 'Unreachable, slow, broken, or none is configured'
+  },
+  erasure_in_progress: {
+    status: 503,
+    message: 'This user is being forgotten as they asked; ask again shortly.',
+    when: "An edit or a rating during the user's erasure"
+  },
+  engine_busy: {
+    status: 503,
+    message: 'Too many questions at once; ask again shortly.',
+    when: 'The bounded queue is full and no earlier answer is in memory'
+  },
   table_incomplete: {
     status: 503,
-    message: 'Rows of the table %s were lost and are being made again from the log; ask again later.'
+    message: 'Rows of the table %s were lost and are being made again from the log; ask again later.',
+    when: 'After a start that found damaged parts of tables'
   },
   data_damaged: {
     status: 503,
-    message: 'What this needs is damaged on the disk of the service; its operator can repair it (gamenet verify).'
+    message: 'What this needs is damaged on the disk of the service; its operator can repair it (gamenet verify).',
+    when: 'An engine found bytes that differ from what it wrote'
   },
   disk_full: {
     status: 503,
-    message: 'The disk of the service is full, and nothing was stored; ask again when its operator has freed space.'
+    message: 'The disk of the service is full, and nothing was stored; ask again when its operator has freed space.',
+    when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, or no space for its write-ahead log), a query without space for temporary files'
   },
-  engine_away: { status: 503, message: 'The tables cannot be reached at the moment; ask again shortly.' }
-} as const satisfies Record<string, { status: number; message: string }>
+  engine_away: {
+    status: 503,
+    message: 'The tables cannot be reached at the moment; ask again shortly.',
+    when: 'No earlier answer is in memory; otherwise the service sends that answer with `Age`'
+  }
+} as const satisfies Record<string, { status: number; message: string; when: string }>
 
 export type RefusalCode = keyof typeof refusals
 

@@ -45,7 +45,7 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
    * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path parameter
    * overrides anything else of its name.
    */
-  readonly input: z.ZodType<Input>
+  readonly input: z.ZodType<Input> & { readonly shape: z.ZodRawShape }
   /** Input → everything that determines the answer; its JSON becomes part of ETag and cache key. Throws a `Refusal`. */
   resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
   /** The data that the answer reads. A change of data that is missing here does not invalidate the answer. */

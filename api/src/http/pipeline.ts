@@ -16,7 +16,7 @@ import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
 import { otherPath } from './request/other-path.js'
 import { parseInput } from './request/parameters.js'
-import { readQuery } from './request/query-string.js'
+import { readQuery, unknownNames } from './request/query-string.js'
 import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions } from './request/resolved-url.js'
 
 /*
@@ -86,6 +86,8 @@ class Answering {
   readonly #needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>
   readonly #observe: ReturnType<HttpMetrics['durations']>
   readonly #isPosted: boolean
+  /** The parameters of the query. */
+  readonly #known: ReadonlySet<string>
 
   constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>) {
     this.#endpoint = endpoint
@@ -93,6 +95,9 @@ class Answering {
     this.#needs = needs
     this.#observe = needs.metrics.durations(endpoint.path)
     this.#isPosted = endpoint.method === 'POST'
+    const inPath = new Set(endpoint.path.match(/(?<=:)\w+/g))
+    const inQuery = Object.keys(endpoint.input.shape).filter((name) => !inPath.has(name))
+    this.#known = new Set([...inQuery, ...(endpoint.answerTo === undefined ? [] : [SESSION_KEY_FIELD])])
   }
 
   /** Sends a ready answer synchronously and returns undefined; otherwise the promise of the slow path. */
@@ -117,6 +122,8 @@ class Answering {
     const { answerTo, input: schema, path } = this.#endpoint
     const url = request.raw.url ?? ''
     const given = this.#isPosted ? readBody(request.body) : readQuery(url)
+    const unknown = this.#isPosted ? undefined : unknownNames(given, this.#known)
+    if (unknown !== undefined) reply.raw.setHeader('X-Unknown-Parameters', unknown)
     const input = parseInput(schema, { ...given, ...(request.params as Record<string, unknown>) })
     const question = questionOf(path, input)
     const closed = closedSignal(reply)
@@ -135,8 +142,8 @@ class Answering {
         const isNotModified = this.#matchingTag(request, resolved) !== undefined
         return { resolved, found: isNotModified ? undefined : await this.#find(resolved, closed) }
       })
-      // A URL that contains a session key is never cached.
-      if (!isPersonal && !this.#isPosted && !hasKeyField) this.#urls.set(url, resolved)
+      // A URL that contains a session key is never cached, nor one whose answer names unknown parameters.
+      if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined) this.#urls.set(url, resolved)
       if (found === undefined) this.#sendNotModified(exchange, resolved)
       else await this.#send(exchange, question, found, isPersonal)
     } catch (error) {

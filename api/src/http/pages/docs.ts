@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { digestOf, namedTag } from '../../answers/etag.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
+import { addErrorsPage } from './errors.js'
 import { openApi } from './open-api.js'
 
 /**
@@ -14,7 +15,7 @@ const DOCS_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Adds `/openapi.json` and its page at `/docs`. */
+/** Adds `/openapi.json`, its page at `/docs`, and the page of error codes. */
 export async function addDocs(
   app: FastifyInstance,
   needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }
@@ -28,6 +29,7 @@ export async function addDocs(
     if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
     return reply.send(body)
   })
+  await addErrorsPage(app)
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
   await app.register(swaggerUi, {
     routePrefix: '/docs',

@@ -139,7 +139,7 @@ function posted({ input, path, bodyExample }: Endpoint): Json {
   }
 }
 
-function parametersOf({ input, path }: Pick<Endpoint, 'input' | 'path'>): Json[] {
+function parametersOf({ input, path }: { readonly input: z.ZodType; readonly path: string }): Json[] {
   const { properties = {}, required = [] } = jsonSchema(input, 'input') as {
     properties?: Record<string, Json>
     required?: string[]

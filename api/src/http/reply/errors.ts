@@ -3,6 +3,7 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSessionKey } from '../../session/session-key.js'
 import { requireHost } from '../request/host.js'
 import { shown } from '../request/parameters.js'
+import { weightsOf } from '../request/weights.js'
 import { JSON_TYPE } from './headers.js'
 
 /** Paths and queries longer than this are refused: 10,000 characters are a question, more are not. */
@@ -10,9 +11,40 @@ export const URL_CHARACTERS_MAX = 16_384
 /** What a 503 without better knowledge says. */
 const RETRY_AFTER_SECONDS = 1
 
-/** The body of every answer that is not 2xx or 304: one sentence. */
-export function errorBody(sentence: string): string {
-  return JSON.stringify({ error: sentence })
+/** The page that explains every code. */
+export const ERRORS_PATH = '/docs/errors'
+const PROBLEM_TYPE = 'application/problem+json'
+
+/** Body and headers of an answer that is not 2xx or 304. `accept` is the request's header `Accept`, if there is a request. */
+export function errorParts(
+  { code, status, message }: Refusal,
+  accept?: string
+): { readonly body: string; readonly headers: Readonly<Record<string, string>> } {
+  const isProblem = accept !== undefined && prefersProblem(accept)
+  const type = `${ERRORS_PATH}#${code}`
+  const body = isProblem ? { type, title: titleOf(code), status, detail: message, code } : { error: message }
+  return {
+    body: JSON.stringify(body),
+    headers: {
+      'Content-Type': isProblem ? `${PROBLEM_TYPE}; charset=utf-8` : JSON_TYPE,
+      'Cache-Control': 'no-store',
+      'X-Error-Code': code,
+      Link: `<${type}>; rel="help"`
+    }
+  }
+}
+
+/** Whether problem details (RFC 9457) weigh more than plain JSON; a range such as `application/*` names neither. */
+function prefersProblem(accept: string): boolean {
+  const weights = weightsOf(accept)
+  const problem = weights.get(PROBLEM_TYPE) ?? 0
+  const json = weights.get('application/json')
+  if (json !== undefined) return problem > json
+  return problem > 0 && problem >= (weights.get('application/*') ?? weights.get('*/*') ?? 0)
+}
+
+function titleOf(code: string): string {
+  return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 }
 
 /** Refuses what no route should see. Called before every route. */
@@ -48,11 +80,8 @@ export function sendError(
   }
   const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)
   if (retryAfterSeconds !== undefined) void reply.header('Retry-After', String(retryAfterSeconds))
-  return reply
-    .code(refusal.status)
-    .header('Content-Type', JSON_TYPE)
-    .header('Cache-Control', 'no-store')
-    .send(errorBody(refusal.message))
+  const { body, headers } = errorParts(refusal, request.headers.accept)
+  return reply.code(refusal.status).headers(headers).send(body)
 }
 
 /** The one sentence for whatever was thrown: ours, Fastify's, or a defect's. */

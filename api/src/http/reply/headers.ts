@@ -2,7 +2,8 @@
 export const COMMON_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
-    'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds',
+    'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds, ' +
+    'X-Error-Code, X-Unknown-Parameters, Content-Range, Accept-Ranges, Content-Disposition, Sunset',
   'X-Content-Type-Options': 'nosniff'
 } as const satisfies Record<string, string>
 

@@ -1,8 +1,8 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, type RefusalCode } from '@gamenet/schemas'
-import { errorBody, URL_CHARACTERS_MAX } from './errors.js'
-import { COMMON_HEADERS, JSON_TYPE } from './headers.js'
+import { errorParts, URL_CHARACTERS_MAX } from './errors.js'
+import { COMMON_HEADERS } from './headers.js'
 
 /** A fault of the connection as Node reports it, before there is a request. */
 export type SocketError = Error & { readonly code?: string | undefined; readonly rawPacket?: Buffer | undefined }
@@ -27,26 +27,24 @@ export function answerSocketError(error: SocketError, socket: Socket, requestId:
 
 /** Makes Node ask us about expectations and CONNECT, which it would otherwise answer without a body. */
 export function answerOddRequests(server: Server, nextId: () => string, answered: Answered): void {
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+  server.on('checkExpectation', ({ headers: { accept } }: IncomingMessage, response: ServerResponse) => {
     const requestId = nextId()
-    const body = errorBody(new Refusal('expectation_failed').message)
+    const { body, headers } = errorParts(new Refusal('expectation_failed'), accept)
     response.writeHead(417, {
       ...COMMON_HEADERS,
-      'Content-Type': JSON_TYPE,
+      ...headers,
       'Content-Length': String(Buffer.byteLength(body)),
-      'Cache-Control': 'no-store',
       'X-Request-Id': requestId,
       Connection: 'close'
     })
     response.end(body)
     answered(417, requestId)
   })
-  server.on('connect', (_request: IncomingMessage, socket: Socket) => {
+  server.on('connect', ({ headers: { accept } }: IncomingMessage, socket: Socket) => {
     const requestId = nextId()
     socket.on('error', () => socket.destroy())
-    socket.end(
-      rawAnswer(new Refusal('method_not_allowed', ['CONNECT', 'GET, HEAD, OPTIONS']), requestId, 'GET, HEAD, OPTIONS')
-    )
+    const allow = 'GET, HEAD, OPTIONS'
+    socket.end(rawAnswer(new Refusal('method_not_allowed', ['CONNECT', allow]), requestId, { allow, accept }))
     answered(405, requestId)
   })
 }
@@ -72,13 +70,16 @@ function isLongFirstLine(packet: Buffer | undefined): boolean {
   return end === -1 || end > URL_CHARACTERS_MAX
 }
 
-function rawAnswer(refusal: Refusal, requestId: string, allow?: string): string {
-  const body = errorBody(refusal.message)
+function rawAnswer(
+  refusal: Refusal,
+  requestId: string,
+  { allow, accept }: { allow?: string; accept?: string | undefined } = {}
+): string {
+  const { body, headers: described } = errorParts(refusal, accept)
   const headers: Record<string, string> = {
     ...COMMON_HEADERS,
-    'Content-Type': JSON_TYPE,
+    ...described,
     'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
     'X-Request-Id': requestId,
     Date: new Date().toUTCString(),
     Connection: 'close'

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Coding } from '../../answers/etag.js'
+import { weightsOf } from './weights.js'
 
 /** The coding to send in answer to a request with these headers. Node joins several `Accept-Encoding` to one. */
 export function codingOf(headers: IncomingHttpHeaders): Coding {
@@ -25,11 +26,7 @@ const REMEMBERED_MAX = 100
 const remembered = new Map<string, Coding>()
 
 function choose(acceptEncoding: string): Coding {
-  const weights = new Map<string, number>()
-  for (const part of acceptEncoding.split(',')) {
-    const [coding = '', ...parameters] = part.split(';')
-    weights.set(coding.trim().toLowerCase(), weightOf(parameters))
-  }
+  const weights = weightsOf(acceptEncoding)
   const any = weights.get('*') ?? 0
   const weight = {
     br: weights.get('br') ?? any,
@@ -39,13 +36,4 @@ function choose(acceptEncoding: string): Coding {
   const best = Math.max(weight.br, weight.gzip, weight.identity)
   if (best === 0) return 'identity'
   return weight.br === best ? 'br' : weight.gzip === best ? 'gzip' : 'identity'
-}
-
-function weightOf(parameters: readonly string[]): number {
-  for (const parameter of parameters) {
-    const match = /^\s*q\s*=\s*(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*$/i.exec(parameter)
-    if (match !== null) return Number(match[1])
-    if (/^\s*q\s*=/i.test(parameter)) return 0
-  }
-  return 1
 }

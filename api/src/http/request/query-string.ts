@@ -21,6 +21,22 @@ export function readQuery(url: string): Record<string, string | string[]> {
   return query
 }
 
+/**
+ * The value of `X-Unknown-Parameters`: the names in a query that an endpoint ignores, percent-encoded; undefined when there
+ * are none. Shows at most 10 names of 40 characters, because a URL may hold thousands.
+ */
+export function unknownNames(query: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): string | undefined {
+  const unknown = Object.keys(query).filter((name) => name !== '' && !known.has(name))
+  if (unknown.length === 0) return undefined
+  return unknown
+    .slice(0, NAMES_MAX)
+    .map((name) => encodeURIComponent([...name].slice(0, NAME_CHARACTERS_MAX).join('')))
+    .join(', ')
+}
+
+const NAMES_MAX = 10
+const NAME_CHARACTERS_MAX = 40
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -34,7 +34,7 @@ export type ApiLimits = {
   readonly headersTimeoutMs: number
   /** Without a byte in either direction. */
   readonly connectionTimeoutMs: number
-  /** Between two requests on one connection; longer than the 60 s of usual load balancers. */
+  /** Between two requests on one connection; longer than the usual 60 s of load balancers. */
   readonly keepAliveTimeoutMs: number
   /** Interval of Node's check for late requests. */
   readonly lateCheckMs: number
@@ -61,35 +61,35 @@ export const API_LIMITS: ApiLimits = {
 /** The dependencies and settings of the API. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
-  /** None when absent. */
+  /** Default: none. */
   readonly actions?: readonly Action[]
   readonly tables: ReadTables
-  /** PostgreSQL; without it nothing about users can be answered. */
+  /** PostgreSQL; without it no answer about users is possible. */
   readonly writes?: WriteTransactions
-  /** `{auth_url}`, without a trailing slash; without one there are no sessions. */
+  /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
   readonly authUrl?: string | undefined
-  /** Edits and ratings per user and minute; unlimited when absent. */
+  /** Edits and ratings per user and minute. Default: unlimited. */
   readonly writesPerMinute?: number | undefined
   /** Required for linking chat profiles. */
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  /** Tables that take others' places: a `Swaps` or a started `SwapWatch`; none ever when absent. */
+  /** Swaps of tables: a `Swaps` or a started `SwapWatch`. Default: tables are never swapped. */
   readonly swaps?: SwapCount
   /** The titles and boards: a `CatalogCache`. */
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a trailing slash. */
   readonly publicUrl: string
-  /** The browser SDK to serve; none when absent. */
+  /** The browser SDK to serve. Default: none. */
   readonly serviceAuth?: ServiceAuthFile
   /** Called once with a function that removes all cached answers, to be called when a user is erased. */
   readonly onDrop?: (drop: () => void) => void
   /** The program's version, for /openapi.json. */
   readonly version: string
   readonly registry: Registry
-  /** Off when absent. */
+  /** Default: no log. */
   readonly logger?: FastifyBaseLogger
-  /** How often lists of matches are scraped; every 60 s when absent. */
+  /** Seconds between scrapes of matches. Default: 60. */
   readonly matchesPeriodSeconds?: number
   /** Whether the service can answer, for /readyz. */
   ready(): Promise<Readiness>

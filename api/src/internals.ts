@@ -1,5 +1,5 @@
 /*
- * Parts of answers for the simulator, which asks them of tables of its own.
+ * Parts of answers for the simulator, which runs them on its own tables.
  */
 export type { LanePlace } from './http/request/cursor.js'
 export { type ChangeFilter, type ChangeRow, feedExtents, recordedChanges } from './queries/leaderboard-change.js'

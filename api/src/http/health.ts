@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 
-/** Whether the service can answer; if not, why: the end of "The service is not ready: …". */
+/** Whether the service can answer; if not, the reason: the end of "The service is not ready: …". */
 export type Readiness =
   | {
       readonly ok: true

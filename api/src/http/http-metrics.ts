@@ -1,10 +1,10 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { JUDGEMENTS, type SessionMetrics } from '../session/sessions.js'
 
-/** How a request for data was answered. */
+/** The origin of an answer to a request for data. */
 export type Outcome = 'memory' | 'query' | 'joined' | 'not_modified' | 'stale'
 
-/** What the API counts, in a registry that it is given. */
+/** The API's metrics. */
 export type HttpMetrics = {
   /** A timer of one endpoint's requests: bound once, because finding labels costs more than counting. */
   durations(route: string): (method: string, status: number, seconds: number) => void
@@ -12,7 +12,7 @@ export type HttpMetrics = {
   queried(operation: string, seconds: number): void
 }
 
-/** Registers the API's metrics; `memoryBytes` is asked at each scrape. */
+/** Registers the API's metrics; `memoryBytes` is read when they are collected. */
 export function httpMetrics(registry: Registry, memoryBytes: () => number): HttpMetrics {
   const duration = new Histogram({
     name: 'gamenet_http_request_duration_seconds',
@@ -60,7 +60,7 @@ export function httpMetrics(registry: Registry, memoryBytes: () => number): Http
   }
 }
 
-/** Registers what is counted of sessions. */
+/** Registers the metrics of sessions. */
 export function sessionMetrics(registry: Registry): SessionMetrics {
   const judgements = new Counter({
     name: 'gamenet_session_checks_total',

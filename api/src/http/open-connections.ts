@@ -2,8 +2,8 @@ import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Lets an app close although clients hold connections: those that never said anything, as browsers open them in advance and
- * Node takes for busy ones, are closed at once, and all that are left after `finishMs` with them, however slow their readers.
+ * Lets an app close although clients hold connections. Unused connections, which browsers open in advance and Node
+ * counts as busy, are closed at once; all others after `finishMs`, however slow their readers.
  */
 export function closeOpenConnections(app: FastifyInstance, finishMs: number): void {
   const open = new Set<Socket>()

@@ -25,7 +25,7 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
  * slow path   parse → resolve → cached, joined or computed answer → frame → write
  */
 
-/** Everything that endpoints and actions use. */
+/** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat'> & {
   readonly versions: Versions
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
@@ -76,7 +76,7 @@ export function addPipeline(
 /** A request with its reply and the instant of its arrival, by `performance.now()`. */
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
 
-/** An answer and where it came from. */
+/** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
 /** Answers the requests of one endpoint. */
@@ -169,7 +169,7 @@ class Answering {
     return { answer: await cache.make(question, identity, closed, compute), outcome }
   }
 
-  /** The session of a key; undefined when it is invalid or cannot be checked. */
+  /** Returns the session of a key; undefined when it is invalid or cannot be checked. */
   async #viewerOf(sessionKey: string | undefined, request: FastifyRequest): Promise<Session | undefined> {
     if (sessionKey === undefined) return undefined
     return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
@@ -209,9 +209,9 @@ class Answering {
   }
 
   /**
-   * Sends the last answer to the same question while the tables are unavailable or busy. Throws every other error: faults
-   * of the client, and defects, which an old answer would hide. A statement that exceeds its own limits of time or memory
-   * is a defect; the engine as a whole at its limit is a `Refusal`.
+   * Sends the last answer to the same question while the tables are unavailable or busy. Throws every other error:
+   * faults of the client, and defects, which an old answer would hide. A statement that exceeds its own limits of time
+   * or memory is a defect; an engine at its limit throws a `Refusal`.
    */
   async #sendLast(exchange: Exchange, question: string, error: unknown, isPersonal: boolean): Promise<void> {
     const { cache, logger } = this.#needs
@@ -222,7 +222,7 @@ class Answering {
     await this.#send(exchange, question, { answer, outcome: 'stale' }, isPersonal)
   }
 
-  /** The tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
+  /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
   #matchingTag({ raw }: FastifyRequest, { identity }: ResolvedUrl): string | undefined {
     const ifNoneMatch = raw.headers['if-none-match']
     return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, identity)
@@ -300,10 +300,10 @@ function closedSignal(reply: FastifyReply): AbortSignal {
   return abort.signal
 }
 
-/** Reads of an action end after this. */
+/** Time limit of an action's reads. */
 const ACTION_MS_MAX = 10_000
 
-/** Does an action. Refuses in this order: body, key, session, permission, budget, parameters, fields. */
+/** Runs an action. Refuses in this order: body, key, session, permission, budget, parameters, fields. */
 async function act(action: Action, request: FastifyRequest, needs: PipelineNeeds): Promise<unknown> {
   const { [SESSION_KEY_FIELD]: keyField, ...fields } = readBody(request.body)
   const sessionKey = shownKey(request.headers, { [SESSION_KEY_FIELD]: keyField })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** The highest scores, equal ones by name without case. */
+/** Selects the highest scores; equal ones in order of names without case. */
 export const highestScores = query({
   params: z.object({ limit: z.int() }),
   row: z.object({

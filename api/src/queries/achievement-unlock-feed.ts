@@ -1,10 +1,7 @@
 import { z } from 'zod'
 import { query } from './query.js'
 
-/**
- * Of the `rows` newest unlock events those that count, newest first, and of one instant that first which was recorded
- * last.
- */
+/** Selects the valid ones of the `rows` newest unlock events, newest first; of one instant, the last recorded first. */
 export const newestUnlocks = query({
   params: z.object({ rows: z.int() }),
   row: z.object({
@@ -37,7 +34,7 @@ export const newestUnlocks = query({
     ORDER BY u.ts DESC, u.age`
 })
 
-/** How many unlock events there are, those that do not count included. */
+/** Counts all unlock events, including invalid ones. */
 export const unlockEventCount = query({
   params: z.object({}),
   row: z.object({ events: z.coerce.number().int() }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** What a user has unlocked, newest first; a few dozen rows at most. */
+/** Selects the unlocks of a user, newest first; at most a few dozen rows. */
 export const unlocksOfUser = query({
   params: z.object({ userKey: z.string() }),
   row: z.object({ achievementId: z.int(), points: z.int(), unlockedMs: z.int().nonnegative() }),

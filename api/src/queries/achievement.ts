@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** How many users have each achievement. A row a user and achievement is read. */
+/** Counts the users of each achievement. Reads one row per user and achievement. */
 export const unlockCounts = query({
   params: z.object({}),
   row: z.object({ achievementId: z.int(), users: z.coerce.number().int() }),
@@ -11,7 +11,7 @@ export const unlockCounts = query({
     GROUP BY u.achievement_id`
 })
 
-/** How many users have any achievement. */
+/** Counts the users with any achievement. */
 export const achieverCount = query({
   params: z.object({}),
   row: z.object({ users: z.coerce.number().int() }),

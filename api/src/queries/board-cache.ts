@@ -13,15 +13,15 @@ export type BoardId = Pick<BoardFact, 'titleId' | 'leaderboardId'>
 
 /** The descriptions of all boards at one data version. */
 export type Boards = {
-  /** The newest description; undefined for a board that no list ever described. */
+  /** The newest description; undefined for a board without one. */
   byId(board: BoardId): BoardFact | undefined
-  /** The current name; `""` for a board that no list ever described. */
+  /** The current name; `""` for a board without a description. */
   nameOf(board: BoardId): string
 }
 
 /**
- * Caches the descriptions of all boards, some hundred bytes each: nearly every answer about boards needs a few names, and a
- * statement takes at least 5 ms.
+ * Caches the descriptions of all boards, some hundred bytes each: nearly every answer about boards needs a few names,
+ * and a statement takes at least 5 ms.
  */
 export function boardCache(needs: {
   readonly tables: ReadTables
@@ -33,7 +33,7 @@ export function boardCache(needs: {
   )
 }
 
-/** Looks boards up in their descriptions. */
+/** Returns lookups over descriptions. */
 export function boardsOf(facts: readonly BoardFact[]): Boards {
   const byKey = new Map(facts.map((fact) => [boardKey(fact), fact]))
   const byId = (board: BoardId) => byKey.get(boardKey(board))

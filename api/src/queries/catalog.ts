@@ -8,19 +8,19 @@ import { titleFacts } from './title.js'
 import { newestTitleCounts } from './title-count.js'
 
 /*
- * described   at least one source has said what the title is called; others are known by a count, a board or a match alone
- * bare name   a name as it is, without an id behind it
- * shown name  what a title is listed, keyed and asked for as: its bare name, or `Name [titleid]` where another title
- *             has the same name. Of the titles of one name, that with the newest count, else the lowest id, has it bare
+ * described   at least one source has named the title; other titles are known only by a count, a board or a match
+ * bare name   a name without an id after it
+ * shown name  the name in lists, keys and paths: the bare name, or `Name [titleid]` if another title has the same name.
+ *             Of titles with one name, that with the newest count has it bare, else the one with the lowest id
  */
 
-/** What is known of a title. What is not known is `""`. */
+/** Known facts about a title; `""` if unknown. */
 export type Title = {
   readonly titleId: string
   readonly isDescribed: boolean
   /** The plain name; the id of a title that is not described. */
   readonly name: string
-  /** The name that no other title has. */
+  /** The unique name. */
   readonly shownName: string
   readonly title: string
   readonly publisher: string
@@ -30,40 +30,46 @@ export type Title = {
 
 /** All titles at one moment. */
 export type Catalog = {
-  /** The title that a path or a query names: 8 hexadecimal digits are an id, all else is a name, compared without case. */
+  /**
+   * Returns the title of a path or a query: 8 hexadecimal digits are an id, anything else is a name, compared without
+   * case.
+   */
   byGame(idOrName: string): Title | undefined
   byId(titleId: string): Title | undefined
-  /** The title, or for an id that nothing is known of, one that has the id as its name. */
+  /** Returns the title, or for an unknown id a title with the id as its name. */
   named(titleId: string): Title
-  /** The described titles in the order of their shown names. */
+  /** Returns the described titles in the order of their shown names. */
   described(): readonly Title[]
-  /** A digest of the shown names of all described titles; equal in every process. */
+  /** Returns a digest of the shown names of all described titles; equal in every process. */
   digest(): string
 }
 
-/** A title's field as the table `title` has it. */
+/** A title's field in the table `title`. */
 export type TitleFact = {
   readonly titleId: string
   readonly field: string
   readonly value: string
   readonly nameKey: string
 }
-/** When a title was counted last. */
+/** The instant of a title's newest count. */
 export type NewestCount = { readonly titleId: string; readonly countedAtMs: number }
 
 export type CatalogCache = {
-  /** The catalog as the newest known change left it. Rejects when the tables have to be asked and cannot be. */
+  /** Returns the catalog as of the newest known change. Rejects when the tables are needed and unavailable. */
   newest(): Promise<Catalog>
-  /** The same, but while the tables are busy or away the one before, if there is one: good enough to resolve a name. */
+  /**
+   * As `newest`, but returns the previous catalog, if any, while the tables are busy or unavailable: good enough to
+   * resolve a name.
+   */
   held(): Promise<Catalog>
-  /** What lists say of boards, as the newest known change left it. */
+  /** Returns the boards as of the newest known change. */
   boards(): Promise<Boards>
 }
 
-/** What a part of the catalog was made of, and the data version that it has. */
+/** The rows of a part of the catalog, and their data version. */
 type Part<Row> = { readonly version: number; readonly rows: readonly Row[] }
 
-/** Keeps the titles in memory. The tables are asked again only for the part whose data version has moved. */
+/** Caches the titles. Reads only parts whose data version has changed. */
 export function catalogCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
@@ -86,7 +92,7 @@ export function catalogCache(needs: {
       part(counts, versions.counts, newestTitleCounts),
       part(others, versions.others, titlesOfBoardsAndMatches)
     ])
-    // Boards change all the time and hardly ever bring a title: no new catalog then. Titles never become unknown.
+    // Boards change all the time and rarely add a title; the catalog is then kept. Known titles stay known.
     const isSame = newFacts === facts && newCounts === counts && newOthers.rows.length === others.rows.length
     ;[facts, counts, others] = [newFacts, newCounts, newOthers]
     const ids = others.rows.map(({ titleId }) => titleId)
@@ -103,7 +109,7 @@ export function catalogCache(needs: {
     const key = Object.values(versions).join('/')
     if (cached?.key === key) return Promise.resolve(cached.catalog)
     if (loading?.key === key) return loading.catalog
-    // One after the other: an older load that ends late must not take the place of a newer one.
+    // One after another: an older load that ends late must not replace a newer one.
     const before = loading?.catalog.catch(() => undefined) ?? Promise.resolve()
     const catalog = before.then(() => load(key, versions))
     const mine = { key, catalog }
@@ -131,10 +137,10 @@ export function catalogCache(needs: {
 
 type Versions = { readonly facts: number; readonly counts: number; readonly others: number }
 
-/** The other sources that make a title known, besides facts and counts. */
+/** The other sources of titles, besides facts and counts. */
 const OTHERS = ['leaderboard', 'leaderboard-entry', 'match-latest'] as const
 
-/** Folds what the tables know of titles into a catalog; `others` are titles that are known by something else. */
+/** Builds a catalog from the tables' facts; `others` are titles known from elsewhere. */
 export function catalogOf(
   facts: readonly TitleFact[],
   counts: readonly NewestCount[],
@@ -147,7 +153,7 @@ export function catalogOf(
   for (const title of described) byId.set(title.titleId, title)
   const byName = new Map(described.map((title) => [nameKey(title.shownName), title]))
   for (const title of described) {
-    // A link made while another title had the bare name still works.
+    // A link created while another title had the bare name still works.
     const withId = nameKey(numbered(title.name, title.titleId))
     if (!byName.has(withId)) byName.set(withId, title)
   }
@@ -171,9 +177,9 @@ export function catalogOf(
   }
 }
 
-/** The order of names wherever they are listed: as English sorts them, then by code points. */
+/** Compares names for lists: in English order, then by code points. */
 export function compareNames(a: string, b: string): number {
-  // UTF-8 bytes have the order of code points, UTF-16 units have not.
+  // UTF-8 bytes are ordered like code points; UTF-16 units are not.
   return collator.compare(a, b) || Buffer.compare(Buffer.from(a), Buffer.from(b))
 }
 
@@ -194,7 +200,7 @@ function describedTitles(facts: readonly TitleFact[], countedAt: ReadonlyMap<str
   const bareIds = new Set<string>()
   for (const [key, ids] of sharers) {
     const [first] = ids.sort((a, b) => (countedAt.get(b) ?? -1) - (countedAt.get(a) ?? -1) || (a < b ? -1 : 1))
-    // A name that reads as an id could never be asked for, so it is never bare.
+    // A name that looks like an id could not be requested, so it is never bare.
     if (first === undefined || isTitleId(key)) continue
     bareNames.add(key)
     bareIds.add(first)
@@ -204,7 +210,7 @@ function describedTitles(facts: readonly TitleFact[], countedAt: ReadonlyMap<str
     const name = fields.get('name')
     if (name === undefined) continue
     let shownName = bareIds.has(titleId) ? name : numbered(name, titleId)
-    // Somebody may be called `Name [titleid]` in truth; that title keeps its name.
+    // A title may really be called `Name [titleid]`; it keeps its name.
     while (!bareIds.has(titleId) && bareNames.has(nameKey(shownName))) shownName = numbered(shownName, titleId)
     titles.push({
       titleId,

@@ -5,7 +5,7 @@ import { query } from './query.js'
 
 const Near = z.object({ time: z.int(), tolerance: z.int().nonnegative(), limit: z.int().positive() })
 
-/** Which entry: what the key of `leaderboard_entry` is made of, and the time that it was found by. */
+/** The key of an entry in `leaderboard_entry`, and its time. */
 const TimedKey = z.object({
   titleId: TitleId,
   leaderboardId: LeaderboardId,
@@ -15,12 +15,12 @@ const TimedKey = z.object({
 })
 export type TimedKey = z.infer<typeof TimedKey>
 
-/** An entry that has a time. */
+/** An entry with a time. */
 const TimedRow = EntryRow.extend({ timeMs: Count })
 
 /**
- * Entries whose time now lies within `tolerance` ms of `time`, nearest first, then faster, then by title, board and name.
- * The time leads the key, so what is read grows with the tolerance: give a narrow one first.
+ * Selects entries whose current time is within `tolerance` ms of `time`: nearest first, then faster, then by title,
+ * board and name. The time leads the key, so the number of rows read grows with the tolerance: try a narrow one first.
  */
 export const timesNear = query({
   params: Near.extend({ titleId: TitleFilter }),
@@ -51,7 +51,7 @@ const COLUMNS = `
   e.rating AS rating,
   e.time_ms AS timeMs`
 
-/** The same of one title, with all that is shown of them: its boards are read whole, whatever the tolerance. */
+/** The same for one title, with all shown columns. Reads its boards completely, whatever the tolerance. */
 export const titleTimesNear = query({
   params: Near.extend({ titleId: TitleId }),
   row: TimedRow,
@@ -67,8 +67,9 @@ export const titleTimesNear = query({
 })
 
 /**
- * What boards show now of entries that have a time; their keys are given side by side. One that left is missing. Comparing
- * names alone first, and reading the other columns only behind the keys, takes half: a hundred keys are 180,000 rows.
+ * Selects the current state of timed entries by their keys, given as parallel arrays; entries that left are missing.
+ * Comparing names first, and reading the other columns only for matching keys, takes half the time: a hundred keys are
+ * 180,000 rows.
  */
 export const timedEntries = query({
   params: z.object({

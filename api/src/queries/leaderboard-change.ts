@@ -11,14 +11,14 @@ import { z } from 'zod'
 import { type Query, query } from './query.js'
 
 /*
- * Changes of entries, in two orders: `leaderboard_change` by instant, `leaderboard_feed` by the position at which each was
- * recorded. Both have a row for each event that is or once was a change. A filter is a few fixed conditions, put together by
- * which of them are asked for, so that the index on players can see its own.
+ * Changes of entries, in two orders: `leaderboard_change` by instant, `leaderboard_feed` by the position of recording.
+ * Both have a row per event that is or was a change. A filter consists of fixed conditions; only requested ones are in the
+ * statement, so that ClickHouse can use the index on players.
  */
 
 const Ms = z.int().nonnegative()
 
-/** Which changes; null for all. `sinceMs` and `untilMs` are about the instant of the change, half-open. */
+/** The filter; null means all. `sinceMs` and `untilMs` limit the instant of the change, half-open. */
 export const ChangeFilter = z.object({
   titleId: TitleId.nullable(),
   leaderboardId: LeaderboardId.nullable(),
@@ -46,7 +46,7 @@ function conditionsOf(filter: ChangeFilter): string {
     .join(' ')
 }
 
-/** A change as the tables have it, with its place in the feed. */
+/** A change in the tables, with its place in the feed. */
 export const ChangeRow = z.object({
   recordedOffset: z.int(),
   epoch: z.int(),
@@ -81,9 +81,9 @@ const COLUMNS = `
   c.is_time AS isTime`
 
 /**
- * The instant of the row that is `skip` rows away from the newest one; no row when there are not that many. Rows that were
- * replaced count, so fewer changes than that may lie behind it: it says where to begin, not how much there is. It reads
- * from the end of the key and stops (5 ms at 10 M changes, where a sort with FINAL takes seconds).
+ * Selects the instant of the row `skip` rows before the newest one; no row if there are fewer. Replaced rows count, so
+ * there may be fewer changes after it: the instant is where to start, not how many there are. Reads from the end of the
+ * key and stops (5 ms at 10 M changes; a sort with FINAL takes seconds).
  */
 export function changeInstant(filter: ChangeFilter): Query<ChangeFilter & { skip: number }, { atMs: number }> {
   return query({
@@ -100,7 +100,7 @@ export function changeInstant(filter: ChangeFilter): Query<ChangeFilter & { skip
 
 type NewestParams = ChangeFilter & { fromMs: number; limit: number; rowOffset: number }
 
-/** The changes from an instant on, newest first; of one instant that first which was recorded last. */
+/** Selects the changes since an instant, newest first; of one instant, the last recorded first. */
 export function newestChanges(filter: ChangeFilter): Query<NewestParams, ChangeRow> {
   return query({
     params: ChangeFilter.extend({ fromMs: Ms, limit: z.int().positive(), rowOffset: z.int().nonnegative() }),
@@ -115,7 +115,7 @@ export function newestChanges(filter: ChangeFilter): Query<NewestParams, ChangeR
   })
 }
 
-/** A place in one partition of the feed: where a change was recorded, and which event it is. */
+/** A place in one partition of the feed: the position of a change and its event. */
 export const FeedPlace = z.object({
   recordedOffset: z.int().nonnegative(),
   epoch: z.int().nonnegative(),
@@ -127,7 +127,7 @@ export type FeedPlace = z.infer<typeof FeedPlace>
 type RecordedParams = ChangeFilter &
   FeedPlace & { recordedEpoch: number; recordedPartition: number; endOffset: number; limit: number }
 
-/** The changes of one partition from a place on and before an offset, in the order in which they were recorded. */
+/** Selects the changes of one partition from a place to below an offset, in the order of recording. */
 export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, ChangeRow> {
   return query({
     params: ChangeFilter.extend(FeedPlace.shape).extend({
@@ -156,8 +156,9 @@ const FOLDED = projectionCheckpoint('leaderboard-entry')
 const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
 
 /**
- * How far each partition of the feed has come: everything before `readable` can be read, everything before `loaded` was
- * taken from the log. The feed of a step becomes visible board by board; its checkpoint is stored after all of them.
+ * Selects the progress of each partition of the feed: everything before `readable` can be read, everything before
+ * `loaded` was consumed from the log. The feed of a step becomes visible board by board; its checkpoint is stored after
+ * all of them.
  */
 export const feedExtents = query({
   params: z.object({}),

@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { BoardParams } from './leaderboard.js'
 import { query } from './query.js'
 
-/** Details as the tables have them: JSON text, "" for none. */
+/** Details in the tables: JSON text, "" for none. */
 const Details = z.string()
 
-/** An entry with the rank that its board shows. */
+/** An entry with its shown rank. */
 export const BoardEntry = z.object({
   rank: z.string(),
   name: z.string(),
@@ -16,7 +16,7 @@ export const BoardEntry = z.object({
 })
 export type BoardEntry = z.infer<typeof BoardEntry>
 
-/** A page of the entries of a board now, in its order. */
+/** Selects a page of a board's current entries, in its order. */
 export const currentEntries = query({
   params: BoardParams.extend({ limit: z.int().positive(), offset: z.int().nonnegative() }),
   row: BoardEntry,
@@ -33,7 +33,7 @@ export const currentEntries = query({
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
 })
 
-/** How many entries a board has now. */
+/** Counts a board's current entries. */
 export const currentTotal = query({
   params: BoardParams,
   row: z.object({ total: z.int() }),
@@ -44,10 +44,10 @@ export const currentTotal = query({
 })
 
 /**
- * The entries of a board as they stood at an instant: of each the newest state up to it (gone, rating, time, stated rank,
- * order, step, details). Ranks follow from all of them together (`ranked` of the schemas). FINAL, because a state that was
- * published twice counts from its first position: of two states of one instant the one that was recorded later holds. It
- * costs nothing compared with the grouping (22 ms with and without, 1,000 entries in 20 M states).
+ * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time, stated
+ * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). FINAL, because a state
+ * that was published twice counts at its first position: of two states of one instant the later recorded one is valid.
+ * FINAL costs nothing compared with the grouping (22 ms with and without, 1,000 entries in 20 M states).
  */
 export const entriesAsOf = query({
   params: BoardParams.extend({ at: z.int().nonnegative() }),

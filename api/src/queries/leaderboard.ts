@@ -3,8 +3,8 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /*
- * Boards as lists describe them. The table has one row an instant at which a description changed, a few thousand in all;
- * the newest one of a board holds. FINAL, because a description that came twice for one instant stands twice.
+ * Descriptions of boards by lists. The table has one row per instant at which a description changed, a few thousand in
+ * all; the newest one of a board is valid. FINAL, because two events of one instant are two rows.
  */
 
 const Ms = z.int().nonnegative()
@@ -12,7 +12,7 @@ const Ms = z.int().nonnegative()
 /** One board. */
 export const BoardParams = z.object({ titleId: TitleId, leaderboardId: LeaderboardId })
 
-/** The boards of a title that are listed now, by id. */
+/** Selects the listed boards of a title, by id. */
 export const listedBoards = query({
   params: z.object({ titleId: TitleId }),
   row: z.object({ id: LeaderboardId, name: z.string() }),
@@ -25,7 +25,7 @@ export const listedBoards = query({
     ORDER BY l.leaderboard_id`
 })
 
-/** How many boards of a title are listed now, and how many entries stand on them. */
+/** Counts the listed boards of a title and their entries. */
 export const boardTotals = query({
   params: z.object({ titleId: TitleId }),
   row: z.object({ boards: z.int(), entries: z.int(), times: z.int() }),
@@ -47,7 +47,7 @@ export const boardTotals = query({
       AND NOT e.is_gone`
 })
 
-/** What the newest description of a board up to `at` says; there is one. */
+/** Selects the newest description of a board until `at`; there is one. */
 export const boardDescription = query({
   params: BoardParams.extend({ at: Ms }),
   row: z.object({ name: z.string(), listed: z.coerce.boolean() }),
@@ -63,7 +63,7 @@ export const boardDescription = query({
       AND l.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
 })
 
-/** When a list or an entry first mentioned a board, in milliseconds since 1970; null for an unknown board. */
+/** Selects when a list or an entry first mentioned a board, in milliseconds since 1970; null for an unknown board. */
 export const firstSight = query({
   params: BoardParams,
   row: z.object({ firstMs: Ms.nullable() }),
@@ -81,8 +81,8 @@ export const firstSight = query({
 })
 
 /**
- * What lists say of every board now, since when, and since when they have said something of it at all, in milliseconds since
- * 1970. A few thousand rows.
+ * Selects the current description of every board, its start, and the start of the board's first description, in
+ * milliseconds since 1970. A few thousand rows.
  */
 export const describedBoards = query({
   params: z.object({}),
@@ -101,7 +101,9 @@ export const describedBoards = query({
     GROUP BY l.title_id, l.leaderboard_id`
 })
 
-/** Titles that are known by a board, an entry of one or a list of matches; each of these tables has a row a board or title. */
+/**
+ * Selects titles known by a board, an entry or a list of matches; each of these tables has a row per board or title.
+ */
 export const titlesOfBoardsAndMatches = query({
   params: z.object({}),
   row: z.object({ titleId: TitleId }),

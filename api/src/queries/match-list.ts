@@ -5,16 +5,16 @@ import { HourCut } from './series.js'
 
 /*
  * list     the lobbies of one title at one instant
- * match    the n-th lobby of one host name in successive lists; it lies in a window when any sight of it could: first
- *          seen before its end, last seen at its start or later
+ * match    the n-th lobby with one host name in successive lists; it belongs to a window that its time from first to
+ *          last sighting overlaps
  */
 
 const Ms = z.int().nonnegative()
 
-/** The longest history that is answered: about 20 MB of JSON. */
+/** Maximum number of matches in an answer: about 20 MB of JSON. */
 export const MATCHES_MAX = 100_000
 
-/** The newest list of one title; no row when there never was one. */
+/** Selects the newest list of one title; no row if there is none. */
 export const newestList = query({
   params: z.object({ titleId: TitleId }),
   row: z.object({
@@ -31,7 +31,7 @@ export const newestList = query({
     WHERE l.title_id = {titleId: String}`
 })
 
-/** The hosts of the newest list of every title that has any, and the list's instant, milliseconds since 1970. */
+/** Selects the hosts of every title's newest list, and the list's instant, milliseconds since 1970. */
 export const newestHosts = query({
   params: z.object({}),
   row: z.object({ titleId: TitleId, listedAtMs: Ms, hosts: z.array(z.string()) }),
@@ -43,7 +43,10 @@ export const newestHosts = query({
 
 const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
 
-/** The matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}; open only since `openSince`. */
+/**
+ * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}; open only since
+ * `openSince`.
+ */
 export const matchesInWindow = query({
   params: Window.extend({ openSince: Ms }),
   row: z.object({
@@ -70,14 +73,14 @@ export const matchesInWindow = query({
     LIMIT ${MATCHES_MAX + 1}`
 })
 
-/** The matches of a title in a window and in its last parts, and how long they took in all. One row. */
+/** Selects the totals of a title's matches in a window and its last parts, and their total duration. One row. */
 export const matchTotals = query({
   params: Window.extend({ fromDay: Ms, fromWeek: Ms }),
   row: z.object({
     matches: Count,
     matchesOfWeek: Count,
     matchesOfDay: Count,
-    /** Mean time from first to last sight in minutes, one decimal, halves up; 0 without a match. */
+    /** Mean time from first to last sighting in minutes, one decimal, halves up; 0 without a match. */
     averageDurationMinutes: z.number().nonnegative()
   }),
   sql: `
@@ -95,7 +98,7 @@ export const matchTotals = query({
       AND NOT s.is_void`
 })
 
-/** The ten hosts with the most matches in a window, of equal ones the first by code points. */
+/** Selects the ten hosts with the most matches in a window; equal ones by code points. */
 export const topHosts = query({
   params: Window,
   row: z.object({ hostName: z.string(), matches: Count }),
@@ -111,7 +114,7 @@ export const topHosts = query({
     LIMIT 10`
 })
 
-/** What the lists of a window say of one hour of the day. */
+/** The lists of a window in one hour of the day. */
 export type HourOfDay = z.infer<typeof HourOfDay>
 const HourOfDay = z.object({
   hourUtc: z.int().min(0).max(23),
@@ -119,12 +122,14 @@ const HourOfDay = z.object({
   /** Lobbies of all lists together, and their players. */
   lobbies: z.int().nonnegative(),
   players: z.int().nonnegative(),
-  /** Most lobbies of one list, and the first instant of that. */
+  /** Maximum number of lobbies in one list, and its first instant. */
   mostLobbies: Count,
   mostLobbiesAtMs: Ms
 })
 
-/** The lists of a title in a window by hour of the day: whole hours from the rollup, the edges from the lists. */
+/**
+ * Selects the lists of a title in a window by hour of the day: whole hours from the rollup, the edges from the lists.
+ */
 export const hoursOfDay = query({
   params: HourCut.extend({ titleId: TitleId }),
   row: HourOfDay,

@@ -5,11 +5,11 @@ import { HourCut } from './series.js'
 import { peaksSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
- * Counts of the network as a whole. A row may still stand twice, as it was and as it was corrected: FINAL reads the
- * newer one. It is cheap here, since every question gives the metric, which leads the key, and a stretch of time.
+ * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one. It is
+ * cheap here, because every query gives the metric, which leads the key, and a window.
  */
 
-/** What the network counts; a value of the column `metric`. */
+/** The metrics of the network: values of the column `metric`. */
 export const NetworkMetric = z.enum(['registered', 'online', 'lobbies'])
 
 const Ms = z.int().nonnegative()
@@ -21,29 +21,29 @@ const SERIES = { table: 'network_count', value: 'value', key: 'metric', paramete
 const OnlinePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 const LobbyPoint = z.object({ recorded_at: RecordedAt, lobby_count: Count })
 
-/** Samples of the metrics that are given as series, by metric. */
+/** Samples of the metrics with series, by metric. */
 export const networkSamples = {
   online: query({ params: Samples, row: OnlinePoint, sql: samplesSql(SERIES, 'online_count') }),
   lobbies: query({ params: Samples, row: LobbyPoint, sql: samplesSql(SERIES, 'lobby_count') })
 } as const
 
-/** Peaks per bucket of the metrics that are given as series, by metric. */
+/** Peaks per bucket of the metrics with series, by metric. */
 export const networkPeaks = {
   online: query({ params: Peaks, row: OnlinePoint, sql: peaksSql(SERIES, 'online_count') }),
   lobbies: query({ params: Peaks, row: LobbyPoint, sql: peaksSql(SERIES, 'lobby_count') })
 } as const
 
-/**
- * How many points a series would have, counted no further than one above the limit. Width 1 ms stands for the
- * samples themselves.
- */
+/** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */
 export const networkPointCount = query({
   params: z.object({ metric: NetworkMetric, from: Ms, to: Ms, widthMs: z.int().positive() }),
   row: z.object({ points: z.int().nonnegative() }),
   sql: pointCountSql(SERIES)
 })
 
-/** The last registered count of each UTC day that has one. Days are given by their hours, which the rollup holds. */
+/**
+ * Selects the last registered count of each UTC day that has one. Days are given by their hours, which the rollup
+ * contains.
+ */
 export const registeredByDay = query({
   params: z.object({ from: Ms, to: Ms }),
   row: z.object({ date: z.iso.date(), registered_count: Count }),
@@ -58,9 +58,9 @@ export const registeredByDay = query({
 })
 
 /**
- * Every UTC day that has an online sample. `avg_online` is the mean of the day's samples, one decimal, halves up.
- * `coverage` is the share of the day's hours that hold a sample, 3 decimals, halves up; of the day that `now` lies in
- * only the hours that have begun count. A sample from the future (a clock that is ahead) cannot lift it above 1.
+ * Selects every UTC day with an online sample. `avg_online` is the mean of the day's samples, one decimal, halves up.
+ * `coverage` is the share of the day's hours with a sample, 3 decimals, halves up; for the day of `now`, only the hours
+ * that have begun count. A sample from the future (a clock that is ahead) cannot raise it above 1.
  */
 export const onlineByDay = query({
   params: z.object({ from: Ms, to: Ms, now: Ms }),
@@ -100,8 +100,8 @@ export const onlineByDay = query({
 })
 
 /**
- * The network's peaks in a window, each at its first instant, and how many instants have a count of anything.
- * Where a metric has no sample its peak is 0 at 1970, and its samples are 0.
+ * Selects the network's peaks in a window, each at its first instant, and the number of instants with any count. A
+ * metric without a sample has the peak 0 at 1970, and 0 samples.
  */
 export const networkActivity = query({
   params: z.object({ from: Ms, to: Ms }),

@@ -7,7 +7,7 @@ const OfUser = z.object({ userKey: z.string() })
 /** The newest presence of a user: each field separately, with the instant of its sighting. */
 export const PRESENCE_FIELDS = ['username', 'seen', 'period', 'online', 'game', 'gamertag'] as const
 
-/** A user's newest sightings, one row a field; see the table. */
+/** Selects a user's newest sightings, one row per field; see the table. */
 export const presenceFacts = query({
   params: OfUser,
   row: z.object({ field: z.enum(PRESENCE_FIELDS), value: z.string(), valueKey: z.string(), atMs: Ms }),
@@ -17,7 +17,7 @@ export const presenceFacts = query({
     WHERE l.user_key = {userKey: String}`
 })
 
-/** What all days of a user come to. */
+/** Selects the totals over all days of a user. */
 export const playTotals = query({
   params: OfUser,
   row: z.object({ seconds: z.int(), daysSeen: z.int() }),
@@ -29,7 +29,7 @@ export const playTotals = query({
     WHERE d.user_key = {userKey: String}`
 })
 
-/** The days of a stretch on which a user was seen or played, oldest first; whole seconds by game. */
+/** Selects the days of a window on which a user was seen or played, oldest first; whole seconds by game. */
 export const playDays = query({
   params: OfUser.extend({ fromDay: z.iso.date(), toDay: z.iso.date() }),
   row: z.object({

@@ -5,7 +5,8 @@ import { query } from './query.js'
 const Entry = z.tuple([z.string(), z.coerce.number().int(), z.string(), z.tuple([Count.nullable()])])
 
 /**
- * The boards that two players stand on, the best rank of either first, with the best entry of each: name, rank, rating, time.
+ * Selects the boards with entries of both players, the best rank of either first, with each player's best entry: name,
+ * rank, rating, time.
  */
 export const sharedBoards = query({
   params: z.object({ first: z.string(), second: z.string(), limit: z.int().positive(), offset: z.int().nonnegative() }),
@@ -24,7 +25,7 @@ export const sharedBoards = query({
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
 })
 
-/** On how many boards either of two players stands, both, and each of them in front of the other. */
+/** Counts the boards with an entry of either player, of both, and those on which each is ahead. */
 export const comparedTotals = query({
   params: z.object({ first: z.string(), second: z.string() }),
   row: z.object({ one: z.int(), other: z.int(), both: z.int(), oneLeads: z.int(), otherLeads: z.int() }),

@@ -2,18 +2,18 @@ import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** More entries than this are not given in one answer. */
+/** Maximum number of entries in an answer. */
 export const ENTRIES_MAX = 10_000
 
 /** A title as a filter; "" for every title. */
 export const TitleFilter = z.union([z.literal(''), TitleId])
 
-/** An entry as searches find it. */
+/** An entry in the result of a search. */
 export const EntryRow = z.object({
   titleId: TitleId,
   leaderboardId: LeaderboardId,
   playerName: z.string(),
-  /** 1 for the first entry of exactly this name on its board. */
+  /** 1 for the first entry with exactly this name on its board. */
   occurrence: z.int(),
   rank: z.int(),
   rating: z.string(),
@@ -36,7 +36,7 @@ const OF_PLAYERS = `
     AND ({titleId: String} = '' OR p.title_id = {titleId: String})
     AND NOT p.is_gone`
 
-/** The entries of players on all boards, by the folded forms of their names, best rank first. */
+/** Selects the entries of players on all boards, by the folded forms of their names, best rank first. */
 export const entriesOfPlayers = query({
   params: z.object({ keys: z.array(z.string()), titleId: TitleFilter }),
   row: EntryRow.extend({ changedAtMs: z.int().nonnegative() }),
@@ -49,8 +49,9 @@ export const entriesOfPlayers = query({
 })
 
 /**
- * Entries at a rank that one of the players was asked for at, give or take `tolerance`, on boards that have such an entry for
- * every one of them; `keys` and `ranks` stand side by side. `answers` are the places, from 0, that the entry fills.
+ * Selects entries at a requested rank of one of the players, within `tolerance`, on boards with such an entry for every
+ * player; `keys` and `ranks` are parallel arrays. `answers` are the indexes, from 0, of the requests that the entry
+ * matches.
  */
 export const rosterEntries = query({
   params: z.object({
@@ -78,8 +79,8 @@ export const rosterEntries = query({
 })
 
 /**
- * How ranks stand to the rest of their boards; titles, numbers and ranks side by side. `noBetter` counts the entries whose
- * rank is not better; the others are those of the nearest entry of a better rank, "" and 0 for a leader.
+ * Selects the neighbourhood of ranks on their boards, given as parallel arrays. `noBetter` counts the entries whose
+ * rank is not better; the other columns are the nearest entry with a better rank, "" and 0 for a leader.
  */
 export const standings = query({
   params: z.object({

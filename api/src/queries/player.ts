@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /**
- * Names whose folded form begins with `prefix` and stands behind `after`, in the order of folded forms. Read in the order of
- * the key and ended at the limit: of a million names that begin with "a" a few thousand are read. Rows that are not merged
- * yet come more than once.
+ * Selects names whose folded form begins with `prefix` and follows `after`, in the order of folded forms. Reads in key
+ * order and stops at the limit: of a million names with "a" a few thousand are read. Rows that are not merged yet are
+ * returned more than once.
  */
 export const playersByPrefix = query({
   params: z.object({ prefix: z.string(), after: z.string(), limit: z.int().positive() }),

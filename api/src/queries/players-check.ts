@@ -16,7 +16,7 @@ export const newestPlayersCheck = query({
 })
 
 /**
- * Caches the instant of the last complete scrape of the page of players; null when there was none. Every profile contains
+ * Caches the instant of the last complete scrape of the page of players; null if there was none. Every profile contains
  * it: a query for each would be a fifth of a profile's cost.
  */
 export function playersCheckCache(needs: {

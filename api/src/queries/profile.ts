@@ -1,7 +1,7 @@
 import { SocialLink, type WriteSide } from '@gamenet/schemas'
 import { z } from 'zod'
 
-/** What a user says of themselves, as PostgreSQL has it. `session_gamertag` is that of the last verified session. */
+/** A user's profile in PostgreSQL. `session_gamertag` is that of the last verified session. */
 export const ProfileRow = z.object({
   username: z.string(),
   avatar_url: z.string(),
@@ -15,7 +15,7 @@ export const ProfileRow = z.object({
 })
 export type ProfileRow = z.infer<typeof ProfileRow>
 
-/** The profile of a user; none before a first verified session. */
+/** Reads the profile of a user; undefined before a first verified session. */
 export async function profileOf(writes: Pick<WriteSide, 'query'>, userKey: string): Promise<ProfileRow | undefined> {
   const [row] = await writes.query(PROFILE, [userKey])
   return row === undefined ? undefined : ProfileRow.parse(row)

@@ -2,11 +2,11 @@ import type { Parameters } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ReadTables } from '../read-tables.js'
 
-/** A question to the read tables as a value: what it takes, its SQL, what a row of its answer is. */
+/** A query of the read tables as a value: its parameters, its SQL, the type of its rows. */
 export type Query<Params extends Parameters, Row> = {
   readonly params: z.ZodType<Params>
   readonly row: z.ZodType<Row>
-  /** One SELECT. Values stand in it as `{name: Type}` only, columns are qualified. */
+  /** One SELECT. Values appear only as `{name: Type}`; columns are qualified. */
   readonly sql: string
 }
 
@@ -18,8 +18,8 @@ export function query<Params extends Parameters, Row>(definition: Query<Params, 
 type Options = { readonly signal?: AbortSignal }
 
 /**
- * The rows of a query, each parsed: a column that was renamed or retyped fails with its name here, not as
- * `undefined` in a client.
+ * Returns the validated rows of a query: a renamed or retyped column fails here with its name, not as `undefined` in a
+ * client.
  */
 export async function rowsOf<Params extends Parameters, Row>(
   tables: ReadTables,
@@ -31,7 +31,7 @@ export async function rowsOf<Params extends Parameters, Row>(
   return z.array(question.row).parse(rows)
 }
 
-/** The rows of a query as ready JSON bytes, for series that are too long to be parsed for nothing. */
+/** Returns the rows of a query as JSON bytes, because parsing long series would be wasted work. */
 export async function jsonOf<Params extends Parameters>(
   tables: ReadTables,
   question: Query<Params, unknown>,

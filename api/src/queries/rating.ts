@@ -13,8 +13,8 @@ const ReputationRow = z.object({
 export type ReputationRow = z.infer<typeof ReputationRow>
 
 /**
- * All ratings of a profile in one, the newest `limit` of them, and that of a viewer; `isKnown` says whether there is a
- * row of the user. One statement: sum and list are of the same instant.
+ * Reads the totals of a profile's ratings, the newest `limit` of them, and a viewer's rating; `isKnown` says whether
+ * the user has a row. One statement, so that totals and list have the same instant.
  */
 export async function reputationOf(
   writes: Pick<WriteSide, 'query'>,

@@ -5,7 +5,7 @@ import { query } from './query.js'
 
 const Ms = z.int().nonnegative()
 
-/** The reigns of a board's record, oldest first, as arrays that run side by side. Instants in milliseconds since 1970. */
+/** Selects the reigns of a board's record, oldest first, as parallel arrays. Instants in milliseconds since 1970. */
 export const boardRecords = query({
   params: BoardParams,
   row: z.object({
@@ -29,8 +29,8 @@ export const boardRecords = query({
 })
 
 /**
- * Records as they were set, newest first, with the reign that each ended. One that was given back by a removal was set
- * before its reign began and is none of them. One row a board is read whole: a few thousand.
+ * Selects new records, newest first, each with the reign that it ended. A record that a removal restored was set before
+ * its reign began and is excluded. Reads one row per board: a few thousand.
  */
 export const recentRecords = query({
   params: z.object({ titleId: z.union([z.literal(''), TitleId]), limit: z.int(), offset: z.int() }),

@@ -1,6 +1,9 @@
 import { POINTS_MAX } from './series.js'
 
-/** The table of a series' samples; `<table>_hour` is its rollup by hour. `value` and `key` are columns, `parameter` is the key's. */
+/**
+ * The table of a series' samples; `<table>_hour` is its rollup by hour. `value` and `key` are columns, `parameter` is
+ * the key's.
+ */
 export type SeriesTable = {
   readonly table: string
   readonly value: string
@@ -9,8 +12,8 @@ export type SeriesTable = {
 }
 
 /**
- * Selects the samples of a series, oldest first; nothing at all when there are more than {@link POINTS_MAX}, so that a body
- * of that size is never built ({@link pointCountSql} tells "too many" from "none").
+ * Selects the samples of a series, oldest first; no row if there are more than {@link POINTS_MAX}, so that a body of
+ * that size is never built ({@link pointCountSql} distinguishes "too many" from "none").
  */
 export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string): string {
   return `
@@ -31,7 +34,7 @@ export function samplesSql({ table, value, key, parameter }: SeriesTable, as: st
     ORDER BY c.ts`
 }
 
-/** Selects the peak of each bucket that holds a sample: complete hours from the rollup, the edges from the samples. */
+/** Selects the peak of each bucket with a sample: complete hours from the rollup, the edges from the samples. */
 export function peaksSql({ table, value, key, parameter }: SeriesTable, as: string): string {
   return `
     SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS ${as}
@@ -59,9 +62,7 @@ export function peaksSql({ table, value, key, parameter }: SeriesTable, as: stri
     ORDER BY s.bucket`
 }
 
-/**
- * Counts the points of a series, no further than one above the limit. Width 1 ms stands for the samples themselves.
- */
+/** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */
 export function pointCountSql({ table, key, parameter }: SeriesTable): string {
   return `
     SELECT toUInt32(count()) AS points

@@ -14,8 +14,8 @@ const Measured = z.object({
 })
 
 /**
- * The records that a player set, on the boards that the player stands or stood on; `number` counts the reigns of a board. One
- * that a removal gave back was set before its reign began and is none of them.
+ * Selects the records that a player set, on all boards of the player, past or present; `number` counts the reigns of a
+ * board. A record that a removal restored was set before its reign began and is excluded.
  */
 export const recordsOfPlayer = query({
   params: z.object({ playerKey: z.string() }),
@@ -51,9 +51,9 @@ export const ChangePlace = z.object({
 export type ChangePlace = z.infer<typeof ChangePlace>
 
 /**
- * Rows about changes of a player behind a place, newest change first, and of one change its newest row first; `gained` where that
- * brought the player to the board, or to a better rank. It reads from the end of the key and stops. Rows that were replaced come
- * too: leaving them out by FINAL would read what changed for everybody else in between.
+ * Selects rows about changes of a player after a place, newest change first, and of one change its newest row first.
+ * `gained`: the change put the player on the board, or on a better rank. Reads from the end of the key and stops.
+ * Includes replaced rows: excluding them with FINAL would read the changes of all other players in between.
  */
 export const changeRows = query({
   params: ChangePlace.extend({ playerKey: z.string(), limit: z.int().positive() }),

@@ -5,8 +5,8 @@ import { DayCut, HourCut } from './series.js'
 import { peaksSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
- * Counts of titles. FINAL reads the corrected one of two rows of a key; merged stretches of a table are read without
- * that work, and edges are an hour at most, so it costs no more than grouping by hand (both measured at 50 M rows).
+ * Counts of titles. FINAL reads the corrected one of two rows of a key. Merged parts of a table are read without that work,
+ * and edges are at most an hour, so it costs no more than grouping by hand (both measured at 50 M rows).
  */
 
 const Ms = z.int().nonnegative()
@@ -14,28 +14,28 @@ const Samples = z.object({ titleId: TitleId, from: Ms, to: Ms })
 const SERIES = { table: 'title_count', value: 'online', key: 'title_id', parameter: 'titleId' }
 const TitlePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 
-/** The samples of one title, oldest first; nothing at all when there are more than a million of them. */
+/** Selects the samples of one title, oldest first; no row if there are more than a million. */
 export const titleSamples = query({
   params: Samples,
   row: TitlePoint,
   sql: samplesSql(SERIES, 'online_count')
 })
 
-/** The peak of each bucket that holds a sample of one title: whole hours from the rollup, the edges from samples. */
+/** Selects the peak of each bucket with a sample of one title: whole hours from the rollup, the edges from samples. */
 export const titlePeaks = query({
   params: HourCut.extend({ titleId: TitleId, width: z.int().positive() }),
   row: TitlePoint,
   sql: peaksSql(SERIES, 'online_count')
 })
 
-/** How many points a title's series would have, counted no further than one above the limit. */
+/** Counts the points of a title's series, up to one above the limit. */
 export const titlePointCount = query({
   params: Samples.extend({ widthMs: z.int().positive() }),
   row: z.object({ points: z.int().nonnegative() }),
   sql: pointCountSql(SERIES)
 })
 
-/** What a window knows of one title. */
+/** The totals of one title in a window. */
 export type TitleActivity = z.infer<typeof TitleActivity>
 export const TitleActivity = z.object({
   titleId: TitleId,
@@ -49,9 +49,9 @@ export const TitleActivity = z.object({
 })
 
 /**
- * Every title with a sample in a window: whole days from the day rollup, the whole hours around them from the hour rollup,
- * the edges from the samples. Over 30 days that is 45 ms where the samples alone take 250 (95 titles, 50 M rows).
- * Milliseconds leave as Float64, which holds them exactly and is a JSON number.
+ * Selects every title with a sample in a window: whole days from the day rollup, the whole hours around them from the
+ * hour rollup, the edges from the samples. Over 30 days that takes 45 ms; the samples alone take 250 (95 titles, 50 M
+ * rows). Milliseconds are Float64, which is exact and a JSON number.
  */
 export const titleActivity = query({
   params: DayCut,
@@ -112,9 +112,9 @@ export const titleActivity = query({
 })
 
 /**
- * The titles of the newest scrape before `to`: those whose newest count stands at the newest instant that was not
- * imported, or at the newest one of all where everything was imported. A title that the newest scrape could not read is
- * not among them. FINAL in both places: a row that a later one has replaced must count in none of them.
+ * Selects the titles of the newest scrape before `to`: those whose newest count is at the newest instant that was not
+ * imported, or, if everything was imported, at the newest instant. A title that the newest scrape could not read is
+ * excluded. FINAL in both places: a replaced row must not count.
  */
 export const liveTitleCounts = query({
   params: z.object({ to: Ms }),
@@ -138,7 +138,7 @@ export const liveTitleCounts = query({
     ORDER BY l.title_id`
 })
 
-/** When each title was counted last, by a scrape or in an imported file, milliseconds since 1970. */
+/** Selects the instant of each title's newest count, scraped or imported, milliseconds since 1970. */
 export const newestTitleCounts = query({
   params: z.object({}),
   row: z.object({ titleId: TitleId, countedAtMs: z.int().nonnegative() }),

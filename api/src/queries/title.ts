@@ -2,7 +2,7 @@ import { TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** All that is known of titles, a row a title and field; a few thousand rows, read whole. */
+/** Selects all known facts of titles, a row per title and field; a few thousand rows. */
 export const titleFacts = query({
   params: z.object({}),
   row: z.object({ titleId: TitleId, field: z.string(), value: z.string(), nameKey: z.string() }),

@@ -5,7 +5,7 @@ import { query } from './query.js'
 const Ms = z.int().nonnegative()
 const OfUser = z.object({ userKey: z.string() })
 
-/** Whole seconds that a user played, by the game's exact name. */
+/** Selects the whole seconds that a user played, by the game's exact name. */
 export const playedSeconds = query({
   params: OfUser,
   row: z.object({ game: z.string(), seconds: z.int() }),
@@ -17,7 +17,10 @@ export const playedSeconds = query({
     GROUP BY game`
 })
 
-/** When a user was last seen in each game, by its exact name. Of two sightings of one instant the later event counts. */
+/**
+ * Selects when a user was last seen in each game, by its exact name. Of two sightings of one instant the later event
+ * counts.
+ */
 export const lastSightings = query({
   params: OfUser,
   row: z.object({ game: z.string(), lastMs: Ms }),
@@ -28,7 +31,7 @@ export const lastSightings = query({
     GROUP BY p.game`
 })
 
-/** The titles on whose boards a player stands, and when an entry there last changed. */
+/** Selects the titles with a board of a player, and when an entry there last changed. */
 export const boardTitles = query({
   params: z.object({ playerKey: z.string() }),
   row: z.object({ titleId: TitleId, changedMs: Ms }),

@@ -2,7 +2,7 @@ import { Count, LeaderboardId, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 
-/** The best entries of a player on all boards, best rank first. */
+/** Selects the best entries of a player on all boards, best rank first. */
 export const bestScores = query({
   params: z.object({ playerKey: z.string(), limit: z.int().positive() }),
   row: z.object({
@@ -28,7 +28,7 @@ export const bestScores = query({
     LIMIT {limit: UInt32}`
 })
 
-/** On how many boards a player stands, and on how many of them among the first 10. */
+/** Counts the boards of a player, and those with a rank among the first 10. */
 export const boardStats = query({
   params: z.object({ playerKey: z.string() }),
   row: z.object({ boards: z.int(), top10: z.int() }),

@@ -2,11 +2,14 @@ import { Refusal, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { LEFT_ALONE_MS, openRemote, type RemoteOptions } from './remote.js'
 
-/** Who a session is, as the auth service says. */
+/** The user of a session, according to the auth service. */
 export type Verified = { readonly username: string; readonly gamertag: string }
 
 export type AuthService = {
-  /** Who the key's session is; undefined when it has none. Rejects with `auth_away` when the auth service is unavailable. */
+  /**
+   * Returns the user of a session key; undefined for an invalid key. Rejects with `auth_away` when the auth service is
+   * unavailable.
+   */
   verify(sessionKey: string): Promise<Verified | undefined>
   close(): Promise<void>
 }
@@ -24,7 +27,7 @@ const Valid = z.object({
 })
 const Invalid = z.union([z.object({ valid: z.literal(false) }), z.object({ error: z.string() })])
 
-/** `{auth_url}`; without one, no session can be verified. */
+/** Opens the auth service at `{auth_url}`; without it, no session can be verified. */
 export function openAuthService(options: RemoteOptions | undefined): AuthService {
   if (options === undefined)
     return { verify: async () => refuse(new Error('AUTH_URL is not set')), close: async () => undefined }

@@ -2,30 +2,30 @@ import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import { openRemote, type RemoteOptions } from './remote.js'
 
-/** Where the chat platform is, and whose accounts count. */
+/** The address of the chat platform, and the accepted accounts. */
 export type ChatSettings = Omit<RemoteOptions, 'url'> & {
   /** `CHAT_API_URL` */
   readonly apiUrl: string
   readonly token?: string | undefined
-  /** Whose `/users/<id>` is a profile; lower case. */
+  /** Hosts whose `/users/<id>` is a profile; lower case. */
   readonly hosts: readonly string[]
-  /** An avatar's address, with `{id}` and `{avatar}`. */
+  /** Template of an avatar's address, with `{id}` and `{avatar}`. */
   readonly avatarUrl?: string | undefined
 }
 
 /** An account of the chat platform. */
 export type ChatAccount = {
   readonly id: string
-  /** What the platform calls the picture; null without one. */
+  /** The platform's name of the picture; null without one. */
   readonly avatar: string | null
   /** The picture's address; "" without one. */
   readonly avatarUrl: string
 }
 
 export type ChatPlatform = {
-  /** The account's id and the one spelling of the address of its profile; undefined when it is no such address. */
+  /** Returns the account's id and the canonical address of its profile; undefined for any other text. */
   readProfileUrl(given: string): { readonly id: string; readonly url: string } | undefined
-  /** The account; undefined when there is none. Rejects with `chat_away` when the platform is unavailable. */
+  /** Returns the account; undefined if there is none. Rejects with `chat_away` when the platform is unavailable. */
   account(id: string): Promise<ChatAccount | undefined>
   close(): Promise<void>
 }
@@ -36,7 +36,7 @@ const AVATAR_LENGTH_MAX = 200
 
 const Account = z.object({ id: z.string(), avatar: z.string().max(AVATAR_LENGTH_MAX).nullish() })
 
-/** Without settings no account can be asked for. */
+/** Opens the chat platform. Without settings every request is refused. */
 export function openChatPlatform(settings: ChatSettings | undefined): ChatPlatform {
   if (settings === undefined) {
     return {

@@ -2,12 +2,12 @@ import { bulkhead, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'c
 import { Agent, request } from 'undici'
 
 /*
- * remote   another service that answers depend on; it may be slow, broken or away, and must not take us with it
+ * remote   another service that answers depend on; its delays and failures must stay bounded for our clients
  */
 
-/** From a question to the last byte of its answer. */
+/** From the request to the last byte of its answer. */
 const TIMEOUT_MS = 3000
-/** Failures in a row after which a remote is left alone, and for how long. */
+/** Consecutive failures after which a remote gets no requests, and for how long. */
 const FAILURES_MAX = 5
 export const LEFT_ALONE_MS = 5000
 const QUESTIONS_AT_ONCE = 32
@@ -15,18 +15,18 @@ const QUESTIONS_WAITING = 256
 const ANSWER_BYTES_MAX = 64 * 1024
 
 export type RemoteQuestion = {
-  /** Behind the remote's address. */
+  /** Appended to the remote's address. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  /** Posted, when given. */
+  /** The JSON body of a POST; absent for a GET. */
   readonly body?: unknown
 }
 
 export type Remote = {
   /**
-   * Asks, and reads the answer: `read` gives undefined for one that makes no sense. Rejects for that too, and when there
-   * was no answer in time or too much is asked already. What was asked appears in no error. A question whose JSON makes no
-   * sense is no failure of the remote: otherwise one caller with an odd name could block it for all callers.
+   * Sends a request; `read` returns undefined for an invalid answer. Rejects for an invalid answer, after a timeout,
+   * and when too many requests wait. Errors contain no data of the request. An answer with invalid JSON is no failure
+   * of the remote: otherwise one caller with an odd name could block it for all callers.
    */
   ask<Answer>(question: RemoteQuestion, read: (status: number, json: unknown) => Answer | undefined): Promise<Answer>
   close(): Promise<void>
@@ -34,7 +34,7 @@ export type Remote = {
 
 export type RemoteOptions = { readonly url: string; readonly timeoutMs?: number; readonly leftAloneMs?: number }
 
-/** Nothing is asked here. */
+/** Opens a remote. No request is sent here. */
 export function openRemote({ url, timeoutMs = TIMEOUT_MS, leftAloneMs = LEFT_ALONE_MS }: RemoteOptions): Remote {
   const agent = new Agent({ connections: QUESTIONS_AT_ONCE, maxResponseSize: ANSWER_BYTES_MAX })
   const breaker = circuitBreaker(handleAll, {
@@ -55,7 +55,10 @@ export function openRemote({ url, timeoutMs = TIMEOUT_MS, leftAloneMs = LEFT_ALO
 
 type Asking = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number }
 
-/** Rejects when the remote does not answer, or not for itself: a proxy's page, an error, a redirection. */
+/**
+ * Returns the remote's answer. Rejects if there is none, or if it is not the remote's own: a proxy's page, an error, a
+ * redirect.
+ */
 async function answerOf(
   { path, headers, body }: RemoteQuestion,
   { url, agent, timeoutMs }: Asking
@@ -69,7 +72,7 @@ async function answerOf(
   })
     .then(async (answer) => ({ status: answer.statusCode, text: await answer.body.text() }))
     .catch((error: unknown) => {
-      // The error itself may contain bytes of the answer, and with them the request.
+      // The original error may contain bytes of the answer, and with them the request.
       throw new Error(error instanceof Error ? `${error.name}: ${error.message}` : 'no answer')
     })
   const json = jsonOf(text)

@@ -6,7 +6,7 @@ import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-f
 import { rowsOf } from '../queries/query.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'
 
-/** Events that are read for each unlock that is asked for; hardly ever does one not count. */
+/** Events read per requested unlock; nearly all events are valid. */
 const READ_AHEAD = 2
 
 /** `GET /api/achievements/recent`: the newest unlocks of all users. */
@@ -43,7 +43,7 @@ export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
   }
 }
 
-/** The newest unlocks that count: more events are read until there are enough of them, or no more. */
+/** Returns the newest valid unlocks: reads more events until there are enough, or no more. */
 async function newest(limit: number, { tables, signal }: AnswerContext) {
   const [count] = await rowsOf(tables, unlockEventCount, {}, { signal })
   for (let rows = limit * READ_AHEAD; ; rows *= 8) {

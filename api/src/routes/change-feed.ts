@@ -11,18 +11,21 @@ import {
 } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 
-/** Offsets that are looked at first: a granule of the table, which holds the largest page where each event is a change. */
+/**
+ * Number of offsets in the first read: a granule of the table, which contains the largest page if each event is a
+ * change.
+ */
 const SPAN = 8192
-/** By how much more is looked at next, when a stretch held too few changes that pass the filter. */
+/** Growth of the range when it contained too few changes that match the filter. */
 const WIDER = 16
 
 type Extent = z.infer<(typeof feedExtents)['row']>
 
-/** One partition of the feed while a page is made of it. */
+/** One partition of the feed during the construction of a page. */
 type Lane = Extent & {
   place: FeedPlace
   rows: ChangeRow[]
-  /** Up to where `rows` were looked for. */
+  /** End of the range that was read. */
   seen: number
 }
 
@@ -30,14 +33,14 @@ type FeedRequest = { readonly filter: ChangeFilter; readonly limit: number; read
 type FeedPage = {
   readonly rows: readonly ChangeRow[]
   readonly next: readonly LanePlace[]
-  /** Events were loaded that cannot be read yet, so that the same question may have more to answer in a moment. */
+  /** Events were loaded that cannot be read yet, so that the same request may return more in a moment. */
   readonly isBehind: boolean
 }
 
 /**
- * A page of changes in the order of recording, from the given places on, and the places behind it. Partitions are merged
- * by the instants of their changes, each kept in its own order; those of an epoch go before those of the next. A page
- * is full unless the end is reached. Refuses places that lie beyond all that was ever loaded.
+ * Returns a page of changes in the order of recording from the given places, and the next places. Partitions are merged
+ * by the instants of their changes, each in its own order; an epoch precedes the next one. A page is full unless the
+ * end is reached. Refuses places beyond everything that was ever loaded.
  */
 export async function readFeed({ filter, limit, places }: FeedRequest, context: AnswerContext): Promise<FeedPage> {
   const extents = await rowsOf(context.tables, feedExtents, {}, { signal: context.signal })
@@ -72,7 +75,7 @@ function fromTheFuture(): Refusal {
   return new Refusal('cursor_invalid', ['it is from the future, beyond all that this service has recorded'])
 }
 
-/** Looks for so many changes of a lane, in wider and wider stretches: the first takes the same time at every depth. */
+/** Reads this many changes of a lane in growing ranges. The first range takes the same time at every depth. */
 async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: AnswerContext): Promise<void> {
   for (let span = SPAN; lane.rows.length < wanted && lane.seen < lane.readable; span *= WIDER) {
     const endOffset = Math.min(lane.readable, lane.seen + span)
@@ -92,7 +95,7 @@ async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: A
 
 const START: FeedPlace = { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
 
-/** Merges the lanes' rows until the page is full, and moves each lane's place behind its consumed rows. */
+/** Merges the lanes' rows until the page is full, and advances each lane's place beyond its consumed rows. */
 function take(lanes: readonly Lane[], wanted: number, page: ChangeRow[]): void {
   const at = new Map(lanes.map((lane) => [lane, 0]))
   const isFull = (): boolean => page.length >= end
@@ -108,13 +111,13 @@ function take(lanes: readonly Lane[], wanted: number, page: ChangeRow[]): void {
     lane.place = { recordedOffset, epoch, partition, offset: offset + 1 }
   }
   for (const lane of lanes) {
-    // Nothing that passes the filter is left before the end of what was looked at: the next page need not look again.
+    // No matching change is left in the range, so the next page starts after it.
     const isDone = lane.rows.length < wanted && at.get(lane) === lane.rows.length
     if (isDone && lane.seen > lane.place.recordedOffset) lane.place = { ...START, recordedOffset: lane.seen }
   }
 }
 
-/** The lane whose next change has the earliest instant; of equal ones, the lowest partition. */
+/** Returns the lane whose next change has the earliest instant; of equal ones, the lowest partition. */
 function earliest(lanes: readonly Lane[], at: ReadonlyMap<Lane, number>): Lane | undefined {
   let first: Lane | undefined
   let firstMs = Number.POSITIVE_INFINITY

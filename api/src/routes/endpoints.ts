@@ -23,7 +23,7 @@ import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
 import { userGames } from './user-game.js'
 import { userScores } from './user-score.js'
 
-/** Every endpoint there is, in the order in which they are described. */
+/** All endpoints, in the order of their descriptions. */
 export const endpoints: readonly Endpoint[] = [
   registeredUsers,
   onlineHistory,
@@ -69,5 +69,5 @@ export const endpoints: readonly Endpoint[] = [
   recentUnlocks
 ]
 
-/** Every action there is, in the order in which they are described. */
+/** All actions, in the order of their descriptions. */
 export const actions: readonly Action[] = [editProfile, rateProfile]

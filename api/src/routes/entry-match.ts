@@ -6,7 +6,7 @@ import { knownTitle } from './known-game.js'
 
 export const SEARCH_TAGS = ['Search']
 
-/** An example for the description of searches. */
+/** The example in the descriptions of searches. */
 export const entryExample: EntryMatch = {
   id: 'q3Zk0a1bXw9_Tt2L',
   leaderboard_id: 1,
@@ -21,12 +21,12 @@ export const entryExample: EntryMatch = {
   is_time: true
 }
 
-/** The id of the title to search, "" for all titles. Refuses an unknown one. */
+/** Returns the id of the title to search, "" for all titles. Refuses an unknown one. */
 export async function titleFilter(titleId: string | undefined, context: ResolveContext): Promise<string> {
   return titleId === undefined ? '' : (await knownTitle(titleId, context)).titleId
 }
 
-/** The dependencies of every search besides the entries: the names of boards and titles. */
+/** Returns the dependencies of every search besides the entries: the names of boards and titles. */
 export function readsNames(titleId: string): Dependency[] {
   const ofTitle = titleId === '' ? {} : { key: titleId }
   return [
@@ -35,7 +35,7 @@ export function readsNames(titleId: string): Dependency[] {
   ]
 }
 
-/** Entries with the names of their boards and titles. */
+/** Returns entries with the names of their boards and titles. */
 export async function entryMatches(rows: readonly EntryRow[], context: AnswerContext): Promise<EntryMatch[]> {
   const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
@@ -53,7 +53,7 @@ export async function entryMatches(rows: readonly EntryRow[], context: AnswerCon
   }))
 }
 
-/** The id of an entry, 16 characters: with names of 500 characters ids would be half of the answer. */
+/** Returns the id of an entry, 16 characters: readable ids with names of 500 characters would be half of the answer. */
 function idOf({ titleId, leaderboardId, playerName, occurrence }: EntryRow): string {
   return digestOf(JSON.stringify([titleId, leaderboardId, playerName, occurrence]), 16)
 }

@@ -7,8 +7,8 @@ import { rowsOf } from '../queries/query.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 
 /**
- * How far is looked at first, ms. At 32 entries to the millisecond, which 20 million make, that holds the largest page a
- * hundred times over; 60,000 ms would be 4 million rows. Only where times lie thin is there more to be looked for.
+ * The first tolerance, ms. With 20 million entries, 32 per millisecond, it covers the largest page a hundred times
+ * over; 60,000 ms would be 4 million rows. A second read is necessary only where times are sparse.
  */
 const NARROW_MS = 1000
 
@@ -57,21 +57,21 @@ export const searchByTime: Endpoint<
   refuses: { 404: 'No title of this id is known.' }
 }
 
-/** The entries in the order in which they are shown. */
+/** Returns the entries in the order of the answer. */
 async function nearest(request: TimeSearch, context: AnswerContext): Promise<TimedRow[]> {
   const { tables, signal } = context
   const { titleId, tolerance, limit } = request
   const narrow = Math.min(tolerance, NARROW_MS)
   const near = await rowsOf(tables, timesNear, { ...request, tolerance: narrow }, { signal })
   if (near.length === limit || narrow === tolerance) return await shownOf(near, context)
-  // Too few within the narrow stretch: the title's boards are small then.
+  // Too few within the narrow range, so the title's boards are small.
   if (titleId !== '') return await rowsOf(tables, titleTimesNear, request, { signal })
   return await shownOf(await rowsOf(tables, timesNear, request, { signal }), context)
 }
 
 /**
- * What boards show of entries, in their order. While a step of the projections is half done a board can show another time
- * than the one that was found; such an entry is left out, and the answer is rebuilt when the step is done.
+ * Returns the current state of entries, in their order. During a step of the projections a board can have another time
+ * than the search found; such an entry is omitted, and the answer is rebuilt when the step is done.
  */
 async function shownOf(near: readonly TimedKey[], { tables, signal }: AnswerContext): Promise<TimedRow[]> {
   if (near.length === 0) return []

@@ -12,21 +12,23 @@ export const gameParameter = text().describe('A title id, or a game’s name, pe
 /** The path parameter `:leaderboardId`. */
 export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).describe('The board’s number within its game.')
 
-/** The id of the title that a path or a query names. Refuses one that nothing is known of. */
+/** Returns the id of the title that a path or a query names. Refuses an unknown title. */
 export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<string> {
   const title = (await catalog()).byGame(game)
   if (title === undefined) throw new Refusal('game_unknown', [shown(game)])
   return title.titleId
 }
 
-/** The title of an id. Refuses one that nothing is known of. */
+/** Returns the title of an id. Refuses an unknown title. */
 export async function knownTitle(titleId: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<Title> {
   const title = (await catalog()).byId(titleId)
   if (title === undefined) throw new Refusal('title_unknown', [titleId])
   return title
 }
 
-/** What is known of a board as of an instant, or now. Refuses an unknown board, and one that was first seen later. */
+/**
+ * Returns a board's description as of an instant, or now. Refuses an unknown board, and one that was first seen later.
+ */
 export async function knownBoard(
   board: BoardId,
   asOfMs: number | null,
@@ -49,7 +51,9 @@ export async function knownBoard(
   return { gameName, name: '', listed: false }
 }
 
-/** What lists said of a board. Only for an instant between its first and its newest description the table is asked. */
+/**
+ * Returns the description of a board. Reads the table only for an instant between its first and its newest description.
+ */
 async function describedBoard(
   board: BoardId,
   asOfMs: number | null,
@@ -62,7 +66,7 @@ async function describedBoard(
   return described
 }
 
-/** Refuses an instant that has not been. */
+/** Refuses an instant in the future. */
 export function requirePast(name: string, ms: number, nowMs: number): void {
   if (ms > nowMs) throw new Refusal('instant_in_future', [name, new Date(ms).toISOString()])
 }

@@ -8,17 +8,17 @@ import { rowsOf } from '../queries/query.js'
 /** The path parameter `:username`. */
 export const usernameParameter = username().describe('The name of a user, percent-encoded, compared without case.')
 
-/** A user as an answer is made for: by key, and as was asked for, which only a refusal shows. */
+/** A user by key, and as requested, for refusals. */
 export type UserRequest = { readonly userKey: string; readonly username: string }
 
-/** Which user a path names. */
+/** Returns the user that a path names. */
 export function userRequest(name: string): UserRequest {
   return { userKey: nameKey(name), username: name }
 }
 
 type Sighted = { readonly value: string; readonly valueKey: string; readonly atMs: number }
 
-/** What presence knows of a user, each field as its newest sighting said it. */
+/** The fields of a user's presence, each from its newest sighting. */
 export type PresenceFacts = Readonly<Partial<Record<(typeof PRESENCE_FIELDS)[number], Sighted>>>
 
 /** A known user. */
@@ -32,10 +32,10 @@ export type KnownUser = {
   readonly player: BoardName
 }
 
-/** The name under which a user's entries on boards are looked for, and where it comes from. */
+/** The name of a user's entries on boards, and its source. */
 export type BoardName = { readonly name: string; readonly key: string; readonly from: 'linked' | 'seen' | 'username' }
 
-/** What {@link knownUser} reads. */
+/** Returns the dependencies of {@link knownUser}. */
 export function readsUser(userKey: string): Dependency[] {
   return [
     { projection: 'profile', key: userKey },
@@ -43,7 +43,7 @@ export function readsUser(userKey: string): Dependency[] {
   ]
 }
 
-/** A user with a profile or presence. Refuses any other. */
+/** Returns a user with a profile or presence. Refuses all others. */
 export async function knownUser(
   request: UserRequest,
   { tables, writes, signal }: Pick<AnswerContext, 'tables' | 'writes' | 'signal'>

@@ -20,7 +20,7 @@ import { boardParameter, gameParameter, knownGame } from './known-game.js'
 const PATH = '/api/leaderboard-changes'
 const OFFSET_MAX = 10_000
 const START = 'start'
-/** By how much more is looked at when what was looked at held too few changes. */
+/** Growth of the range when it contained too few changes. */
 const WIDER = 4
 
 type ChangesInput = {
@@ -36,14 +36,14 @@ type ChangesInput = {
 }
 type ChangesRequest = {
   readonly filter: ChangeFilter
-  /** As it was given; its key is in the filter. */
+  /** As requested; its key is in the filter. */
   readonly player: string | null
   readonly limit: number
-  /** Newest first from this row on, or in order of recording from these places on. */
+  /** Newest first from this row, or in order of recording from these places. */
   readonly from: { readonly offset: number } | { readonly places: readonly LanePlace[] }
 }
 
-/** `GET /api/leaderboard-changes`: changes of entries, newest first or from a cursor on. */
+/** `GET /api/leaderboard-changes`: changes of entries, newest first or from a cursor. */
 export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   operationId: 'getLeaderboardChanges',
   path: PATH,
@@ -129,8 +129,8 @@ async function resolve(input: ChangesInput, context: ResolveContext): Promise<Ch
 }
 
 /**
- * The newest changes end where the key ends, so they are looked for from there: first the instant behind which enough
- * rows lie, then those rows with replaced ones left out. Where too many were replaced it looks further back.
+ * Returns the newest changes. They are at the end of the key, so the search starts there: first the instant after which
+ * there are enough rows, then those rows without replaced ones. If too many were replaced it goes further back.
  */
 async function answerNewest(request: ChangesRequest, offset: number, context: AnswerContext): Promise<EndpointResult> {
   const { filter, limit, player } = request
@@ -178,7 +178,7 @@ function linkTo(
   })
 }
 
-/** The records that rows of changes show. */
+/** Returns the records in rows of changes. */
 export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
   const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({

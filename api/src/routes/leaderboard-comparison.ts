@@ -19,7 +19,10 @@ const COMPARED_MAX = 10_000
 type ComparisonInput = { game: string; leaderboardId: number; from: number; to?: number | undefined; limit: number }
 type ComparisonRequest = BoardId & { fromMs: number; toMs: number | null; limit: number }
 
-/** A board at two instants: who came, left, rose, fell, improved. */
+/**
+ * `GET /api/game/:game/leaderboards/:leaderboardId/compare`: a board at two instants: entries that came, left, rose,
+ * fell, improved.
+ */
 export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest> = {
   operationId: 'compareLeaderboard',
   path: '/api/game/:game/leaderboards/:leaderboardId/compare',

@@ -84,7 +84,10 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   refuses: { 400: 'A parameter is malformed or out of range, or `asOf` lies in the future.', ...unknownBoard }
 }
 
-/** Another board's change touches none of these; nor does a later one, where the board is asked for as of an instant. */
+/**
+ * Returns the dependencies of a board. Changes of other boards do not affect them, nor do later changes of the same
+ * board if an instant is requested.
+ */
 export function readsOfBoard({ titleId, leaderboardId }: BoardId, asOfMs: number | null): Dependency[] {
   const key = boardKey({ titleId, leaderboardId })
   const until = asOfMs === null || asOfMs >= INSTANTS_END_MS ? {} : { fromMs: 0, toMs: asOfMs + 1 }
@@ -100,7 +103,7 @@ async function currentPage(request: BoardRequest, { tables, signal }: AnswerCont
   const board = { titleId, leaderboardId }
   const limit = request.limit ?? ENTRIES_MAX
   const entries = await rowsOf(tables, currentEntries, { ...board, limit, offset }, { signal })
-  // A page that holds the end of the board gives its length; most boards fit on one page.
+  // A page that contains the end of the board determines its length; most boards fit on one page.
   const hasEnd = entries.length < limit && (entries.length > 0 || offset === 0)
   if (hasEnd) return { total: offset + entries.length, entries }
   const [counted] = await rowsOf(tables, currentTotal, board, { signal })
@@ -120,7 +123,7 @@ async function pageAsOf(request: BoardRequest, asOfMs: number, context: AnswerCo
   return { total: standings.length, entries }
 }
 
-/** The entries of a board with the ranks that it showed at an instant, in its order. */
+/** Returns the entries of a board with their ranks at an instant, in the board's order. */
 export async function standingsAsOf(board: BoardId, at: number, { tables, signal }: AnswerContext) {
   const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
   return ranked(

@@ -26,7 +26,7 @@ const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
 type TitleInput = { titleId: string }
 type HistoryInput = WindowInput & TitleInput
 type OfTitle = { titleId: string; gameName: string }
-/** Matches of lists from then on can be open, milliseconds since 1970. */
+/** Matches in lists since then can be open, milliseconds since 1970. */
 type Open = { openSinceMs: number }
 type HistoryRequest = Window & TitleInput & Open
 type StatsRequest = Window & OfTitle & Open
@@ -217,7 +217,10 @@ async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<O
   return { titleId, gameName: shownName }
 }
 
-/** Whether a match is open follows from the newest list and the clock; any later list of the title can lengthen a match of any window. */
+/**
+ * Returns the dependencies of matches. Whether a match is open follows from the newest list and the clock, and any
+ * later list of the title can lengthen a match of any window.
+ */
 function readsOfMatches(titleId: string): Dependency[] {
   return [
     { projection: 'match-session', key: titleId },
@@ -260,7 +263,7 @@ async function statsBody(
   }
 }
 
-/** The start of the last days before a window's end; the window holds the current minute on top of them. */
+/** Returns the start of the last days before a window's end; the window additionally contains the current minute. */
 function lastDays(days: number, toMs: number): number {
   return Math.max(0, toMs - MINUTE_MS - days * DAY_MS)
 }

@@ -164,7 +164,7 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   }),
   resolve: (input, { nowMs }) => {
     const days = wholeDays(input, nowMs)
-    // The clock counts only where today is among the days, and by the hour: coverage is of hours begun.
+    // The clock counts only if today is in the window, and by the hour: coverage is about hours that have begun.
     const isTodayIn = days.fromMs <= nowMs && nowMs < days.toMs
     return { ...days, hourMs: isTodayIn ? Math.floor(nowMs / HOUR_MS) * HOUR_MS : days.toMs }
   },

@@ -12,10 +12,10 @@ import { titledGame } from './user-game.js'
 const DAY_MS = 86_400_000
 
 type PlayTimeInput = { username: string; days: number }
-/** `names`: those that titles have, for the answer finds titles by the names that presence gives. */
+/** `names`: the names of titles, because the answer finds titles by the names in presence. */
 type DaysRequest = UserRequest & { readonly fromMs: number; readonly toMs: number }
 
-/** How long a user played, by day and game. */
+/** `GET /api/profile/:username/play-time`: the play time of a user by day and game. */
 export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
   operationId: 'getPlayTime',
   path: '/api/profile/:username/play-time',
@@ -77,7 +77,7 @@ async function answerDays(request: DaysRequest, context: AnswerContext): Promise
   }
 }
 
-/** The games of a day, longest played first; two spellings of one title are one game. */
+/** Returns the games of a day, longest played first; two spellings of one title are one game. */
 function gamesOf(row: DayRow, titles: Catalog): DailyPlayTime['days'][number]['games'] {
   const games = new Map<string, { gameName: string; titleId: string | null; seconds: number }>()
   for (const [n, game] of row.games.entries()) {

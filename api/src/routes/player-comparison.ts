@@ -13,7 +13,7 @@ const PATH = '/api/players/compare'
 
 type ComparisonRequest = { readonly names: readonly [string, string]; readonly limit: number; readonly offset: number }
 
-/** How two players stand to one another. */
+/** `GET /api/players/compare`: the entries of two players on their common boards. */
 export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = {
   operationId: 'comparePlayers',
   path: PATH,
@@ -109,7 +109,7 @@ function entryOf([playerName, rank, rating, [timeMs]]: EntryColumns): Entry {
   return { playerName, rank, rating, timeMs: timeMs ?? 0, timeFormatted, isTime: timeMs !== null }
 }
 
-/** Who of two leads by rank, and by how much. */
+/** Returns which of two players leads by rank, and by how much. */
 function judged(
   one: Entry,
   other: Entry,

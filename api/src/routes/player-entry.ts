@@ -30,7 +30,7 @@ const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answe
   example: { results: [entryExample], count: 1 }
 }
 
-/** S1: a player's entries on all boards. */
+/** `GET /api/datasearch/player/:playerName`: a player's entries on all boards. */
 export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   ...byNames,
   operationId: 'searchPlayer',
@@ -42,7 +42,7 @@ export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   resolve: ({ playerName }) => ({ keys: [nameKey(playerName)], titleId: '' })
 }
 
-/** S2: the entries of several players. */
+/** `GET /api/datasearch/players`: the entries of several players. */
 export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undefined }, PlayersRequest> = {
   ...byNames,
   operationId: 'searchPlayers',
@@ -65,7 +65,7 @@ type RosterInput = {
 }
 type RosterRequest = PlayersRequest & { readonly ranks: readonly number[]; readonly tolerance: number }
 
-/** S3: the boards on which players stand at given ranks. */
+/** `GET /api/datasearch/roster`: the boards with entries of players at given ranks. */
 export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   operationId: 'searchRoster',
   path: '/api/datasearch/roster',
@@ -141,7 +141,7 @@ async function answerRoster(request: RosterRequest, context: AnswerContext): Pro
   return { body: { results, count: results.length } }
 }
 
-/** Of each board the nearest entry for each rank asked for; boards in the order of their distance. */
+/** Returns for each board the nearest entry per requested rank; boards in the order of their distance. */
 function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { players: EntryRow[]; distance: number }[] {
   const boards = new Map<string, RosterRow[]>()
   for (const row of rows) {
@@ -153,7 +153,7 @@ function rostersOf(rows: readonly RosterRow[], ranks: readonly number[]): { play
       .map((ofBoard) => {
         const players = ranks.flatMap((rank, place) => {
           const fitting = ofBoard.filter(({ answers }) => answers.includes(place))
-          // A stable sort: of equally near ones the first by name.
+          // The sort is stable: equally near entries stay in order of name.
           return fitting.sort((a, b) => Math.abs(a.rank - rank) - Math.abs(b.rank - rank)).slice(0, 1)
         })
         const distance = players.reduce((sum, { rank }, place) => sum + Math.abs(rank - (ranks[place] ?? rank)), 0)

@@ -22,7 +22,7 @@ import { measureShown } from './shown-measure.js'
 const TAGS = ['Players']
 const BOARDS_MAX = 1000
 const OFFSET_MAX = 10_000
-/** Rows of names that are read at once for a search box. */
+/** Rows of names per read for a search box. */
 const ROWS_READ = 256
 
 const playerParameter = text().describe('The whole name, percent-encoded, compared without case.')
@@ -32,7 +32,7 @@ type PageRequest = { readonly playerName: string; readonly limit: number; readon
 type EntryRow = z.infer<(typeof entriesOfPlayers)['row']>
 type Standing = z.infer<(typeof standings)['row']>
 
-/** Where a player stands on every board. */
+/** `GET /api/player/:playerName`: a player's entry on every board. */
 export const player: Endpoint<PageRequest, PageRequest> = {
   operationId: 'getPlayer',
   path: '/api/player/:playerName',
@@ -83,7 +83,7 @@ export const player: Endpoint<PageRequest, PageRequest> = {
   responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
 }
 
-/** What became of a player's entries. */
+/** `GET /api/player/:playerName/history`: the changes of a player's entries. */
 export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   operationId: 'getPlayerHistory',
   path: '/api/player/:playerName/history',
@@ -138,7 +138,7 @@ const EVERYTHING = {
   untilMs: null
 }
 
-/** Names for a search box. */
+/** `GET /api/datasearch/suggest`: names for a search box. */
 export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: string[]; limit: number }> = {
   operationId: 'suggestPlayers',
   path: '/api/datasearch/suggest',
@@ -187,7 +187,7 @@ async function answerPlayer(request: PageRequest, context: AnswerContext): Promi
   return { body, headers: linkTo(pathOf(playerName), request, all.length) }
 }
 
-/** How the ranks of entries stand to the rest of their boards. */
+/** Returns the neighbourhood of entries' ranks on their boards. */
 async function standingsOf(
   page: readonly EntryRow[],
   { tables, signal }: AnswerContext
@@ -204,8 +204,8 @@ async function standingsOf(
 }
 
 /**
- * Size of the board, percentile and the entry above. While a step of the projections is half done a board can lack the
- * entry, which then stands alone; the answer is rebuilt when the step is done.
+ * Returns the size of the board, the percentile and the entry above. During a step of the projections a board can lack
+ * the entry, which is then alone; the answer is rebuilt when the step is done.
  */
 function placeOf(
   own: EntryRow,
@@ -231,22 +231,25 @@ function pathOf(playerName: string): string {
   return `/api/player/${encodeURIComponent(playerName)}`
 }
 
-/** The next page of `count` rows, where there is one that may be asked for. */
+/** Returns the link to the next page if there are `count` rows and the page may be requested. */
 function linkTo(path: string, { limit, offset }: PageRequest, count: number): Readonly<Record<string, string>> {
   const next = offset + limit
   return next < count && next <= OFFSET_MAX ? nextLink(path, { limit, offset: next }) : {}
 }
 
 /**
- * The folded forms of how a name begins. A sigma at the end of a word is folded to another letter than one within it, so
- * that a beginning which ends with one has two forms.
+ * Returns the folded forms of a name's beginning. A sigma at the end of a word is folded differently from one inside,
+ * so a beginning that ends with a sigma has two forms.
  */
 function prefixesOf(beginning: string): string[] {
   const within = nameKey(`${beginning}a`).slice(0, -1)
   return [...new Set([nameKey(beginning), within])].sort()
 }
 
-/** One spelling of each name with a prefix. A few rows more are read than names are wanted: a name can have several. */
+/**
+ * Returns one spelling of each name with a prefix. Reads a few more rows than names, because a name can have several
+ * spellings.
+ */
 async function namesFrom(prefix: string, limit: number, { tables, signal }: AnswerContext): Promise<string[]> {
   const names = new Map<string, string>()
   let rowCount = ROWS_READ

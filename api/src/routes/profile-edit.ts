@@ -11,7 +11,7 @@ import { usernameParameter } from './known-user.js'
 const URL_LENGTH_MAX = 2048
 const NAME_LENGTH_MAX = 64
 const CHAT_URL_LENGTH_MAX = 300
-/** An edit is begun again when the profile was made or linked again meanwhile. */
+/** An edit is retried when the profile was created or linked concurrently. */
 const TRIES_MAX = 3
 
 const urlField = (allowed: string, isAllowed: (given: string) => boolean) =>
@@ -143,7 +143,7 @@ async function edit(fields: Fields, context: ActionContext): Promise<EditedProfi
   throw new Refusal('engine_busy')
 }
 
-/** The chat platform is queried before the transaction begins: only the caller waits for it. */
+/** Queries the chat platform before the transaction begins, so that only the caller waits for it. */
 async function wantedEdit(fields: Fields, before: ProfileState, chat: ChatPlatform): Promise<ProfileEdit> {
   const { chat_profile_url: chatUrl, sync_avatar_from_chat: isSynced, social_links: links, ...plain } = fields
   const linked = chatUrl === undefined ? undefined : await linkedChat(chatUrl, chat)
@@ -189,7 +189,10 @@ function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
   }
 }
 
-/** Characters that no address has as they are, for a page to put it into an attribute; and no name or password in it. */
+/**
+ * Returns whether an address has only valid characters, so that a page can put it into an attribute, and no
+ * credentials.
+ */
 function isHttpsAddress(given: string): boolean {
   if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given)) {
     return false

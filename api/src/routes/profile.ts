@@ -20,10 +20,10 @@ export const PROFILE_TAGS = ['Profiles']
 
 const MINUTE_MS = 60_000
 const NEW_UNLOCKS_MS = 7 * 86_400_000
-/** A user seen online counts as online for so many of the sighting's own periods. */
+/** A user seen online counts as online for this many of the sighting's own periods. */
 const PERIODS_ONLINE = 3
 
-/** `nowMs`: the minute that has begun. Who is online, and which unlocks are new, follows from it. */
+/** `nowMs`: start of the current minute. It determines who is online and which unlocks are new. */
 type ProfileRequest = UserRequest & { readonly nowMs: number }
 
 /** `GET /api/profile/:username`: a user’s profile, presence and totals. */
@@ -88,7 +88,7 @@ export const profile: Endpoint<{ username: string }, ProfileRequest> = {
   refuses: { 404: 'No user of this name is known.' }
 }
 
-/** All statements are asked at once, but the one about boards, which needs the name that the others give. */
+/** Runs all queries at once, except that about boards, which needs the name from the others. */
 async function answerProfile(request: ProfileRequest, context: AnswerContext): Promise<ProfileSummary> {
   const { tables, signal } = context
   const { userKey, nowMs } = request
@@ -119,7 +119,7 @@ async function answerProfile(request: ProfileRequest, context: AnswerContext): P
   }
 }
 
-/** The profile object of the contract; that of a user who never signed in says nothing. */
+/** Returns the profile object of the contract; empty for a user who never signed in. */
 export function shownProfile(row: ProfileRow | undefined): Profile {
   return {
     avatar_url: row?.avatar_url ?? '',
@@ -132,7 +132,7 @@ export function shownProfile(row: ProfileRow | undefined): Profile {
   }
 }
 
-/** Where a user is and was. A sighting online that is older than three of its periods says nothing of now. */
+/** Returns a user's presence. An online sighting older than three of its periods says nothing about now. */
 function shownPresence(
   { seen, period, online, game }: PresenceFacts,
   checkedMs: number | null,

@@ -15,7 +15,7 @@ const RECORDS_MAX = 10_000
 type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
 type RecordsRequest = BoardId & { limit: number | null; offset: number }
 
-/** Who held a board's record from when to when. */
+/** `GET /api/game/:game/leaderboards/:leaderboardId/records`: the reigns of a board's record. */
 export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   operationId: 'getLeaderboardRecords',
   path: '/api/game/:game/leaderboards/:leaderboardId/records',
@@ -93,7 +93,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
 type RecentInput = { limit: number; offset: number; game?: string | undefined }
 type RecentRequest = { limit: number; offset: number; titleId: string | null }
 
-/** Records newly set, on any board. */
+/** `GET /api/records/recent`: new records on all boards. */
 export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   operationId: 'getRecentRecords',
   path: '/api/records/recent',

@@ -12,28 +12,28 @@ import {
   uncut
 } from '../queries/series.js'
 
-/** A series that is asked for: an absolute window and the width of its buckets, 0 for samples. */
+/** A requested series: an absolute window and the width of its buckets, 0 for samples. */
 export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
 
-/** How a series is read; each question is about one thing (a metric, a title) that its giver knows. */
+/** The queries of a series of one metric or title. */
 export type SeriesQuestions = {
-  /** The samples as JSON bytes, none at all when there are more than {@link POINTS_MAX}. */
+  /** Returns the samples as JSON bytes, empty if there are more than {@link POINTS_MAX}. */
   samples(window: { from: number; to: number }): Promise<Uint8Array>
-  /** The peak of each bucket as JSON bytes. */
+  /** Returns the peak of each bucket as JSON bytes. */
   peaks(cut: HourCut & { width: number }): Promise<Uint8Array>
-  /** How many points there are with buckets of `widthMs`, counted up to one above the limit. */
+  /** Returns the number of points with buckets of `widthMs`, up to one above the limit. */
   countPoints(window: { from: number; to: number; widthMs: number }): Promise<number>
 }
 
 const RESOLUTION_HEADER = 'X-Resolution-Seconds'
 
-/** `from` and `to` as all windows of history take them. */
+/** The parameters `from` and `to` of all windows of history. */
 export const windowParameters = {
   from: instant().optional().describe('Start of the window, included. Without `to` the window ends now.'),
   to: instant().optional().describe('End of the window, not included; needs `from`.')
 }
 
-/** The parameters that every series has besides its length. */
+/** The parameters of every series besides its length. */
 export const seriesParameters = {
   ...windowParameters,
   resolution: resolution()
@@ -52,7 +52,7 @@ export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in sec
 export const seriesRefusal =
   'A parameter is malformed or out of range, parameters contradict each other, or the answer would have more than 1,000,000 points.'
 
-/** The series that an input asks for. */
+/** Returns the series of an input. */
 export function seriesRequest(
   input: WindowInput & { readonly resolution?: 'raw' | number | undefined },
   otherwise: { days: number } | { hours: number },
@@ -62,19 +62,19 @@ export function seriesRequest(
   return { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
 }
 
-/** The header that says what width was used. */
+/** Returns the header with the used width. */
 export function resolutionHeader({ widthSeconds }: SeriesRequest): Record<string, string> {
   return { [RESOLUTION_HEADER]: String(widthSeconds) }
 }
 
-/** What a series reads of the projections `<noun>` and `<noun>-hour`. */
+/** Returns the dependencies of a series on the projections `<noun>` and `<noun>-hour`. */
 export function seriesReads(noun: string, series: SeriesRequest, key?: string): Dependency[] {
   return readsOf(noun, cutOf(series), key)
 }
 
 /**
- * The JSON bytes of a series. Samples cost one question; only when they come back empty a second one shows whether
- * there are none or too many. Buckets are counted first where there could be too many of them.
+ * Returns the JSON bytes of a series. Samples take one query; only an empty result needs a second one, to distinguish
+ * none from too many. Buckets are counted first if there could be too many of them.
  */
 export async function seriesBody(series: SeriesRequest, questions: SeriesQuestions): Promise<Uint8Array> {
   const bounds = { from: series.fromMs, to: series.toMs }
@@ -91,7 +91,7 @@ export async function seriesBody(series: SeriesRequest, questions: SeriesQuestio
   return await questions.peaks({ ...cutOf(series), width: series.widthSeconds })
 }
 
-/** The dependencies of an answer that reads a window by days, hours and samples. Parts that are empty are none. */
+/** Returns the dependencies of an answer that reads a window by days, hours and samples, without empty parts. */
 export function readsOf(noun: string, cut: HourCut | DayCut, key?: string): Dependency[] {
   const days =
     'firstDay' in cut ? { first: cut.firstDay, last: cut.lastDay } : { first: cut.lastHour, last: cut.lastHour }
@@ -113,6 +113,6 @@ function cutOf(series: SeriesRequest): HourCut {
 }
 
 function isEmptyArray(json: Uint8Array): boolean {
-  // "[" and "]" with line breaks at most; one point alone takes over 40 bytes.
+  // At most "[" and "]" with line breaks; one point alone takes over 40 bytes.
   return json.length < 8
 }

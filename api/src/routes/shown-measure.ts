@@ -1,6 +1,6 @@
 import { timeText } from '@gamenet/schemas'
 
-/** Score or time of an entry, as answers show it: `shownMeasure` of the schemas. */
+/** Returns the score or time of an entry in answers: `shownMeasure` of the schemas. */
 export function measureShown({ rating, timeMs }: { readonly rating: string; readonly timeMs: number | null }): {
   rating: string
   timeMs: number

@@ -13,14 +13,14 @@ import { PROFILE_TAGS } from './profile.js'
 
 const START = 'start'
 
-/** What happened at one instant is listed in this order. */
+/** Order of the kinds of events of one instant. */
 const UNLOCK = 0
 const RECORD = 1
 const RANK = 2
 
 /**
- * Where an event stands in the order of the timeline: later instants first, then by kind, title and the numbers that tell events
- * of a title apart.
+ * The place of an event in the timeline: later instants first, then by kind, title and the numbers that distinguish
+ * events of a title.
  */
 const Place = z.tuple([
   z.int().min(0),
@@ -38,7 +38,7 @@ type Placed = { readonly place: Place; readonly event: Event }
 type TimelineInput = { username: string; limit: number; after?: string | undefined }
 type TimelineRequest = UserRequest & { readonly limit: number; readonly after: Place | null }
 
-/** What a user has reached. */
+/** `GET /api/profile/:username/timeline`: unlocks, records and gained ranks of a user. */
 export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   operationId: 'getTimeline',
   path: '/api/profile/:username/timeline',
@@ -117,7 +117,7 @@ async function answerTimeline(request: TimelineRequest, context: AnswerContext):
   return { body, headers: nextLink(path, { limit, after: boundText(filterOf(request), last.place) }) }
 }
 
-/** The records of a player, and as many ranks behind the place asked for as a page can need, with one more. */
+/** Returns the records of a player, and one more gained rank after the requested place than a page can need. */
 async function boardEvents(playerKey: string, request: TimelineRequest, context: AnswerContext) {
   const { tables, signal } = context
   const { limit, after } = request
@@ -126,7 +126,7 @@ async function boardEvents(playerKey: string, request: TimelineRequest, context:
     context.boards(),
     context.catalog()
   ])
-  // What set a record gained a rank too, mostly.
+  // An event that set a record mostly gained a rank, too.
   const set = new Set(records.map(nameOfEvent))
   const ranks = await ranksBehind({ playerKey, after, limit }, (row) => !set.has(nameOfEvent(row)), context)
   const rest = (row: (typeof records | typeof ranks)[number]) => ({
@@ -156,7 +156,7 @@ async function boardEvents(playerKey: string, request: TimelineRequest, context:
 
 type RankRow = z.infer<(typeof changeRows)['row']> & { readonly newRank: number }
 
-/** The ranks gained behind a place that pass, newest first: more than `limit`, unless there are no more. */
+/** Returns the matching gained ranks after a place, newest first: more than `limit`, unless there are no more. */
 async function ranksBehind(
   { playerKey, after, limit }: { playerKey: string; after: Place | null; limit: number },
   passes: (row: RankRow) => boolean,
@@ -188,7 +188,7 @@ function placeOf({ atMs, titleId, leaderboardId, epoch, partition, offset }: Cha
   return { atMs, titleId, leaderboardId, epoch, partition, offset }
 }
 
-/** Where the changes begin behind a place: those of its instant stand last. */
+/** Returns the first change after a place; changes come last at their instant. */
 function changePlace(after: Place | null): ChangePlace {
   const first = { titleId: '', leaderboardId: 0, epoch: 0, partition: 0, offset: 0 }
   if (after === null) return { atMs: INSTANTS_END_MS - 1, ...first }
@@ -229,7 +229,7 @@ function measure({ rating, timeMs }: { readonly rating: string; readonly timeMs:
   return { rating, timeMs: timeMs ?? 0, timeFormatted, isTime: timeMs !== null }
 }
 
-/** A cursor holds for one user. */
+/** A cursor is valid for one user. */
 function filterOf({ userKey }: UserRequest): object {
   return { timelineOf: userKey }
 }

@@ -23,7 +23,7 @@ import {
   windowParameters
 } from './series.js'
 
-/** Matches are requested separately, page by page: their newest list may be this much older than the newest count. */
+/** Largest age of a list of matches relative to the newest count: matches are fetched separately, page by page. */
 const LIST_AGE_MS_MAX = 10 * 60_000
 
 /** `GET /api/online-users`: current players of all titles. */

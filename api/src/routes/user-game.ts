@@ -78,7 +78,7 @@ async function answerGames(request: UserRequest, context: AnswerContext): Promis
   }
 }
 
-/** A game as presence names it; `key` is the same for all spellings of a title's name. */
+/** A game in presence; `key` is the same for all spellings of a title's name. */
 export type TitledGame = {
   readonly key: string
   readonly gameName: string
@@ -87,7 +87,7 @@ export type TitledGame = {
 }
 type UserGame = Omit<TitledGame, 'key'> & { seconds: number; lastMs: number }
 
-/** The title that a presence name refers to, or the name alone. */
+/** Returns the title of a presence name, or the name alone. */
 export function titledGame(game: string, titles: Catalog): TitledGame {
   const title = titles.byGame(game)
   if (title === undefined) return { key: `"${game}`, gameName: game, titleId: null, image: '' }

@@ -1,21 +1,21 @@
 /*
- * session key   the secret by which a browser shows who its user is; the auth service gave it. It appears in no log,
+ * session key   the secret with which a browser identifies its user, issued by the auth service. It appears in no log,
  *               metric, cache key or error
  */
 
 const HEADER = 'x-session-key'
 export const SESSION_KEY_FIELD = 'sessionKey'
-/** What no auth service would give as a key is not asked about: 1 to 512 visible ASCII characters. */
+/** A text that cannot be a key is not sent to the auth service: 1 to 512 visible ASCII characters. */
 const KEY = /^[\x21-\x7e]{1,512}$/
 
-/** Whether a text can be a key at all. */
+/** Returns whether a text can be a key. */
 export function isSessionKey(given: string): boolean {
   return KEY.test(given)
 }
 
 /**
- * The key that a request shows: the header wins over a field, of the body or the query. Undefined when there is none: an
- * empty one is none, neither is a field that is no text.
+ * Returns the key of a request: the header, else a field of the body or the query. Undefined without one; an empty one
+ * and a field that is no text count as none.
  */
 export function shownKey(
   headers: Readonly<Record<string, string | string[] | undefined>>,
@@ -27,17 +27,17 @@ export function shownKey(
   return typeof field === 'string' && field !== '' ? field : undefined
 }
 
-/** Whether a request shows a key by its header. */
+/** Returns whether a request has a key in its header. */
 export function hasKeyHeader(headers: Readonly<Record<string, string | string[] | undefined>>): boolean {
   return headers[HEADER] !== undefined
 }
 
-/** A URL as a log may have it: without the values of its parameters when one of them is a key, in any spelling. */
+/** Returns a URL for the log: without parameter values if one of them may be a key, in any spelling. */
 export function withoutSessionKey(url: string): string {
   const mark = url.indexOf('?')
   if (mark === -1) return url
   return MAY_BE_KEY.test(url.slice(mark)) ? `${url.slice(0, mark)}?…` : url
 }
 
-/** The field's name without case, or anything percent-encoded in a parameter's name, which may be the field's name. */
+/** The field's name without case, or a percent-encoded parameter name, which may be the field's. */
 const MAY_BE_KEY = /session_?key|[?&][^=&]*%/i

@@ -5,28 +5,30 @@ import { shown } from '../http/request/parameters.js'
 import type { AuthService, Verified } from '../remote/auth-service.js'
 import { isSessionKey } from './session-key.js'
 
-/** Somebody who has shown a session key that is good. */
+/** The user of a valid session key. */
 export type Session = Verified & { readonly userKey: string }
 
-/** How long the auth service's yes is believed, and of how many sessions. */
+/** Lifetime of the auth service's positive answers, and the maximum number of cached sessions. */
 const CACHE_MS = 60_000
 const CACHE_MAX = 10_000
 
 export type SessionsNeeds = {
   readonly authService: Pick<AuthService, 'verify'>
-  /** Called when the auth service has identified a session, before the caller gets it; not called for a cached session. */
+  /**
+   * Called when the auth service has identified a session, before the caller gets it; not called for a cached session.
+   */
   readonly onVerified: (session: Session) => Promise<void>
   readonly metrics: SessionMetrics
   /** Milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** How a key was judged. */
+/** Outcomes of a key's check. */
 export const JUDGEMENTS = ['valid', 'kept', 'invalid', 'unchecked'] as const
 type Judgement = (typeof JUDGEMENTS)[number]
 export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
 
-/** Who session keys belong to. Keys are known by their hashes alone, and a no is never kept. */
+/** Resolves session keys to users. Keys are stored only as hashes, and negative answers are never cached. */
 export class Sessions {
   readonly #needs: SessionsNeeds
   readonly #cached = new LRUCache<string, { readonly session: Session; readonly checkedAtMs: number }>({
@@ -39,8 +41,9 @@ export class Sessions {
   }
 
   /**
-   * The session of a key; undefined when it has none. Concurrent callers with the same key wait for the same answer.
-   * Rejects with `auth_away` when the auth service does not say, with `username_unstable` for a name that Unicode's NFKC changes.
+   * Returns the session of a key; undefined for an invalid key. Concurrent callers with the same key share one request.
+   * Rejects with `auth_away` when the auth service is unavailable, and with `username_unstable` for a name that
+   * Unicode's NFKC changes.
    */
   async of(sessionKey: string): Promise<Session | undefined> {
     const { metrics, now } = this.#needs

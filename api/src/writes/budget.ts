@@ -2,17 +2,17 @@ import { Refusal } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 
 const MINUTE_MS = 60_000
-/** Of users that wrote within the last minute; who falls out has the whole budget again. */
+/** Maximum number of tracked users. A user who is dropped has the whole budget again. */
 const USERS_MAX = 100_000
 
-/** Counts a write of this user; throws a {@link Refusal} `write_budget_spent` when it is one too many. */
+/** Counts a write of this user; throws a {@link Refusal} `write_budget_spent` beyond the budget. */
 export type WriteBudget = (userKey: string, nowMs: number) => void
 
 export const UNLIMITED: WriteBudget = () => undefined
 
 /**
- * A token bucket for each user, of this process alone: it holds the writes of one minute, and fills evenly. Kept is when a
- * user's bucket will be full again.
+ * Creates a token bucket per user, for this process alone: it holds the writes of one minute, and fills evenly. The
+ * stored value is the instant at which a user's bucket is full again.
  */
 export function writeBudget(perMinute: number): WriteBudget {
   const fullAt = new LRUCache<string, number>({ max: USERS_MAX })

@@ -2,14 +2,14 @@ import { instantOf, Refusal, type SocialLink, type WriteSide, type WriteTransact
 import type { ChatAccount } from '../remote/chat-platform.js'
 import { type ProfileState, publishProfile } from './user.js'
 
-/** What an edit gives; an absent field stays as it is. */
+/** The fields of an edit; an absent field stays unchanged. */
 export type ProfileEdit = {
   readonly avatar_url?: string | undefined
   readonly avatar_hue?: number | null | undefined
   readonly display_name_override?: string | null | undefined
   readonly linked_gamertag?: string | undefined
   readonly bio?: string | undefined
-  /** The chat account to link, as the platform has just shown it; null takes the link away, and with it the links. */
+  /** The chat account to link, as the platform has just returned it; null removes the account and the links. */
   readonly chat?: { readonly url: string; readonly account: ChatAccount } | null | undefined
   /** The account whose avatar becomes the profile's: the one that is linked after the edit. */
   readonly avatarOf?: ChatAccount | undefined
@@ -24,9 +24,9 @@ export async function readProfile(writes: WriteSide, userKey: string): Promise<P
 }
 
 /**
- * Edits a profile. Of two edits at once the later wins in every field that both give, and nothing else is touched.
- * @returns the profile after the edit and whether anything is new; undefined when it is gone, or when another account was
- *   linked since the one whose avatar is taken was asked for
+ * Edits a profile. Of two concurrent edits the later one wins in every common field; other fields are not changed.
+ * @returns the profile after the edit and whether anything changed; undefined if the profile was deleted, or if another
+ * account was linked since the avatar was requested
  */
 export async function editProfile(
   writes: WriteTransactions,

@@ -5,7 +5,7 @@ export type RatingRequest = {
   readonly userKey: string
   readonly rater: Pick<Session, 'userKey' | 'username'>
   readonly stars: number
-  /** Trimmed; null when there is none. */
+  /** Trimmed; null without one. */
   readonly comment: string | null
   readonly nowMs: number
 }
@@ -14,7 +14,7 @@ export type RatingRequest = {
 export type RatingResult = {
   readonly isRaterKnown: boolean
   readonly isUserKnown: boolean
-  /** Totals of the profile's ratings, this one included. */
+  /** Totals of the profile's ratings, including this one. */
   readonly ratingCount: number
   readonly starsSum: number
 }
@@ -61,7 +61,10 @@ export function createRatingWriter(writes: WriteSide): RatingWriter {
   }
 }
 
-/** Splits off a batch. One statement may touch a pair once, so a second rating of a pair waits for the next batch. */
+/**
+ * Takes a batch from the queue. One statement may touch a pair once, so a second rating of a pair waits for the next
+ * batch.
+ */
 function nextBatch(waiting: readonly Waiting[]): { batch: Waiting[]; rest: Waiting[] } {
   const batch = new Map<string, Waiting>()
   const rest: Waiting[] = []
@@ -73,7 +76,7 @@ function nextBatch(waiting: readonly Waiting[]): { batch: Waiting[]; rest: Waiti
   return { batch: [...batch.values()], rest }
 }
 
-/** Settles the promise of each rating; returns the refusal when the engine takes no writes at the moment. */
+/** Settles the promise of each rating. Returns the refusal if the engine accepts no writes at the moment. */
 async function writeBatch(writes: WriteSide, batch: readonly Waiting[]): Promise<Refusal | undefined> {
   try {
     const results = await upsertRatings(
@@ -88,7 +91,7 @@ async function writeBatch(writes: WriteSide, batch: readonly Waiting[]): Promise
   } catch (error) {
     if (error instanceof Refusal) return error
     if (batch.length === 1) batch[0]?.reject(error)
-    // One rating may have caused the failure: write each of them alone.
+    // One rating may have caused the failure: each is written alone.
     else {
       for (const each of batch) {
         const refusal = await writeBatch(writes, [each])
@@ -100,8 +103,8 @@ async function writeBatch(writes: WriteSide, batch: readonly Waiting[]): Promise
 }
 
 /**
- * Writes ratings, their outbox rows and the notification in one statement: one round trip and one transaction. Row locks
- * on the users keep an erasure out until it ends; nothing can refer to a row that does not exist.
+ * Writes ratings, their outbox rows and the notification in one statement: one round trip and one transaction. Row
+ * locks on the users block an erasure until it ends; nothing can refer to a row that does not exist.
  */
 async function upsertRatings(writes: WriteSide, requests: readonly RatingRequest[]): Promise<RatingResult[]> {
   const rows = await writes.query<RatingResult & { user_key: string; rater_key: string }>(UPSERT, [
@@ -120,7 +123,7 @@ function rowOf({ userKey, rater, stars, comment, nowMs }: RatingRequest) {
   return { user_key: userKey, rater_key: rater.userKey, event }
 }
 
-/** Names hold no control characters. */
+/** A key for a pair of users; names contain no control characters. */
 function pairOf(userKey: string, raterKey: string): string {
   return `${userKey}\n${raterKey}`
 }

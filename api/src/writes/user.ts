@@ -41,8 +41,8 @@ export type SaveNeeds = {
 const ERASURE_RETRY_SECONDS = 5
 
 /**
- * Stores the user of a verified session when the session shows something new. An erased user is not stored again by a
- * session alone (`leave`), but by an edit or a rating (`return`).
+ * Stores the user of a verified session when the session has new data. A session alone does not store an erased user
+ * again (`leave`); an edit or a rating does (`return`).
  */
 export async function saveUser(needs: SaveNeeds, session: Session, ifErased: 'leave' | 'return'): Promise<void> {
   const { writes, nowMs, changed } = needs
@@ -67,8 +67,8 @@ export async function saveUser(needs: SaveNeeds, session: Session, ifErased: 'le
 }
 
 /**
- * Stores a row for a user known from presence alone, so that ratings can refer to it. Answers do not change by it.
- * Returns false for an erased user.
+ * Stores a row for a user known from presence alone, so that ratings can refer to it. Answers do not change. Returns
+ * false for an erased user.
  */
 export async function saveSighted(needs: SaveNeeds, user: { userKey: string; username: string }): Promise<boolean> {
   return await needs.writes.transaction(async (transaction) => {
@@ -83,12 +83,12 @@ export async function publishProfile(transaction: WriteSide, state: ProfileState
   await publishChange(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
 }
 
-/** Whether the gamertag that a user has linked is that of their last verified session. */
+/** Returns whether the gamertag that a user has linked is that of their last verified session. */
 export function isConsoleVerified(state: Pick<ProfileState, 'linked_gamertag' | 'session_gamertag'>): boolean {
   return state.linked_gamertag !== '' && nameKey(state.linked_gamertag) === nameKey(state.session_gamertag)
 }
 
-/** The fields of a profile that answers and the log have in common. */
+/** Returns the fields of a profile that answers and the log have in common. */
 export function publicProfile(state: ProfileState) {
   return {
     avatar_url: state.avatar_url,
@@ -112,8 +112,8 @@ function eventOf(state: ProfileState): ProfileChanged {
 }
 
 /**
- * Whether a row may be stored for a user. The shared lock keeps erasures out until the transaction ends; the following
- * statement reads a snapshot taken under the lock, so it sees every erasure that has ended.
+ * Returns whether a row may be stored for a user. The shared lock blocks erasures until the transaction ends; the
+ * following statement reads a snapshot taken under the lock, so it sees every erasure that has ended.
  */
 async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'leave' | 'return'): Promise<boolean> {
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
 
-/** A static answer: the path, its content as a text or the file to read it from. */
+/** A static answer: the path, and its content as a text or a file. */
 export type Asset = { readonly path: string; readonly content: string | URL }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -18,8 +18,8 @@ const TYPES: Readonly<Record<string, string>> = {
 const BROTLI_QUALITY = 9
 
 /**
- * Serves assets with these headers, an ETag and compression. Contents are read and compressed once, here. The type
- * follows from the extension of the path; a path without one is a page. Rejects when a file is missing.
+ * Serves assets with these headers, an ETag and compression. Contents are read and compressed once, here. The extension
+ * of the path determines the type; a path without one is a page. Rejects when a file is missing.
  */
 export async function addAssets(
   app: FastifyInstance,

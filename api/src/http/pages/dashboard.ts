@@ -4,8 +4,8 @@ import type { FastifyInstance } from 'fastify'
 import { addAssets } from './asset.js'
 
 /**
- * The page loads only its own files and pictures of games, which any host may serve. It runs no inline script or style
- * and cannot be framed.
+ * The page loads only its own files, and pictures of games from any host. It runs no inline script or style and cannot
+ * be framed.
  */
 const PAGE_POLICY =
   "default-src 'self'; img-src 'self' https: http:; object-src 'none'; base-uri 'none'; form-action 'none'; " +
@@ -35,7 +35,7 @@ const OWN = [
 /** Relative to `api/dist/src/http/pages`. */
 const OWN_FOLDER = new URL('../../../../dashboard/', import.meta.url)
 
-/** The dashboard: a page at `/`, its files below `/dashboard/`. Rejects when one of them is missing. */
+/** Adds the dashboard: a page at `/`, its files below `/dashboard/`. Rejects when a file is missing. */
 export async function addDashboard(app: FastifyInstance): Promise<void> {
   const require = createRequire(import.meta.url)
   const assets = [

@@ -4,7 +4,7 @@ import { addAssets } from './asset.js'
 /** The folder of the example page, and the auth service that the page may connect to. */
 export type Example = { readonly folder: URL; readonly authUrl?: string | undefined }
 
-/** The page of `sdk/example` at `/example/`. Rejects when one of its files is missing. */
+/** Adds the page of `sdk/example` at `/example/`. Rejects when a file is missing. */
 export async function addExample(app: FastifyInstance, { folder, authUrl }: Example): Promise<void> {
   const assets = [
     { path: '/example/', content: new URL('index.html', folder) },

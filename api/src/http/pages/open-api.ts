@@ -5,7 +5,7 @@ import { otherPath } from '../request/other-path.js'
 
 type Json = Record<string, unknown>
 
-/** OpenAPI 3.1 of the endpoints, from the same values that answer. `publicUrl` is `{base_url}`. */
+/** Returns the OpenAPI 3.1 document of the endpoints. `publicUrl` is `{base_url}`. */
 export function openApi(
   endpoints: readonly Endpoint[],
   actions: readonly Action[],
@@ -71,7 +71,7 @@ function descriptionOf({ path, description }: Endpoint): string {
   return [description, alias].filter((sentence) => sentence !== undefined).join(' ')
 }
 
-/** Described under its first method; the description names the others, because ids are unique. */
+/** Describes an action under its first method; the description names the others, because ids are unique. */
 function actionOperation(action: Action): Json {
   const { operationId, tags, summary, description, methods, parameters, path, response, example, refuses = {} } = action
   const others = methods.slice(1).map((method) => ` ${method} does the same.`)
@@ -120,7 +120,7 @@ function bodyOf({ body, bodyExample }: Action): Json {
   return { schema: { ...schema, properties: { ...(properties as Json), sessionKey } }, example: bodyExample }
 }
 
-/** Path parameters as parameters, all other fields as the body. */
+/** Returns path parameters as parameters, all other fields as the body. */
 function posted({ input, path, bodyExample }: Endpoint): Json {
   const {
     properties = {},

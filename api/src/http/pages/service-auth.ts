@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import { addAssets } from './asset.js'
 
-/** The browser SDK, and the auth service that it uses unless a page names another. */
+/** The browser SDK and its default auth service. */
 export type ServiceAuthFile = {
   /** The compiled module of the SDK's `service-auth.ts`, as text. */
   readonly module: string
-  /** `{auth_url}`; without one every page must give `apiUrl`. */
+  /** `{auth_url}`; without it every page must give `apiUrl`. */
   readonly authUrl?: string | undefined
 }
 
@@ -17,8 +17,8 @@ const HEADERS = {
 }
 
 /**
- * The browser SDK at `/service-auth.js`, a script that sets `globalThis.ServiceAuth` and `module.exports`, and at
- * `/service-auth.mjs`, a module. Rejects when the text is not the module that is expected.
+ * Serves the browser SDK at `/service-auth.js`, a script that sets `globalThis.ServiceAuth` and `module.exports`, and
+ * at `/service-auth.mjs`, a module. Rejects when the text is not the expected module.
  */
 export async function addServiceAuth(app: FastifyInstance, { module, authUrl }: ServiceAuthFile): Promise<void> {
   const configured = withAuthUrl(withoutSourceMap(module), authUrl)

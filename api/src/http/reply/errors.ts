@@ -6,9 +6,9 @@ import { shown } from '../request/parameters.js'
 import { weightsOf } from '../request/weights.js'
 import { JSON_TYPE } from './headers.js'
 
-/** Paths and queries longer than this are refused: 10,000 characters are a question, more are not. */
+/** Longest accepted path and query; a valid question has at most about 10,000 characters. */
 export const URL_CHARACTERS_MAX = 16_384
-/** What a 503 without better knowledge says. */
+/** The default `Retry-After` of a 503. */
 const RETRY_AFTER_SECONDS = 1
 
 /** The page that explains every code. */
@@ -47,17 +47,17 @@ function titleOf(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 }
 
-/** Refuses what no route should see. Called before every route. */
+/** Refuses requests that no route can handle. Called before every route. */
 export function admit({ raw }: FastifyRequest): void {
-  // Node passes a request line of another major version on, and would answer it by HTTP/1.1.
+  // Node accepts a request line of another major version and would answer it by HTTP/1.1.
   if (raw.httpVersionMajor !== 1) throw new Refusal('request_malformed')
   requireHost(raw)
-  // RFC 9112, 3.2.4: a server as a whole can be asked for its options, and for nothing else.
+  // RFC 9112, 3.2.4: the path `*` is only valid for OPTIONS.
   if (raw.url === '*' && raw.method !== 'OPTIONS') throw new Refusal('request_malformed')
   if ((raw.url?.length ?? 0) > URL_CHARACTERS_MAX) throw new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
 }
 
-/** Answers an error; the log has the cause of what the answer hides, under the request id. */
+/** Answers an error. The log contains the hidden cause under the request id. */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
@@ -74,7 +74,7 @@ export function sendError(
       clientRequestId: clientId(request)
     }
     if (refusal.code === 'internal') log?.error(context, 'a request failed')
-    // Its client has gone, and whatever was asked of others for it went along.
+    // The client has disconnected, which aborted the reads for it.
     else if (request.socket.destroyed) log?.info(context, 'a request was given up')
     else log?.warn(context, 'a request was refused')
   }
@@ -84,7 +84,7 @@ export function sendError(
   return reply.code(refusal.status).headers(headers).send(body)
 }
 
-/** The one sentence for whatever was thrown: ours, Fastify's, or a defect's. */
+/** Returns the refusal for anything thrown: ours, Fastify's, or a defect. */
 export function refusalOf(error: unknown, request: FastifyRequest): Refusal {
   if (error instanceof Refusal) return error
   const { code, statusCode } = (typeof error === 'object' && error !== null ? error : {}) as FrameworkError

@@ -3,7 +3,10 @@ import { type Coding, etagOf } from '../../answers/etag.js'
 import { answerHeaders } from '../request/resolved-url.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
 
-/** An answer in one coding. The answer to a POST has no ETag: it would name the answer to GET at that path (RFC 9110, 8.8.3, 9.3.3). */
+/**
+ * Returns an answer in one coding. The answer to a POST has no ETag: it would name the answer to GET at that path (RFC
+ * 9110, 8.8.3, 9.3.3).
+ */
 export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPosted: boolean): Frame {
   const headers: Record<string, string> = {
     'Content-Type': JSON_TYPE,
@@ -17,7 +20,9 @@ export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPos
   return { bytes, headers: flat(headers) }
 }
 
-/** An answer for one viewer. Not compressed: one body holds secrets and text of other users (BREACH). */
+/**
+ * Returns an answer for one viewer. Not compressed, because one body contains secrets and text of other users (BREACH).
+ */
 export function privateFrameOf(answer: Answer): Frame {
   const headers = {
     'Content-Type': JSON_TYPE,

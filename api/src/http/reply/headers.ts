@@ -1,4 +1,7 @@
-/** Sent with every answer, errors included: any page may read it, credentials are never needed, browsers do not guess types. */
+/**
+ * Sent with every answer, errors included: any page may read it, credentials are never needed, browsers do not guess
+ * types.
+ */
 export const COMMON_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Expose-Headers':
@@ -16,15 +19,15 @@ export const PREFLIGHT_HEADERS = {
 export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
- * Of answers that are made of data. A copy may be kept anywhere but is asked about before each use: that costs a 304
- * from memory, and nobody sees counts that are older than what the service knows.
+ * `Cache-Control` of answers with data. Any cache may store a copy and must revalidate it before each use: that costs a
+ * 304 from memory, and nobody sees outdated counts.
  */
 export const REVALIDATED = 'public, max-age=0, must-revalidate'
 
-/** Of answers that a session has shaped: no cache may store them, not even the client's. */
+/** `Cache-Control` of answers for a session: no cache may store them, not even the client's. */
 export const FOR_ONE_ALONE = 'private, no-store'
 
-/** Headers as name, value, name, value: the form that Node writes fastest. */
+/** Returns headers as name, value, name, value: the form that Node writes fastest. */
 export function flat(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flat()
 }

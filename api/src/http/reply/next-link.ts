@@ -1,4 +1,4 @@
-/** A header `Link` to the next page, relative to the service. Parameters that are null are left out. */
+/** Returns a `Link` header to the next page, relative to the service. Parameters that are null are omitted. */
 export function nextLink(
   path: string,
   parameters: Readonly<Record<string, string | number | null>>

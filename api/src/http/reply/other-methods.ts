@@ -3,10 +3,10 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, RouteOptions } from 'fastify'
 import { PREFLIGHT_HEADERS } from './headers.js'
 
-/** The methods of each path that has a route, gathered as routes are added. */
+/** The methods of each path with a route, collected as routes are added. */
 export type PathMethods = Map<string, Set<string>>
 
-/** Gathers what routes are added from now on, those of plugins too. */
+/** Collects the methods of routes that are added from now on, including those of plugins. */
 export function gatherPathMethods(app: FastifyInstance): PathMethods {
   const paths: PathMethods = new Map()
   app.addHook('onRoute', ({ url, method }: RouteOptions & { url: string }) => {
@@ -17,7 +17,7 @@ export function gatherPathMethods(app: FastifyInstance): PathMethods {
   return paths
 }
 
-/** Answers what the paths' routes leave over: OPTIONS with what is allowed, every other method with 405. */
+/** Adds answers for the other methods of the paths: OPTIONS lists the allowed ones, all others get 405. */
 export function addOtherMethods(app: FastifyInstance, paths: PathMethods): void {
   const known = METHODS.filter((method) => method !== 'CONNECT')
   for (const method of known) {
@@ -35,7 +35,7 @@ export function addOtherMethods(app: FastifyInstance, paths: PathMethods): void 
       })
     }
     const others = known.filter((method) => method !== 'OPTIONS' && !methods.has(method))
-    // Refused before a body is read: whether it could be parsed is of no interest.
+    // Refused before the body is read.
     app.route({
       url,
       method: others.filter((method) => !(method === 'HEAD' && methods.has('GET'))),

@@ -4,17 +4,17 @@ import { Refusal, type RefusalCode } from '@gamenet/schemas'
 import { errorParts, URL_CHARACTERS_MAX } from './errors.js'
 import { COMMON_HEADERS } from './headers.js'
 
-/** A fault of the connection as Node reports it, before there is a request. */
+/** A fault of the connection, reported by Node before there is a request. */
 export type SocketError = Error & { readonly code?: string | undefined; readonly rawPacket?: Buffer | undefined }
 
 type Answered = (status: number, requestId: string) => void
 
 /**
- * Answers what never becomes a request: malformed HTTP, headers or a URL beyond Node's own limit, a request that does
- * not arrive in time. Then the connection is closed, since the beginning of the next request is unknown.
+ * Answers input that never becomes a request: malformed HTTP, headers or a URL beyond Node's own limit, a request that
+ * does not arrive in time. Then closes the connection, because the beginning of the next request is unknown.
  */
 export function answerSocketError(error: SocketError, socket: Socket, requestId: string, answered: Answered): void {
-  // Node's own answer makes the same check: nothing can be said where a response has begun or nobody listens.
+  // Node's own handler makes the same check: no answer is possible after a response has begun, or on a closed socket.
   const begun = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
   if (!socket.writable || begun || error.code === 'ECONNRESET') {
     socket.destroy(error)
@@ -25,7 +25,7 @@ export function answerSocketError(error: SocketError, socket: Socket, requestId:
   answered(refusal.status, requestId)
 }
 
-/** Makes Node ask us about expectations and CONNECT, which it would otherwise answer without a body. */
+/** Answers expectations and CONNECT, which Node would answer without a body. */
 export function answerOddRequests(server: Server, nextId: () => string, answered: Answered): void {
   server.on('checkExpectation', ({ headers: { accept } }: IncomingMessage, response: ServerResponse) => {
     const requestId = nextId()
@@ -63,7 +63,7 @@ function refusalOfSocket(error: SocketError): Refusal {
   return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
 }
 
-/** Whether what was read when the limit was met is the beginning of a request whose URL alone is too long. */
+/** Returns whether the bytes at the limit are the beginning of a request whose URL alone is too long. */
 function isLongFirstLine(packet: Buffer | undefined): boolean {
   if (packet === undefined || !/^[A-Z-]{3,20} /.test(packet.toString('latin1', 0, 24))) return false
   const end = packet.indexOf('\r\n')

@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Coding } from '../../answers/etag.js'
 import { weightsOf } from './weights.js'
 
-/** The coding to send in answer to a request with these headers. Node joins several `Accept-Encoding` to one. */
+/** Returns the coding for the answer to a request with these headers. Node joins several `Accept-Encoding` headers. */
 export function codingOf(headers: IncomingHttpHeaders): Coding {
   return codingFor(headers['accept-encoding'] as string | undefined)
 }
 
 /**
- * The coding to send, from `Accept-Encoding` (RFC 9110, 12.5.3): the acceptable one with the highest weight, br before
- * gzip before identity where weights are equal. Without the header, or with nothing in it that we have, identity:
- * answering so is allowed, and a body that is readable is worth more than a 406.
+ * Returns the coding for an `Accept-Encoding` (RFC 9110, 12.5.3): the acceptable one with the highest weight; for equal
+ * weights br, then gzip, then identity. Identity without the header, or if it permits nothing that we have: the RFC
+ * allows that, and a readable body is more useful than a 406.
  */
 export function codingFor(acceptEncoding: string | undefined): Coding {
   if (acceptEncoding === undefined || acceptEncoding === '') return 'identity'
@@ -21,7 +21,7 @@ export function codingFor(acceptEncoding: string | undefined): Coding {
   return coding
 }
 
-/** Clients send a handful of different headers; parsing each once keeps it off the way of a ready answer. */
+/** Number of cached headers. Clients send few different ones, and parsing is too slow for a cached answer. */
 const REMEMBERED_MAX = 100
 const remembered = new Map<string, Coding>()
 

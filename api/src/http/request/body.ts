@@ -3,11 +3,11 @@ import { z } from 'zod'
 import { isPlainText, shown } from './parameters.js'
 
 /*
- * A field of a JSON body is taken as it is: nothing is coerced, and what it must be is said in the words of the
- * parameters: `<path> must be <allowed>; got <value>`. Chain `.optional()` or `.default(…)`.
+ * Fields of a JSON body are not coerced. Errors use the wording of parameters: `<path> must be <allowed>; got <value>`.
+ * Chain `.optional()` or `.default(…)`.
  */
 
-/** The body as an object of fields. Refuses every other JSON. */
+/** Returns the body as an object of fields. Refuses all other JSON. */
 export function readBody(body: unknown): Readonly<Record<string, unknown>> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
   throw new Refusal('request_invalid', [`the body must be a JSON object; ${whatCame(body)}`])
@@ -29,7 +29,7 @@ export function bodyText({ max }: { max: number }) {
   )
 }
 
-/** A title's id, 8 hexadecimal digits of any case; lower case comes out. */
+/** A title's id, 8 hexadecimal digits of any case; returned in lower case. */
 export function bodyTitleId() {
   return bodyField('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (raw) =>
     typeof raw === 'string' && /^[0-9a-fA-F]{8}$/.test(raw) ? raw.toLowerCase() : undefined
@@ -37,8 +37,7 @@ export function bodyTitleId() {
 }
 
 /**
- * An array of `min` to `max` objects; `what` names them in the plural. Unknown fields of theirs are ignored, unless they
- * are strict.
+ * An array of `min` to `max` objects; `what` is their plural. Their unknown fields are ignored, unless they are strict.
  */
 export function bodyObjects<Shape extends z.ZodRawShape>(
   what: string,
@@ -56,7 +55,7 @@ export function bodyObjects<Shape extends z.ZodRawShape>(
 }
 
 /**
- * A field that `read` understands; undefined is no. `allowed` says what it must be, and `jsonSchema` says the same to
+ * A field that `read` parses; undefined means invalid. `allowed` describes valid values for readers, `jsonSchema` for
  * programs.
  */
 export function bodyField<Value>(
@@ -73,7 +72,7 @@ export function bodyField<Value>(
   return schema.meta(jsonSchema)
 }
 
-/** An object that has these fields and no other. */
+/** An object with exactly these fields. */
 export function strictFields<Shape extends z.ZodRawShape>(
   shape: Shape,
   error: (issue: { input?: unknown }) => string | undefined = () => undefined
@@ -87,12 +86,15 @@ export function strictFields<Shape extends z.ZodRawShape>(
   })
 }
 
-/** Unicode's bidirectional controls (UAX 9): they turn the direction of what stands behind them, on the page around it too. */
+/**
+ * Unicode's bidirectional controls (UAX 9): they change the direction of the following text, also on the page around
+ * it.
+ */
 const BIDI_CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
 /**
- * Text of several lines: at most `max` characters (code points), of the control characters only line breaks and tabs, and no
- * bidirectional controls.
+ * Returns whether a text of several lines is valid: at most `max` characters (code points), no control characters
+ * except line breaks and tabs, no bidirectional controls.
  */
 export function isProse(given: string, max: number): boolean {
   const isPlain = !/[^\P{Cc}\n\r\t]|\p{Cs}/u.test(given) && !BIDI_CONTROL.test(given)
@@ -100,8 +102,8 @@ export function isProse(given: string, max: number): boolean {
 }
 
 /**
- * A name on one line: 1 to `max` characters (code points), at least one of them visible, without control characters and
- * bidirectional controls.
+ * Returns whether a name on one line is valid: 1 to `max` characters (code points), at least one visible, no control
+ * characters or bidirectional controls.
  */
 export function isName(given: string, max: number): boolean {
   const isSeen = /[^\p{C}\p{Z}]/u.test(given)

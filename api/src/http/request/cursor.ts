@@ -22,7 +22,7 @@ export const CURSOR_CHARACTERS_MAX = 12_000
 const Whole = z.int().nonnegative()
 const Places = z.array(z.tuple([Whole, Whole, Whole, Whole, Whole, Whole]))
 
-/** The text of a cursor, bound to its filter. */
+/** Returns the text of a cursor, bound to its filter. */
 export function cursorText(filter: object, lanes: readonly LanePlace[]): string {
   const places = lanes.map(({ lane, place }) => [
     lane.epoch,
@@ -45,7 +45,7 @@ export function readCursor(filter: object, text: string): LanePlace[] {
   )
 }
 
-/** The text of a cursor with one place, bound to a filter. */
+/** Returns the text of a cursor with one place, bound to a filter. */
 export function boundText(filter: object, place: readonly unknown[]): string {
   return textOf(fingerprintOf(filter), place)
 }

@@ -5,17 +5,17 @@ import { Refusal } from '@gamenet/schemas'
 /** `uri-host [":" port]` of RFC 9110, 7.2; an http URI has no empty host (4.2.1). */
 const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?::\d{0,5})?$/
 
-/** Of the request before: nearly all name the same. */
+/** The last valid host: nearly all requests have the same. */
 let lastHost: string | undefined
 
-/** Refuses a request that does not name exactly one host (RFC 9112, 3.2): two could mean one to a proxy and one to us. */
+/** Refuses a request without exactly one host (RFC 9112, 3.2): a proxy could choose another one of two. */
 export function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
   const { host } = headers
   if (host === undefined) {
     if (httpVersion === '1.1') throw new Refusal('host_missing')
     return
   }
-  // Node keeps the first of several and says nothing.
+  // Node silently keeps the first of several.
   let hosts = 0
   for (let n = 0; n < rawHeaders.length; n += 2) {
     const name = rawHeaders[n] as string

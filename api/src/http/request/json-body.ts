@@ -5,10 +5,10 @@ import { shown } from './parameters.js'
 const CHARSET = /;\s*charset\s*=\s*"?([^\s";]*)/i
 
 /**
- * Bodies are JSON in UTF-8, and nothing else: bytes of another coding are refused, not replaced, so that no garbled text
- * is ever stored. `JSON.parse` makes fields called `__proto__` or `constructor` plain properties, and only known fields
- * are ever read; of a field that is given twice the last value counts. Where something is written, such a body is
- * refused: no client sends one by mistake, and other parsers may read it differently.
+ * Bodies are JSON in UTF-8. Bytes of another encoding are refused, not replaced, so that no garbled text is stored.
+ * `JSON.parse` makes fields named `__proto__` or `constructor` plain properties, only known fields are read, and the
+ * last value of a repeated field counts. Routes that write refuse such bodies: no client sends one by mistake, and
+ * other parsers may read it differently.
  */
 export function addJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -38,7 +38,7 @@ export function addJsonBodies(app: FastifyInstance): void {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether bodies that can be understood in two ways are refused. */
+    /** Whether ambiguous bodies are refused. */
     isStrictJson?: boolean
   }
 }
@@ -51,14 +51,14 @@ function parsed(text: string): unknown {
   }
 }
 
-/** No body that means something has more than three. */
+/** A valid body has at most three levels. */
 const LEVELS_MAX = 32
-/** Names by which programs reach what all objects share. */
+/** Names with which programs reach properties shared by all objects. */
 const SHARED = new Set(['__proto__', 'constructor', 'prototype'])
-/** Of valid JSON: a name with its colon, a text that is none, or a bracket. */
+/** Tokens of valid JSON: a name with its colon, another text, or a bracket. */
 const TOKEN = /("[^"\\]*(?:\\.[^"\\]*)*")[ \t\n\r]*(:?)|[{}[\]]/g
 
-/** What is wrong with a body that is valid JSON; undefined when nothing is. */
+/** Returns the fault of a body of valid JSON; undefined if there is none. */
 function oddityOf(text: string): string | undefined {
   const levels: Set<string>[] = []
   for (const [token, quoted, colon] of text.matchAll(TOKEN)) {

@@ -2,8 +2,8 @@ import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText, USERNAME_LENGTH_MA
 import { z } from 'zod'
 
 /*
- * A parameter arrives as a string, as an array (given twice) or not at all. Each schema here says what is allowed in
- * the words of its error: `<name> must be <allowed>; got <value>`. Chain `.optional()` or `.default(…)`.
+ * A parameter is a string, an array (given more than once) or missing. Each schema describes the allowed values in its
+ * error: `<name> must be <allowed>; got <value>`. Chain `.optional()` or `.default(…)`.
  */
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
@@ -23,20 +23,23 @@ export function integer({ min, max }: { min: number; max: number }) {
   })
 }
 
-/** One of a few words. */
+/** One of these words. */
 export function oneOf<const Word extends string>(words: readonly [Word, ...Word[]]) {
   return parameter(`one of ${words.join(', ')}`, { type: 'string', enum: words }, (text) =>
     words.find((word) => word === text)
   )
 }
 
-/** An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; milliseconds since 1970; finer digits are truncated. */
+/**
+ * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; returned in milliseconds since 1970; finer digits are
+ * truncated.
+ */
 export function instant() {
   const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
   return parameter(allowed, { type: 'string', format: 'date-time' }, millisecondsOfIso)
 }
 
-/** `raw`, or a bucket's width in seconds from 60 to 604800 (a week). */
+/** `raw`, or the width of a bucket in seconds, 60 to 604800 (a week). */
 export function resolution() {
   const allowed = 'raw or an integer from 60 to 604800'
   const schema = { oneOf: [{ const: 'raw' }, { type: 'integer', minimum: 60, maximum: 604_800 }] }
@@ -47,7 +50,7 @@ export function resolution() {
   })
 }
 
-/** A title's id, 8 hexadecimal digits of any case; lower case comes out. */
+/** A title's id, 8 hexadecimal digits of any case; returned in lower case. */
 export function titleId() {
   return parameter('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (text) => {
     if (!/^[0-9a-fA-F]{8}$/.test(text)) throw new Refusal('title_id_malformed', [shown(text)])
@@ -55,7 +58,7 @@ export function titleId() {
   })
 }
 
-/** A name or another free text: 1 to `max` characters, 500 unless given, no control characters. */
+/** Free text: 1 to `max` characters (default 500), no control characters. */
 export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
   const allowed = `1 to ${max} characters without control characters`
   return parameter(allowed, { type: 'string', minLength: 1, maxLength: max }, (given) =>
@@ -71,12 +74,14 @@ export function username() {
   )
 }
 
-/** Whether a text is of 1 to `max` characters (UTF-16 units) without control characters and halves of pairs. */
+/**
+ * Returns whether a text has 1 to `max` characters (UTF-16 units), no control characters and no unpaired surrogates.
+ */
 export function isPlainText(given: string, max: number): boolean {
   return given !== '' && given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given)
 }
 
-/** The folded forms of 1 to `max` names, separated by commas; names that differ by case alone count once. */
+/** The folded forms of 1 to `max` names, separated by commas; names that differ only by case count once. */
 export function nameKeys({ max }: { max: number }) {
   const allowed = `1 to ${max} names separated by commas, none of them blank, without control characters`
   return parameter(allowed, { type: 'string', minLength: 1 }, (given) => {
@@ -87,7 +92,7 @@ export function nameKeys({ max }: { max: number }) {
   })
 }
 
-/** Two names, separated by a comma, that are not the same without case. */
+/** Two names, separated by a comma, that differ not only by case. */
 export function twoNames() {
   const allowed = 'two different names separated by a comma, neither of them blank, without control characters'
   return parameter(allowed, { type: 'string', minLength: 3 }, (given): readonly [string, string] | undefined => {
@@ -98,8 +103,8 @@ export function twoNames() {
 }
 
 /**
- * A time, `M:SS.mmm`, or with seconds alone, which may be above 59, `SS.mmm`; milliseconds come out. As long as the
- * longest that the tables hold, so that whatever is shown as a time can be asked for.
+ * A time, `M:SS.mmm` or `SS.mmm` with any number of seconds; returned in milliseconds. The limit is the longest time in
+ * the tables, so that every shown time can be searched.
  */
 export function time() {
   const allowed = `a time such as 1:02.345 or 62.345, up to ${timeText(COUNT_MAX)}`
@@ -113,7 +118,7 @@ export function time() {
   })
 }
 
-/** The value, as an error message may show it: quoted, cut at 40 characters, control characters escaped. */
+/** Formats a value for an error message: quoted, cut at 40 characters, control characters escaped. */
 export function shown(given: string): string {
   const characters = [...given]
   const cut = characters.length > SHOWN_CHARACTERS_MAX
@@ -127,8 +132,8 @@ export function shown(given: string): string {
 }
 
 /**
- * Parses path parameters and query with an endpoint's schema. Refuses with one sentence that names the parameter,
- * the allowed values and the value; the first fault in the schema's order is reported.
+ * Parses path parameters and query with an endpoint's schema. Refuses the first fault in the schema's order with one
+ * sentence: the parameter, the allowed values and the value.
  */
 export function parseInput<Input>(schema: z.ZodType<Input>, given: Readonly<Record<string, unknown>>): Input {
   const parsed = schema.safeParse(given)
@@ -164,7 +169,8 @@ function millisecondsOfIso(given: string): number | undefined {
   const [, year, month, day, hour, minute, second = '00', fraction = '', zone = 'Z'] = match
   const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
   const localMs = Date.parse(local)
-  // Date.parse takes 30 February for 2 March and 24:00 for the next day: an instant must read back as it was written.
+  // Date.parse accepts 30 February as 2 March and 24:00 as the next day, so the instant is formatted again and
+  // compared.
   if (Number.isNaN(localMs) || new Date(localMs).toISOString() !== local) return undefined
   const offset = zone === 'Z' ? 0 : offsetMinutes(zone)
   if (offset === undefined) return undefined

@@ -1,8 +1,8 @@
 import { Refusal } from '@gamenet/schemas'
 
 /**
- * The query of a URL, decoded: a string for a parameter that is given once, an array for one that is given more often.
- * Refuses bad percent-encoding instead of guessing at it. The object has no prototype.
+ * Returns the decoded query of a URL: a string for a parameter that is given once, an array for a repeated one. Refuses
+ * invalid percent-encoding. The object has no prototype.
  */
 export function readQuery(url: string): Record<string, string | string[]> {
   const query: Record<string, string | string[]> = Object.create(null)

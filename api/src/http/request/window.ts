@@ -7,12 +7,12 @@ const DAY_MS = 86_400_000
 
 /** A window with its origin. */
 export type Window = Span & {
-  /** The requested length; a window that ends now holds the current minute in addition. */
+  /** The requested length; a window that ends now also contains the current minute. */
   readonly spanMs: number
   readonly endsNow: boolean
 }
 
-/** The parameters of a window, parsed. `days` and `hours` must not have defaults of their own: give `otherwise`. */
+/** The parsed parameters of a window. `days` and `hours` must not have defaults; `otherwise` is the default. */
 export type WindowInput = {
   readonly days?: number | undefined
   readonly hours?: number | undefined
@@ -21,10 +21,10 @@ export type WindowInput = {
 }
 
 /**
- * The absolute window of an answer: `from` and `to`; `from` alone, which ends now; or the last `days` or `hours`,
- * `otherwise` when nothing is given. A window that ends now has its start floored to the minute and ends with the
- * current minute (floored start of it plus 60 s), so that all answers of a minute are the same function of the data.
- * Refuses `to` alone, `from` not before `to` (or now), and either together with `days` or `hours`.
+ * Returns the absolute window of an answer: `from` and `to`; `from` alone, ending now; or the last `days` or `hours`,
+ * by default `otherwise`. A window that ends now starts at a whole minute and ends with the current minute, so that all
+ * answers of a minute are the same function of the data. Refuses `to` alone, `from` not before `to` (or now), and
+ * either together with `days` or `hours`.
  */
 export function window(input: WindowInput, otherwise: { days: number } | { hours: number }, nowMs: number): Window {
   const { days, hours, from, to } = input
@@ -51,7 +51,10 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
   return { fromMs: Math.max(0, minute - spanMs), toMs: endOfMinute(nowMs), spanMs, endsNow: true }
 }
 
-/** Where "now" ends for an answer, milliseconds since 1970: the same all minute long, and after all that was seen in it. */
+/**
+ * Returns the end of "now" for an answer, milliseconds since 1970: constant during a minute, and after everything
+ * observed in it.
+ */
 export function endOfMinute(nowMs: number): number {
   return (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS
 }

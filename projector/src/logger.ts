@@ -1,4 +1,4 @@
-/** What the projector tells while it runs; pino and Fastify's loggers are such. */
+/** Structured log of the projector; pino and Fastify's logger fit. */
 export type Logger = {
   info(details: object, message: string): void
   warn(details: object, message: string): void

@@ -10,6 +10,6 @@ export const titleEvents = eventTable(titleTopic, {
   release_date: (event) => event.releaseDate ?? null,
   image: (event) => event.image ?? null,
   product_code: (event) => event.productCode ?? null,
-  // An empty list says that the title has none of them; an absent one says nothing.
+  // An empty list means that the title has no features; an absent one means nothing.
   features: (event) => event.features?.join(',') ?? null
 })

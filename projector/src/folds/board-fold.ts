@@ -11,12 +11,12 @@ export type RankedChange = Readonly<EntryChange>
 export type FoldedBoard = {
   /** The entries on the board at the end, in display order. */
   readonly standing: readonly { readonly entry: State; readonly rank: number }[]
-  /** The last states of the entries that left in the window, or were removed in it again. */
+  /** The last states of entries that left in the window, or whose removal was repeated in it. */
   readonly gone: readonly State[]
-  /** The changes of the window, and what is none any more. */
+  /** The changes of the window, and events that are no longer changes. */
   readonly changes: readonly RankedChange[]
   readonly reigns: readonly Reign[]
-  /** When players first stood where goals ask for. */
+  /** When players first reached the ranks of goals. */
   readonly reached: readonly Reached[]
 }
 
@@ -24,10 +24,11 @@ export type FoldedBoard = {
 export type ToldBefore = { readonly reigns: readonly Reign[]; readonly reached: readonly Reached[] }
 
 /**
- * Folds a board from `sinceMs` on: n events in n log n steps, whatever the board's size.
+ * Folds a board from `sinceMs`: O(n log n) in the number of events, whatever the board's size.
  *
- * `entries` are all that are on the board just before, or are touched in the window. One that is touched comes with its whole
- * history, for where its changes were recorded depends on it; of another what decides in the window is enough.
+ * `entries` contains all entries that are on the board just before the window or are touched in it. A touched entry has
+ * its whole history, because its history determines where its changes were recorded; of other entries, the states that
+ * matter in the window suffice.
  */
 export function foldBoard(
   entries: readonly Entry[],
@@ -71,8 +72,8 @@ export function foldBoard(
 }
 
 /**
- * The board as it stood before the window; `pass` takes the events of one instant, from one index in the window to another, and
- * brings `current` up to date.
+ * The state of the board before the window. `pass` processes the events of one instant, given by two indexes in the
+ * window, and updates `current`.
  */
 function boardBefore(
   entries: readonly Entry[],
@@ -103,7 +104,7 @@ function boardBefore(
     const state = entry === undefined ? undefined : current[entry]
     return state === undefined || state.isGone ? undefined : state
   }
-  /** By event of the window: the state that it replaces. */
+  /** For each event of the window, the state that it replaces. */
   const replaced: (State | undefined)[] = []
   const pass = (from: number, to: number) => {
     const at = window[from]?.ms ?? 0
@@ -129,7 +130,10 @@ function boardBefore(
   return { records, pass, rankOf }
 }
 
-/** Finds the entry that a reign is about. The names are gathered at the first question: a board seen first asks none. */
+/**
+ * Returns a function that finds the entry of a reign. It indexes the names at its first call; a new board never calls
+ * it.
+ */
 function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | undefined {
   const keyOf = ({ occurrence, playerName }: Entry | Reign) => `${occurrence}/${playerName}`
   let byName: ReadonlyMap<string, number> | undefined
@@ -139,7 +143,7 @@ function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | unde
   }
 }
 
-/** By event of the window, the change that it is: an entry's events and its changes have the same order. */
+/** Returns the change of each event of the window: an entry's events and its changes have the same order. */
 function changesByEvent(
   changes: readonly (readonly EntryChange[])[],
   window: readonly State[]

@@ -2,21 +2,21 @@ import type { RankGoal } from '@gamenet/schemas'
 import type { Entry, State } from './board-history.js'
 import type { BoardRanks } from './board-ranks.js'
 
-/** When a player of a board first stood where a goal asks for. */
+/** When a player of a board first reached the rank of a goal. */
 export type Reached = { readonly playerKey: string; readonly goal: number; readonly atMs: number }
 
-/** What was reached before an instant. */
+/** Returns what was reached before an instant. */
 export function cutGoals(reached: readonly Reached[], ms: number): Reached[] {
   return reached.filter(({ atMs }) => atMs < ms)
 }
 
 /**
- * Who reaches which goals when: judged once an instant, because an entry that comes or leaves moves all others. An entry bears a mark
- * for each goal that its player has still to reach, so that it costs nothing to look at those who have.
+ * Determines who reaches which goals when, once per instant, because an entry that comes or leaves moves all others. An
+ * entry has a mark for each goal that its player has not reached yet, so entries without open goals cost nothing.
  */
 export class BoardGoals {
   readonly reached: Reached[]
-  /** Those that a board of so many entries may come to; the place in the list is the mark. */
+  /** Goals that a board of this size can fulfil; the index in the list is the mark. */
   readonly #goals: readonly RankGoal[]
   readonly #entries: readonly Entry[]
   readonly #lacking = new Map<string, number>()
@@ -32,17 +32,17 @@ export class BoardGoals {
     }
   }
 
-  /** How many different marks there are. */
+  /** The number of different marks. */
   get marks(): number {
     return this.#goals.length
   }
 
-  /** The marks of an entry, bit by bit. */
+  /** Returns the marks of an entry as bits. */
   marksOf(state: State): number {
     return this.#lackedBy(this.#keyOf(state))
   }
 
-  /** Judges the board as it stands after an instant. */
+  /** Evaluates the board after an instant. */
   judge(atMs: number, ranks: BoardRanks): void {
     const found: Reached[] = []
     for (let mark = 0; mark < this.#goals.length; mark += 1) {
@@ -57,11 +57,11 @@ export class BoardGoals {
       }
     }
     if (found.length === 0) return
-    // In one order whatever the window, so that a board folded again is the same row.
+    // In a fixed order whatever the window, so that a board folded again gives the same row.
     this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
   }
 
-  /** Whether an entry has the board's best rank together with another player. */
+  /** Returns whether an entry shares the board's best rank with another player. */
   #isShared(state: State, rank: number, ranks: BoardRanks): boolean {
     if (ranks.bestRank() !== rank) return false
     const playerKey = this.#keyOf(state)
@@ -69,7 +69,7 @@ export class BoardGoals {
     return false
   }
 
-  /** Takes a mark from a player; false when it was taken before. */
+  /** Removes a mark from a player; false if it was removed before. */
   #reach(playerKey: string, mark: number): boolean {
     const lacking = this.#lackedBy(playerKey)
     this.#lacking.set(playerKey, lacking & ~(1 << mark))

@@ -2,55 +2,61 @@ import type { Standing } from '@gamenet/schemas'
 
 /*
  * history     the distinct events of one entry, by instant, then position
- * state       what one event says of its entry from then on
- * window      the instants that are folded again: from the earliest touched one on
+ * state       an entry after one event, until the next one
+ * window      the instants that are folded again: from the earliest touched one
  * base        the states just before the window
  */
 
-/** Where an event stands in the log. */
+/** The position of an event in the log. */
 export type Position = { readonly epoch: number; readonly partition: number; readonly offset: number }
 
 /** One state of one entry. */
 export type State = Standing &
   Position & {
-    /** Which entry of the board. */
+    /** The index of the entry. */
     readonly entry: number
     readonly ms: number
-    /** True: from then on it is not on the board. */
+    /** True if the entry is not on the board in this state. */
     readonly isGone: boolean
-    /** JSON text; '' when there are none. */
+    /** JSON text; '' without details. */
     readonly details: string
-    /** Where it stands among the states of its board; given and used by `BoardRanks` alone. */
+    /** Its place among the states of its board; used only by `BoardRanks`. */
     seat?: Seat | undefined
   }
 
-/** The kinds of standing of `ranked` in the schemas. */
+/** The kinds of entries of `ranked` in the schemas. */
 export type Kind = 'ordered' | 'stated' | 'measured'
 
-/** A state's places in the trees of ranks. It stands at the state itself: looked up by state it would cost more than the trees do. */
+/**
+ * A state's places in the trees of ranks. Stored in the state, because a lookup by state would cost more than the trees
+ * do.
+ */
 export type Seat = {
   readonly kind: Kind
   /** Place in the tree of its kind. */
   place: number
-  /** Place among all measures, and the first place of an equal one; only where a board has measured entries. */
+  /** Place among all measures, and the first place with an equal one; only if a board has measured entries. */
   measure: number
   equal: number
 }
 
-/** An entry with its history, or what of it matters to the window. */
+/** An entry with its history, or the part that matters in the window. */
 export type Entry = {
   readonly playerName: string
   readonly occurrence: number
   readonly playerKey: string
   /** By instant, then position. */
   readonly states: readonly State[]
-  /** When it first stood on the board; 0 when it never did. */
+  /** When it was first on the board; 0 if never. */
   readonly firstMs: number
-  /** Index of the first state in the window; the number of states when there is none. */
+  /** Index of the first state in the window; the number of states if there is none. */
   readonly first: number
 }
 
-/** Below 0 when `a` stands lower in the log. Events of one board: their partition follows from the epoch. */
+/**
+ * Returns a negative number if `a` is lower in the log. For events of one board, whose partition follows from the
+ * epoch.
+ */
 export function comparePositions(a: Position, b: Position): number {
   return a.epoch - b.epoch || a.offset - b.offset
 }
@@ -62,17 +68,17 @@ export function compareStates(a: State, b: State): number {
 
 type Measure = Pick<Standing, 'rating' | 'timeMs'>
 
-/** Whether the entry is as good in both states; else the later one is a change. */
+/** Returns whether two states have an equal measure; else the later one is a change. */
 export type SameMeasure = (a: Measure, b: Measure) => boolean
 
-/** True for the same time however it is written, or the same text of a score. */
+/** Returns true for the same time in any spelling, or the same text of a score. */
 export const isSameMeasure: SameMeasure = (a, b) =>
   a.timeMs === b.timeMs && (a.timeMs !== null || a.rating === b.rating)
 
-/** True when the entry shows the same text and time in both states. */
+/** Returns true if the entry shows the same text and time in both states. */
 export const isSameText: SameMeasure = (a, b) => a.rating === b.rating && a.timeMs === b.timeMs
 
-/** True when no source told the entry's place, so that its measure decides. */
+/** Returns true if no source stated the entry's place, so that its measure determines it. */
 export function isMeasured({ order, statedRank }: Pick<Standing, 'order' | 'statedRank'>): boolean {
   return order === null && statedRank === null
 }

@@ -5,8 +5,8 @@ import { RankTree } from './rank-tree.js'
 const KINDS: readonly Kind[] = ['ordered', 'stated', 'measured']
 
 /**
- * The entries that are on a board at one instant: ranks and leader, in logarithmic time, by the rule of `ranked` in the schemas,
- * kept up to date change by change.
+ * The entries of a board at one instant, with ranks and leader in logarithmic time by the rule of `ranked` in the
+ * schemas. Updated per change.
  */
 export class BoardRanks {
   readonly #trees: Readonly<Record<Kind, RankTree>>
@@ -15,7 +15,7 @@ export class BoardRanks {
   #entries = 0
   #rankedOnes = 0
 
-  /** `states`: all that will ever be on the board here; `marks`: how many different ones they may bear. */
+  /** `states`: all states that will be on the board; `marks`: the number of different marks. */
   constructor(states: readonly State[], marks = 0) {
     const kinds: Record<Kind, State[]> = { ordered: [], stated: [], measured: [] }
     for (const state of states) {
@@ -43,17 +43,17 @@ export class BoardRanks {
     this.#measures = measured.length === 0 ? undefined : new RankTree(measures.length)
   }
 
-  /** True while an entry is on the board whose place its source told, by order or rank. */
+  /** True while an entry is on the board whose source stated its place, by order or rank. */
   get hasRankedOnes(): boolean {
     return this.#rankedOnes > 0
   }
 
-  /** How many entries are on the board. */
+  /** The number of entries on the board. */
   get entries(): number {
     return this.#entries
   }
 
-  /** All that are on the board at first, with the marks that each bears, bit by bit. */
+  /** Adds the initial entries, with the marks of each as bits. */
   enterAll(states: readonly State[], marksOf: (state: State) => number): void {
     const seated = states.map((state) => ({ state, ...seatOf(state) }))
     for (const [kind, tree] of Object.entries(this.#trees)) {
@@ -73,7 +73,7 @@ export class BoardRanks {
     if (kind !== 'measured') this.#rankedOnes += 1
   }
 
-  /** Gives a state that is on the board other marks. */
+  /** Sets the marks of a state on the board. */
   mark(state: State, marks: number): void {
     const { kind, place } = seatOf(state)
     this.#trees[kind].take(place, stepOf(state), marks)
@@ -87,7 +87,7 @@ export class BoardRanks {
     if (kind !== 'measured') this.#rankedOnes -= 1
   }
 
-  /** The rank of a state whose entry is on the board. */
+  /** Returns the rank of a state whose entry is on the board. */
   rankOf(state: State): number {
     const { kind, place, equal } = seatOf(state)
     if (kind === 'ordered') return this.#trees.ordered.sumThrough(place)
@@ -95,17 +95,17 @@ export class BoardRanks {
     return 1 + (this.#measures?.sumBefore(equal) ?? 0)
   }
 
-  /** The best rank on the board, of those that bear a mark where one is given; Infinity where there is none. */
+  /** Returns the best rank on the board, optionally among the states with a mark; Infinity if there is none. */
   bestRank(mark?: number): number {
     const { ordered, stated, measured } = this.#trees
     if (stated.isEmpty && measured.isEmpty) return ordered.least(mark)
     return this.leader(mark)?.rank ?? Number.POSITIVE_INFINITY
   }
 
-  /** The first, in display order, of the entries with the best rank; of those that bear a mark where one is given. */
+  /** Returns the first entry, in display order, with the best rank; optionally among the states with a mark. */
   leader(mark?: number): { readonly state: State; readonly rank: number } | undefined {
     let leader: { state: State; rank: number } | undefined
-    // In the order in which equal ranks are shown, but for stated against measured, which are shown by name.
+    // Equal ranks are in display order, except stated against measured entries, which are ordered by name.
     for (const kind of KINDS) {
       const first = this.#trees[kind].firstLeast(mark)
       const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
@@ -120,14 +120,14 @@ export class BoardRanks {
     return leader
   }
 
-  /** The entries with a rank that is the board's best. */
+  /** Yields the entries with the board's best rank. */
   *leaders(rank: number): Generator<State> {
     for (const kind of KINDS) {
       const tree = this.#trees[kind]
       const most = kind === 'ordered' ? rank : 0
       for (let place = tree.nextWithin(most); place !== undefined; place = tree.nextWithin(most, place + 1)) {
         const state = this.#byPlace[kind][place]
-        // Of ordered ones none has a better rank than the best.
+        // No ordered entry has a better rank than the best.
         if (state === undefined || (kind !== 'ordered' && this.rankOf(state) !== rank)) break
         yield state
       }
@@ -140,7 +140,7 @@ function seatOf({ seat }: State): Seat {
   return seat
 }
 
-/** What a state adds to the running sum in the tree of its kind. */
+/** Returns what a state adds to the running sum in the tree of its kind. */
 function stepOf({ order, step }: State): number {
   return order === null ? 0 : (step ?? 0)
 }
@@ -150,7 +150,7 @@ function kindOf({ order, statedRank }: State): Kind {
   return statedRank !== null ? 'stated' : 'measured'
 }
 
-/** The states from best to worst measure, each with the index of the first one that is equal to it. */
+/** Returns the states from best to worst measure, each with the index of the first equal one. */
 export function byMeasure(states: readonly State[]): { readonly state: State; readonly equal: number }[] {
   const read = states.map((state) => ({ state, measure: readMeasure(state), equal: 0 }))
   read.sort((a, b) => compareRead(a.measure, b.measure))

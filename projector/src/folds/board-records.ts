@@ -2,7 +2,7 @@ import { compareStates, isMeasured, type SameMeasure, type State } from './board
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
-/** A stretch of time in which one entry held the board's record. */
+/** A period in which one entry held the board's record. */
 export type Reign = {
   readonly playerName: string
   readonly occurrence: number
@@ -10,37 +10,37 @@ export type Reign = {
   readonly timeMs: number | null
   /** When the record was set. */
   readonly setAt: number
-  /** When it became the best, again or for the first time. */
+  /** When it became the best, for the first time or again. */
   readonly fromAt: number
-  /** When it was no longer; null: it still is. */
+  /** When it was no longer the best; null if it still is. */
   readonly toAt: number | null
 }
 
 /**
- * Who held a board's record from when to when.
+ * Computes the reigns of a board's record.
  *
- * While a source tells places, the record is with those of the best rank, judged once an instant. Where measures alone
- * decide, it is the best of all states without a told place that are valid, judged event by event, as sources with whole
- * seconds list two records of one second: a state is valid until its entry is removed or told a place, so that an entry's
- * own later, worse one takes nothing back.
+ * While a source states places, the best rank holds the record, evaluated once per instant. If only measures decide,
+ * the record is the best of all valid states without a stated place, evaluated per event, because sources with whole
+ * seconds list two records of one second. A state is valid until its entry is removed or gets a stated place, so an
+ * entry's own later, worse state takes nothing back.
  */
 export class BoardRecords {
   readonly reigns: Reign[]
   readonly #valid: ValidStates | undefined
   readonly #isSame: SameMeasure
-  /** By entry: since when it shows its rating. */
+  /** By entry: the start of its current rating. */
   readonly #since = new Map<number, number>()
-  /** The entry of the newest reign, once it is known. */
+  /** The entry of the newest reign, once known. */
   #holder: number | undefined
 
-  /** `states`: all that will be published; `hasMeasured`: whether measures can ever decide. */
+  /** `states`: all published states; `hasMeasured`: whether measures can ever decide. */
   constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, isSame: SameMeasure) {
     this.reigns = [...before]
     this.#isSame = isSame
     this.#valid = hasMeasured ? new ValidStates(states) : undefined
   }
 
-  /** Takes an event in. `before` is the state that it replaces. */
+  /** Adds an event. `before` is the state that it replaces. */
   take(state: State, before: State | undefined): void {
     if (state.isGone) {
       this.#valid?.passed(state.entry)
@@ -51,7 +51,7 @@ export class BoardRecords {
     if (before === undefined || before.isGone || !this.#isSame(before, state)) this.#since.set(state.entry, state.ms)
   }
 
-  /** Judges by measure, after an event. */
+  /** Evaluates the record by measure, after an event. */
   judgeMeasures(atMs: number): void {
     const best = this.#valid?.best()
     const reign = this.#current()
@@ -64,7 +64,10 @@ export class BoardRecords {
     if (!isHeld) this.#follow(best, best?.ms ?? atMs, atMs)
   }
 
-  /** Judges by rank, after an instant; `entryOf` finds the entry of a reign, `shown` gives what an entry shows now. */
+  /**
+   * Evaluates the record by rank, after an instant. `entryOf` finds the entry of a reign, `shown` returns the current
+   * state of an entry.
+   */
   judgeRanks(
     atMs: number,
     ranks: BoardRanks,
@@ -100,7 +103,7 @@ export class BoardRecords {
   }
 }
 
-/** The reigns as they were just before an instant. */
+/** Returns the reigns just before an instant. */
 export function cutAt(reigns: readonly Reign[], ms: number): Reign[] {
   return reigns
     .filter(({ fromAt }) => fromAt < ms)
@@ -111,7 +114,7 @@ function isOf(reign: Reign, state: State): boolean {
   return reign.playerName === state.playerName && reign.occurrence === state.occurrence
 }
 
-/** All states that count for the record by measure; the best of them, of equals the earliest. */
+/** All states that count for the record by measure, and the best of them; of equal ones, the earliest. */
 class ValidStates {
   readonly #byPlace: readonly State[]
   readonly #places = new Map<State, number>()
@@ -134,7 +137,7 @@ class ValidStates {
     else of.push(state)
   }
 
-  /** Its states count no more. */
+  /** Removes the states of an entry. */
   passed(entry: number): void {
     for (const state of this.#ofEntry.get(entry) ?? []) this.#tree.leave(this.#place(state))
     this.#ofEntry.delete(entry)

@@ -1,26 +1,26 @@
 import { comparePositions, type Position, type SameMeasure, type State } from './board-history.js'
 
-/** What an event of an entry is to those who follow changes. */
+/** The effect of an event of an entry on the feed of changes. */
 export type EntryChange = {
   readonly state: State
   /** The state before; undefined for the first one. */
   readonly before: State | undefined
-  /** Undefined: no change, or none any more. */
+  /** Undefined: no change, or no longer one. */
   readonly change: 'new' | 'updated' | 'removed' | undefined
   /** The position that made it a change. */
   readonly recorded: Position
-  /** The ranks of its entry before and after its instant, once they are known; null where it is not on the board. */
+  /** The ranks of its entry before and after its instant, once known; null while it is not on the board. */
   previousRank: number | null
   newRank: number | null
 }
 
 /**
- * The events of an entry that are changes, or once were, from the state at index `first` on.
+ * Returns the events of an entry that are or were changes, from the state at index `first`.
  *
- * An event is a change against the state before it. Which state that is depends on what has arrived: at first the nearest one
- * that was in the log already, then, as later positions bring states in between, ever nearer ones. Those that may come to
- * stand next before an event are the states whose position is lower than that of every state between them and the event; a
- * stack keeps them, and since a state passes over each but once, the whole takes linear time.
+ * An event is a change relative to the state before it. That state depends on what has arrived: at first it is the
+ * nearest one that was in the log already; later positions insert nearer ones. The states that may become the next one
+ * before an event are those whose position is lower than that of every state between them and the event. A stack keeps
+ * them; each state is removed at most once, so the whole takes linear time.
  */
 export function entryChanges(states: readonly State[], first: number, isSame: SameMeasure): EntryChange[] {
   const changeBetween = changeBy(isSame)

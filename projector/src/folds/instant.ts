@@ -1,11 +1,14 @@
 const DAY_MS = 86_400_000
-/** Days that are remembered at once: rows of an entry lie months apart, rows of a board in few years. */
+/** Maximum number of cached days: rows of an entry are months apart, rows of a board span few years. */
 const DAYS_MAX = 10_000
 
 const days = new Map<number, string>()
 const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 
-/** An instant as a value of a line. Only its day is written by `Date`, which would be a tenth of a fold's time. */
+/**
+ * Formats an instant as a value of a line. Only its day is formatted by `Date`, which would be a tenth of a fold's
+ * time.
+ */
 export function instant(ms: number): string {
   const day = Math.floor(ms / DAY_MS)
   const rest = ms - day * DAY_MS

@@ -6,7 +6,7 @@ import { type Entry, isSameMeasure, isSameText, type Position, type SameMeasure,
 import type { Reign } from './board-records.js'
 import { instant } from './instant.js'
 
-/** A state as it is read: instant, position, gone, rating, time, rank, order, step, details. */
+/** A row of a state: instant, position, gone, rating, time, rank, order, step, details. */
 type StateRow = readonly [
   ms: number,
   epoch: number,
@@ -49,7 +49,7 @@ type GoalsRow = {
   readonly reached_ms: readonly number[]
 }
 
-/** A change as it was told before: instant, position, where it was recorded, player. */
+/** A row of a published change: instant, position, position of recording, player. */
 type ToldRow = readonly [
   ms: number,
   epoch: number,
@@ -71,10 +71,10 @@ type Written = {
   readonly write: WriteRow
 }
 
-/** Boards from their earliest touched instant on → their entries, changes and reigns. */
+/** Folds boards from their earliest touched instant to their entries, changes and reigns. */
 export const foldLeaderboardEntryByValue = foldBy(isSameMeasure)
 
-/** The same where a time that is written differently is another time. Tables of 0.1.0 go on by it until they are rebuilt. */
+/** As above, but a time in another spelling is another time. Tables of 0.1.0 use it until they are rebuilt. */
 export const foldLeaderboardEntry = foldBy(isSameText)
 
 function foldBy(isSame: SameMeasure): FoldFunction {
@@ -90,7 +90,7 @@ function foldRows(
   const goalsOf = byBoard(goals)
   const toldOf = byBoard(told)
   for (const row of entries) {
-    // The statement of the projection gives these columns.
+    // The statement of the projection returns these columns.
     const board = row as BoardRow
     const record = recordOf(row) as RecordRow | undefined
     const known = entriesOf(board)
@@ -168,7 +168,7 @@ function reachedOf(row: GoalsRow | undefined): Reached[] {
   return player_keys.map((playerKey, n) => ({ playerKey, goal: goals[n] ?? 0, atMs: reached_ms[n] ?? 0 }))
 }
 
-/** The newest position of the board's events; never lower than it once was. */
+/** Returns the newest position of the board's events; never lower than a stored one. */
 function newestOf(entries: readonly Entry[], before: bigint): bigint {
   let epoch = 0
   let offset = 0
@@ -216,7 +216,7 @@ function writeChange(written: Written, entries: readonly Entry[], ranked: Ranked
   writeTold(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
 }
 
-/** Takes back what was told at another place than it is told now. */
+/** Voids published changes whose position of recording has moved. */
 function writeUntold(
   written: Written,
   changes: readonly RankedChange[],
@@ -249,7 +249,7 @@ type Published = {
   readonly values: string
 }
 
-/** One line, for the order of the feed and, but for a place that the change has left, for the order of time. */
+/** Writes one line for the order of the feed and, unless the change has left this position, for the order of time. */
 function writeTold({ titleId, leaderboardId, version, write }: Written, told: Published, isInBoth: boolean): void {
   const { at, ms, recorded, change, player, values } = told
   const places =
@@ -277,7 +277,7 @@ function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns
     list(({ playerName }) => JSON.stringify(playerName)),
     list(({ occurrence }) => occurrence),
     list(({ rating }) => JSON.stringify(rating)),
-    // join() leaves null out.
+    // `join` omits null.
     list(({ timeMs }) => `${timeMs}`),
     list(({ setAt }) => instant(setAt)),
     list(({ fromAt }) => instant(fromAt)),
@@ -289,7 +289,10 @@ function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns
 let lastText = ''
 let lastQuoted = '""'
 
-/** A text as a value of a line; the last one is remembered, for the rating of one change is that before the next. */
+/**
+ * Formats a text as a value of a line. The last one is cached, because the rating of one change is that before the
+ * next.
+ */
 function textOrNull(text: string | undefined): string {
   if (text === undefined) return 'null'
   if (text !== lastText) {

@@ -3,13 +3,13 @@ import { instantText } from '../events/event-table.js'
 import type { AnswerRow, FoldFunction } from '../project/folding/fold.js'
 
 /*
- * lobby    the n-th of one host name in a list
- * run      sights of one lobby in successive lists of one stretch
+ * lobby    the n-th lobby of one host name in a list
+ * run      sightings of one lobby in successive lists of one stretch
  * stretch  successive lists of a title, oldest first, with the runs in them
- * match    a run that nothing can be added to at either end: the list before its first and the one behind its last lack it
+ * match    a complete run: the list before its first sighting and the list after its last one lack the lobby
  */
 
-/** Sights of one lobby in successive lists. */
+/** Sightings of one lobby in successive lists. */
 export type Match = {
   readonly host: string
   /** 1 for the first lobby of its host in a list. */
@@ -17,21 +17,21 @@ export type Match = {
   readonly firstMs: number
   readonly lastMs: number
   readonly peakPlayers: number
-  /** The most places that were ever shown; 0 when unknown. */
+  /** The maximum number of places ever shown; 0 if unknown. */
   readonly maxPlayers: number
   readonly playersSum: number
   readonly sightings: number
 }
 
-/** Successive lists of one title: their instants, oldest first, and the runs in them. */
+/** Successive lists of one title: their instants, oldest first, and their runs. */
 export type Stretch = { readonly instants: readonly number[]; readonly runs: readonly Match[] }
 
-/** A row of `match_session` as it is stored. */
+/** A stored row of `match_session`. */
 export type StoredMatch = Match & { readonly isVoid: boolean; readonly version: bigint }
 
 /**
  * Joins the runs of successive stretches to matches.
- * @param open the matches that stood in the list right before the first stretch
+ * @param open the matches in the list directly before the first stretch
  */
 export function joinRuns(stretches: readonly Stretch[], open: readonly Match[]): Match[] {
   const ended: Match[] = []
@@ -54,23 +54,23 @@ export function joinRuns(stretches: readonly Stretch[], open: readonly Match[]):
   return [...ended, ...going.values()]
 }
 
-/** What is known of a title's matches, and what its lists from some cut on say. */
+/** The known facts about a title's matches, and its lists from some cut. */
 export type TitleFacts = {
-  /** The newest list before all that was touched, milliseconds since 1970; -1 when there is none. */
+  /** The newest list before everything touched, milliseconds since 1970; -1 if there is none. */
   readonly beforeMs: number
-  /** True when the stretches begin right behind that list, and what is stored of its matches is right. */
+  /** True if the stretches begin directly after that list, and the stored matches of that list are correct. */
   readonly isContinued: boolean
   readonly stretches: readonly Stretch[]
   /** The newest position of the lists in the stretches. */
   readonly position: bigint
-  /** Every row that the matches of the stretches could replace. */
+  /** Every stored row that the matches of the stretches could replace. */
   readonly stored: readonly StoredMatch[]
 }
 
 /**
- * The rows of `match_session` that are not as they should be. Matches that ended before the list at `beforeMs` are left
- * alone: nothing that was touched can have changed them, and the stretches may begin in their midst. A row that is already
- * right is not written again.
+ * Returns the rows of `match_session` to write. Matches that ended before the list at `beforeMs` are left unchanged:
+ * nothing touched can have changed them, and the stretches may begin in the middle of them. A correct row is not
+ * written again.
  */
 export function changedMatches({ beforeMs, isContinued, stretches, position, stored }: TitleFacts): StoredMatch[] {
   const known = new Map(stored.map((match) => [matchKey(match), match]))
@@ -92,8 +92,8 @@ export function changedMatches({ beforeMs, isContinued, stretches, position, sto
 }
 
 /**
- * Whether what is stored goes further than the lists that were read before it: another process has gone on meanwhile, and these
- * lists do not say how its matches came about.
+ * Returns whether the stored rows go further than the lists that were read before them: another process has continued
+ * meanwhile, and these lists do not explain its matches.
  */
 export function isOvertaken({ beforeMs, isContinued, stretches, stored }: TitleFacts): boolean {
   const knownMs = isContinued ? beforeMs : Math.max(beforeMs, stretches.at(-1)?.instants.at(-1) ?? beforeMs)
@@ -199,7 +199,7 @@ function storedOf(row: AnswerRow): StoredMatch {
   }
 }
 
-/** In the order of the projection's columns. */
+/** Formats a match in the order of the projection's columns. */
 function lineOf(titleId: string, match: StoredMatch): string {
   return JSON.stringify([
     titleId,

@@ -1,16 +1,16 @@
 /**
- * A row of places, some of them taken, each taken one with a step: running sums, and the least of them, in logarithmic time
- * whatever changes. (A board of 100,000 entries changes 40,000 times; walking it each time would take an hour.) Taken places
- * may bear marks, and the least among those with a mark is found as fast.
+ * A row of places, of which some are occupied with a step. Running sums, and the least of them, take logarithmic time
+ * under any change. (A board of 100,000 entries changes 40,000 times; scanning it each time would take an hour.)
+ * Occupied places may have marks, and the least running sum among those with a mark is found as fast.
  */
 export class RankTree {
   readonly #leaves: number
   readonly #sums: Float64Array
-  /** Least running sums of a node: one about all taken places, and one about those with each mark. */
+  /** Number of least running sums per node: one for all occupied places, and one per mark. */
   readonly #kinds: number
   /**
-   * Least running sum among the places below a node, from the node's own beginning; Infinity where none is. Those of a node stand
-   * side by side.
+   * Least running sums among the places below a node, relative to the node's own beginning; Infinity if there is none.
+   * Those of a node are adjacent.
    */
   readonly #leasts: Float64Array
 
@@ -21,19 +21,19 @@ export class RankTree {
     this.#leasts = new Float64Array(2 * this.#leaves * this.#kinds).fill(Number.POSITIVE_INFINITY)
   }
 
-  /** Takes a place, or takes it again: with its step, and bit by bit the marks that it bears. */
+  /** Occupies a place or updates it: with its step, and its marks as bits. */
   take(place: number, step: number, marks = 0): void {
     this.#put(place, step, marks)
     for (let node = (place + this.#leaves) >> 1; node >= 1; node >>= 1) this.#join(node)
   }
 
-  /** Takes many places at once: `[place, step, marks]`. */
+  /** Occupies many places at once: `[place, step, marks]`. */
   takeAll(taken: Iterable<readonly [place: number, step: number, marks: number]>): void {
     for (const [place, step, marks] of taken) this.#put(place, step, marks)
     for (let node = this.#leaves - 1; node >= 1; node -= 1) this.#join(node)
   }
 
-  /** Leaves a place. */
+  /** Frees a place. */
   leave(place: number): void {
     const leaf = place + this.#leaves
     this.#sums[leaf] = 0
@@ -41,7 +41,7 @@ export class RankTree {
     for (let node = leaf >> 1; node >= 1; node >>= 1) this.#join(node)
   }
 
-  /** The sum of the steps of the places before this one. */
+  /** Returns the sum of the steps of the places before this one. */
   sumBefore(place: number): number {
     let sum = 0
     for (let node = place + this.#leaves; node > 1; node >>= 1) {
@@ -50,22 +50,25 @@ export class RankTree {
     return sum
   }
 
-  /** The sum of the steps up to this place, its own too. */
+  /** Returns the sum of the steps up to and including this place. */
   sumThrough(place: number): number {
     return this.sumBefore(place) + (this.#sums[place + this.#leaves] ?? 0)
   }
 
-  /** True while no place is taken. */
+  /** True while no place is occupied. */
   get isEmpty(): boolean {
     return this.least() === Number.POSITIVE_INFINITY
   }
 
-  /** The least running sum of the taken places, of those that bear a mark where one is given; Infinity where there is none. */
+  /**
+   * Returns the least running sum of the occupied places, optionally among those with a mark; Infinity if there is
+   * none.
+   */
   least(mark?: number): number {
     return this.#least(1, mark === undefined ? 0 : 1 + mark)
   }
 
-  /** The first of the taken places with the least running sum, of those that bear a mark where one is given. */
+  /** Returns the first occupied place with the least running sum, optionally among those with a mark. */
   firstLeast(mark?: number): { readonly place: number; readonly sum: number } | undefined {
     const kind = mark === undefined ? 0 : 1 + mark
     const sum = this.least(mark)
@@ -79,12 +82,12 @@ export class RankTree {
     return { place: node - this.#leaves, sum }
   }
 
-  /** The first taken place from one on with a running sum of at most `most`; undefined where there is none. */
+  /** Returns the first occupied place from `from` with a running sum of at most `most`; undefined if there is none. */
   nextWithin(most: number, from = 0): number | undefined {
     if (from >= this.#leaves) return undefined
     let node = from === 0 ? 1 : from + this.#leaves
     let before = from === 0 ? 0 : this.sumBefore(from)
-    // From subtree to subtree to the right, each as large as may be, until one holds such a place.
+    // Visits subtrees to the right, each as large as possible, until one contains such a place.
     while (before + this.#least(node, 0) > most) {
       before += this.#sums[node] ?? 0
       while (node % 2 === 1) {

@@ -1,14 +1,14 @@
 import type { RowLines } from './message.js'
 
-/** Characters that are kept as text until they are encoded together: one by one, encoding costs more than building. */
+/** Characters that are kept as text and encoded together: one by one, encoding costs more than building. */
 const TEXT_CHARACTERS = 16_384
 const BYTES_START = 65_536
-/** UTF-8 takes up to 3 bytes for a UTF-16 unit. */
+/** UTF-8 takes up to 3 bytes per UTF-16 unit. */
 const UNIT_BYTES_MAX = 3
 
 /**
- * Lines on their way to an insert, kept as bytes: as 65,000 texts they would be copied by the garbage collector again and
- * again, which took a third of the loader's time.
+ * Lines for an insert, stored as bytes: the garbage collector would copy 65,000 texts repeatedly, which took a third of
+ * the loader's time.
  */
 export class LineWriter {
   #bytes = noBytes()
@@ -20,14 +20,14 @@ export class LineWriter {
     return this.#rows
   }
 
-  /** Takes one line, without its end. */
+  /** Adds one line, without its end. */
   add(line: string): void {
     this.#text += `${line}\n`
     this.#rows += 1
     if (this.#text.length >= TEXT_CHARACTERS) this.#encode()
   }
 
-  /** Gives what was written, in a buffer of its own, and starts again. */
+  /** Returns the written lines in a separate buffer, and empties the writer. */
   take(): RowLines {
     this.#encode()
     const lines = { rows: this.#rows, body: this.#bytes.subarray(0, this.#length) }
@@ -41,7 +41,7 @@ export class LineWriter {
     if (this.#text === '') return
     const needed = this.#length + this.#text.length * UNIT_BYTES_MAX
     if (needed > this.#bytes.length) {
-      // Not of Node's pool: the buffer is handed over to another thread as it is.
+      // Not from Node's pool: the whole buffer is transferred to another thread.
       const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2, BYTES_START))
       this.#bytes.copy(larger, 0, 0, this.#length)
       this.#bytes = larger
@@ -51,7 +51,7 @@ export class LineWriter {
   }
 }
 
-/** A transferred buffer stays empty, so even one of no bytes cannot be shared. */
+/** A transferred buffer stays empty, so even an empty one cannot be shared. */
 function noBytes(): Buffer<ArrayBuffer> {
   return Buffer.allocUnsafeSlow(0)
 }

@@ -4,7 +4,7 @@ import type { ReadingSide } from './loader.js'
 import type { LogReader } from './log.js'
 import { runLoaderWorker } from './read-log.js'
 
-/** A reading side in this very thread, over the same channel as a worker's: for tests and small tools. */
+/** Runs a reading side in this thread, over the same channel as a worker's: for tests and small tools. */
 export function readInline(
   reader: LogReader,
   topics: readonly Topic[],

@@ -16,16 +16,16 @@ import { peopleOf, SealKeyCache } from './seal-key-cache.js'
 
 export type { FromReader }
 
-/** Batches that may be on their way: one being stored, one behind it. */
+/** Maximum number of batches on the way: one being stored, one waiting. */
 const CREDITS = 2
-/** More rows than one scrape makes: a backlog is being read, and a pause is only the log fetching its next piece. */
+/** More rows than one scrape: a backlog is being read, and a pause only means that the log fetches its next chunk. */
 const BACKLOG_ROWS = 2000
-/** Nothing more came for this long: the log has been read to its end, so what there is goes out. */
+/** After this pause the log has been read to its end, and the current rows are sent. */
 const IDLE_MS = { scrape: 5, backlog: 100 }
-/** A trickle that never pauses: nothing waits longer than this while the storing side is free. */
+/** Longest wait of a row while the storing side is free and records keep trickling in. */
 const PATIENCE_MS = { scrape: 250, backlog: 1000 }
 
-/** What the reading side of the loader needs. */
+/** The dependencies of the loader's reading side. */
 export type LoaderWorkerOptions = {
   readonly port: LoaderPort
   readonly reader: LogReader
@@ -34,11 +34,12 @@ export type LoaderWorkerOptions = {
 }
 
 /**
- * The reading side of the loader: reads the topics, judges each record and builds its row, and posts the rows as bytes.
- * Runs in a worker thread (its entry opens the log and calls this) or beside the storing side. Resolves after `stop`.
+ * The reading side of the loader: reads the topics, validates each record, builds its row, and posts the rows as bytes.
+ * Runs in a worker thread (whose entry opens the log and calls this) or in the storing side's thread. Resolves after
+ * `stop`.
  *
- * It remembers nothing across a crash: the storing side tells where each partition begins, from the checkpoint that was
- * written after the rows. What was on its way is read again, and a row stored twice reads as one.
+ * It keeps no state across a crash: the storing side provides the start of each partition, from the checkpoint that was
+ * written after the rows. Records on the way are read again; a row stored twice counts once.
  */
 export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<void> {
   const { port, reader, topics, backoff = DEFAULT_BACKOFF } = options
@@ -106,7 +107,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
 type Question = Extract<FromReader, { kind: 'start-at' | 'seal-keys' }>
 type Answer = Extract<ToReader, { kind: Question['kind'] }>
 
-/** What the storing side was asked and has not answered yet. */
+/** Requests to the storing side that are not answered yet. */
 class Questions {
   readonly #post: (message: Question) => void
   readonly #waiting = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()
@@ -116,7 +117,7 @@ class Questions {
     this.#post = post
   }
 
-  /** The answer to a question is of the question's kind. */
+  /** Sends a request; its answer has the same kind. */
   ask<Query extends Question>(question: (id: number) => Query): Promise<Extract<Answer, { kind: Query['kind'] }>> {
     this.#lastId += 1
     const id = this.#lastId
@@ -137,9 +138,9 @@ class Questions {
 }
 
 /**
- * Rows on their way to the storing side. A full batch goes as soon as there is a credit; a partial one only when nothing
- * is being stored, and when the log has nothing more at the moment. So a single event leaves after 5 ms, and a backlog
- * leaves in whole batches, which keeps the number of parts low.
+ * Rows for the storing side. A full batch is sent as soon as there is a credit; a partial one only when nothing is
+ * being stored and the log has nothing more at the moment. So a single event leaves after 5 ms, and a backlog leaves in
+ * whole batches, which keeps the number of parts low.
  */
 class Outbox {
   readonly #post: (message: FromReader, transfer: ArrayBuffer[]) => void

@@ -1,19 +1,19 @@
 import { type LogRecord, readSealedValue } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 
-/** The seal keys of people by their numbers; those that were thrown away are missing. */
+/** Seal keys by the numbers of their people; deleted ones are missing. */
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
 /**
- * For so long after a key was asked for it may open what is read, and what it opened may begin to be stored. An erasure that destroys a
- * key waits so long before looking where the log ends, and for the stores under way: nothing is stored behind that which
- * the key opened, so that rows deleted afterwards do not come back.
+ * Lifetime of a cached key: until then it may decrypt records, and the storing of decrypted rows may begin. An erasure
+ * that deletes a key waits this long before it reads the end of the log and waits for running stores. No later store
+ * contains rows that the key decrypted, so deleted rows do not come back.
  */
 export const SEAL_KEY_CACHE_MS = 10_000
 /** About 200 bytes each. */
 const CACHED_MAX = 50_000
 
-/** Seal keys that were asked for, each for its time. */
+/** Caches seal keys for a limited time. */
 export class SealKeyCache {
   readonly #ask: (topic: string, people: readonly number[]) => Promise<SealKeys>
   readonly #now: () => number
@@ -23,7 +23,7 @@ export class SealKeyCache {
     this.#ask = ask
     this.#now = now
     this.#cache = new LRUCache({
-      // Given as a size, room is taken as it is used: given as a number of keys, 10 ms and 3 MB at once.
+      // Declared as a size, memory is allocated on demand; declared as a number of keys, 10 ms and 3 MB at once.
       maxSize: CACHED_MAX,
       sizeCalculation: () => 1,
       ttl: SEAL_KEY_CACHE_MS,
@@ -32,7 +32,7 @@ export class SealKeyCache {
     })
   }
 
-  /** The keys of these people, asked for unless they are kept. */
+  /** Returns the keys of these people; requests those that are not cached. */
   async of(topic: string, people: Iterable<number>): Promise<SealKeys> {
     const keys = new Map<number, Uint8Array>()
     const unknown: number[] = []
@@ -44,9 +44,9 @@ export class SealKeyCache {
     return unknown.length === 0 ? keys : new Map([...keys, ...(await this.fetch(topic, unknown))])
   }
 
-  /** The same, asked for. */
+  /** Requests the keys of these people. */
   async fetch(topic: string, people: readonly number[]): Promise<SealKeys> {
-    // A key may be thrown away while it is on its way here, so its time begins before.
+    // A key may be deleted while the answer is on its way, so its lifetime begins before the request.
     const start = this.#now()
     const keys = await this.#ask(topic, people)
     for (const person of people) this.#cache.set(person, { key: keys.get(person) }, { start })
@@ -54,7 +54,7 @@ export class SealKeyCache {
   }
 }
 
-/** The subjects of records. */
+/** Returns the subjects of records. */
 export function peopleOf(records: readonly LogRecord[]): Set<number> {
   return new Set(records.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
 }

@@ -1,18 +1,21 @@
-/** Keeps what may run beside no pass apart from the passes of all projectors that write to the same tables. */
+/** Excludes the passes of all projectors on the same tables from work that needs exclusive use. */
 export type PassLock = {
-  /** Runs a pass, or stores a batch, beside those of others; `check` rejects when somebody may be alone meanwhile. */
+  /** Runs a pass, or stores a batch, concurrently with others; `check` rejects if exclusive work may be running. */
   shared<Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result>
   /** Runs work while no pass runs in any process. For work between this process's own passes; `check` as above. */
   exclusive<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result>
 }
 
-/** Where nobody else writes to the tables. */
+/** For tables without other writers. */
 export const LOCAL_PASS_LOCK: PassLock = {
   shared: (pass) => pass(async () => undefined),
   exclusive: (work) => work(async () => undefined)
 }
 
-/** The same, where no pass begins while `guard` rejects; it is asked when nothing can be alone any more. */
+/**
+ * Wraps a lock so that no pass begins while `guard` rejects; `guard` is called when exclusive work is no longer
+ * possible.
+ */
 export function guardedPassLock(passes: PassLock, guard: () => Promise<void>): PassLock {
   return {
     shared: (pass) =>

@@ -1,17 +1,17 @@
 import { type StalledPartition, topics } from '@gamenet/schemas'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 
-/** What the projector measures of itself. Bucket bounds in seconds, from a small step to a step over a whole backlog. */
+/** The projector's metrics. Bucket bounds in seconds, from a small step to a step over a whole backlog. */
 export type Metrics = ReturnType<typeof projectorMetrics>
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 
-/** What is asked of log and tables at each scrape: what the log holds beyond the event tables, and what it lacks. */
+/** Facts read from log and tables when metrics are collected: the lag of the event tables, and stalled partitions. */
 export type LogState = { readonly lag: ReadonlyMap<string, number>; readonly stalled: readonly StalledPartition[] }
 
 type MetricSources = {
   readonly logState: () => Promise<LogState>
-  /** Messages that wait for a decision, by topic. */
+  /** Pending dead letters by topic. */
   readonly deadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
@@ -111,7 +111,7 @@ function missingOf(stalled: readonly StalledPartition[], topic: string): number 
   return missing.reduce((sum, events) => sum + events, 0)
 }
 
-/** Several gauges ask at one scrape, and are answered together. */
+/** Combines the concurrent reads of several gauges into one. */
 function joined<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
   let asking: Promise<Answer> | undefined
   return () => {

@@ -1,10 +1,10 @@
 import type { LogPosition, OffsetRange } from '@gamenet/schemas'
 import type { Progress } from '../store/checkpoint.js'
 
-/** Stretches of a topic, at most one a partition. */
+/** Ranges of a topic's partitions, at most one per partition. */
 export type Range = readonly OffsetRange[]
 
-/** The range of these very positions. */
+/** Returns the range with exactly these positions. */
 export function rangeOf(positions: readonly LogPosition[]): Range {
   const byPartition = new Map<string, { epoch: number; partition: number; offsets: number[] }>()
   for (const { epoch, partition, offset } of positions) {
@@ -19,7 +19,10 @@ export function rangeOf(positions: readonly LogPosition[]): Range {
   })
 }
 
-/** What lies between a checkpoint and a head, at most `eventsMax` of it; the later partitions wait for the next step. */
+/**
+ * Returns the range between a checkpoint and a head, at most `eventsMax` events of it; later partitions wait for the
+ * next step.
+ */
 export function rangeBetween(
   reached: (at: OffsetRange) => number,
   head: readonly Progress[],
@@ -37,7 +40,7 @@ export function rangeBetween(
   return range
 }
 
-/** Offsets in the range; the most events that it can hold. */
+/** Returns the number of offsets in the range, an upper bound of its events. */
 export function lengthOf(range: Range): number {
   return range.reduce((sum, { first, next, offsets }) => sum + (offsets?.length ?? next - first), 0)
 }

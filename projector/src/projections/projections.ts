@@ -31,7 +31,7 @@ import { titleLatest } from './title-latest.js'
 import { titleStatus } from './title-status.js'
 import { userGamertag } from './user-gamertag.js'
 
-/** Every projection; one that reads another's table stands behind it. */
+/** All projections; one that reads another's table comes after it. */
 export const projections: readonly Projection[] = [
   networkCount,
   networkCountHour,

@@ -3,13 +3,13 @@ import { LineWriter } from '../../load/line-writer.js'
 import type { RowLines } from '../../load/message.js'
 import type { AnswerRow } from './fold.js'
 
-/** What was read of a chunk, as it came from the engine: JSON arrays by the name of the read. */
+/** The engine's answers for a chunk: JSON arrays by the name of the read. */
 export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
 
-/** What a fold made of a chunk: rows by table. */
+/** The folded rows of a chunk by table. */
 export type ChunkRows = Readonly<Record<string, RowLines>>
 
-/** Runs the fold of a name over one chunk: bytes in, bytes out; or `again`, when what was read does not fit together. */
+/** Runs a fold over one chunk: bytes in, bytes out; or `again` if the reads are inconsistent. */
 export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
   const { fold } = foldNamed(name)
   const parsed: Record<string, readonly AnswerRow[]> = {}

@@ -3,6 +3,5 @@ import { openCalls } from '@gamenet/schemas'
 import { foldChunk } from './fold-chunk.js'
 import type { FoldThread } from './folding.js'
 
-/** Where the thread of folds begins. */
 if (parentPort === null) throw new Error('This file runs as the thread of folds only')
 openCalls(parentPort, { fold: foldChunk } satisfies FoldThread)

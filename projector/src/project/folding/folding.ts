@@ -2,28 +2,34 @@ import { Worker } from 'node:worker_threads'
 import { type Calls, callThread } from '@gamenet/schemas'
 import { type ChunkAnswers, type ChunkRows, foldChunk } from './fold-chunk.js'
 
-/** Where folds run. */
+/** Executes folds. */
 export type Folding = {
-  /** Rejects when the fold throws or the thread dies; asked again, it starts again. `again`: what was read does not fit together. */
+  /**
+   * Rejects when the fold throws or the thread dies; the next call starts a new thread. `again`: the reads are
+   * inconsistent.
+   */
   fold(name: string, answers: ChunkAnswers): Promise<ChunkRows | 'again'>
   /** Ends the thread. */
   close(): Promise<void>
 }
 
-/** What the thread of folds offers. */
+/** The methods of the fold thread. */
 export type FoldThread = { fold(name: string, answers: ChunkAnswers): ChunkRows | 'again' }
 
-/** Folds in this very thread: for tests and small tools. */
+/** Folds in this thread: for tests and small tools. */
 export function foldInline(): Folding {
   return { fold: async (name, answers) => foldChunk(name, answers), close: async () => {} }
 }
 
-/** Half a million rows of a chunk live for a moment; without room they are copied by the garbage collector repeatedly. */
+/**
+ * Half a million rows of a chunk live for a moment; in a small young generation the garbage collector copies them
+ * repeatedly.
+ */
 const YOUNG_HEAP_MB = 96
 
 /**
- * Folds in a thread of their own, begun at the first fold: a board of 100,000 entries takes half a second, in which the main
- * thread would answer nobody. The thread loads no engine (one that loads chDB would close every connection at its end).
+ * Folds in a separate thread, started with the first fold: a board of 100,000 entries takes half a second, which would
+ * block the main thread. The thread loads no engine (a thread that loads chDB closes every connection at its end).
  */
 export function foldInThread(): Folding {
   let thread: { readonly worker: Worker; readonly calls: Calls<FoldThread> } | undefined

@@ -4,8 +4,11 @@ import { createProjector, type LogReader, migrate, projections, readInline } fro
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
-/** The position up to which a fold had read; it differs if a later reading gives the same row. */
-const LINE = "formatRowNoNewline('JSONCompactEachRow', r.* EXCEPT (version))"
+/**
+ * Version columns, `version` unless named: the newest position that the step read. Two runs with steps of other lengths store the
+ * same row with other versions; of `presence_day`, when the sightings of the next day come in one step or in several.
+ */
+const VERSIONS: Readonly<Record<string, string>> = { presence_day: 'position' }
 /** Rows that only correct another row: whether one was needed depends on the time of each step. */
 const VOIDS: Readonly<Record<string, string>> = Object.assign({}, ...projections.map(({ voids }) => voids))
 const STANDSTILL_MS = 300_000
@@ -53,13 +56,17 @@ export async function printsOf(tables: ClickHouse): Promise<Prints> {
   for (const { name } of names) {
     if (OF_REBUILD.test(String(name))) continue
     const [row] = await tables.projections.rows(
-      `SELECT count() AS rows, toString(sum(cityHash64(${LINE}))) AS hash
+      `SELECT count() AS rows, toString(sum(cityHash64(${lineOf(String(name))}))) AS hash
        FROM {name: Identifier} AS r FINAL WHERE ${notVoid(String(name))}`,
       { name }
     )
     prints.set(String(name), `${row?.rows} rows, hash ${row?.hash}`)
   }
   return prints
+}
+
+function lineOf(table: string): string {
+  return `formatRowNoNewline('JSONCompactEachRow', r.* EXCEPT (${VERSIONS[table] ?? 'version'}))`
 }
 
 function notVoid(table: string): string {
@@ -74,7 +81,7 @@ export function differingTables(found: Prints, wanted: Prints): string[] {
 /** The rows of a table as lines. */
 export async function linesOf(tables: ClickHouse, name: string): Promise<string[]> {
   const rows = await tables.projections.rows(
-    `SELECT ${LINE} AS line FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,
+    `SELECT ${lineOf(name)} AS line FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,
     { name }
   )
   return rows.map(({ line }) => String(line))

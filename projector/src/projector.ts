@@ -3,6 +3,7 @@ import {
   loadCheckpoint,
   type PartitionExtent,
   projectionCheckpoint,
+  type StalledPartition,
   type Topic,
   topics
 } from '@gamenet/schemas'
@@ -256,7 +257,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
   const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
-  const stalled = await stallReports(tables, stalledPartitions(flat(extents), before))
+  const stalled = await stallReports(tables, stallsOf(loader, extents, before))
   return {
     topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0)),
     projections: projections.map((each) => ({
@@ -311,10 +312,20 @@ async function logStateOf(loader: Loader, checkpoints: () => Checkpoints): Promi
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
   const before = checkpoints()
   const extents = await answeredExtents(loader)
-  return { lag: lagByTopic(extents, checkpoints()), stalled: stalledPartitions(flat(extents), before) }
+  return { lag: lagByTopic(extents, checkpoints()), stalled: stallsOf(loader, extents, before) }
 }
 
-function flat(extents: ReadonlyMap<string, readonly PartitionExtent[]>): (PartitionExtent & { topic: string })[] {
+type Extents = ReadonlyMap<string, readonly PartitionExtent[]>
+
+/** Partitions whose next offsets are missing in the log or in a damaged batch. */
+function stallsOf(loader: Loader, extents: Extents, checkpoints: Checkpoints): StalledPartition[] {
+  const damaged = loader.damaged().filter(({ topic, epoch, partition, wanted }) => {
+    return checkpoints.next(loadCheckpoint(topic), epoch, partition) <= wanted
+  })
+  return [...stalledPartitions(flat(extents), checkpoints), ...damaged]
+}
+
+function flat(extents: Extents): (PartitionExtent & { topic: string })[] {
   return [...extents].flatMap(([topic, partitions]) => partitions.map((each) => ({ topic, ...each })))
 }
 

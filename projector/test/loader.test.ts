@@ -99,6 +99,7 @@ test('the loader', async (t) => {
           /^ce_type is "gamenet\.title\.v1"/
         ],
         [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
+        [{ key: 'e2', headers, value: counted(1).value, fault: 'the header x has no value' }, /^the header x has no/],
         [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
         [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
         [

@@ -49,6 +49,7 @@ const event = { titleId: '4d530064', observedAt: '2026-03-14T20:00:00Z', online:
 const good = recordOf(event)
 const unreadable: [string, LogRecord, RegExp][] = [
   ['a message without value', { ...good, value: null }, /no value/],
+  ['a message that the log calls none', { ...good, fault: 'the header x has no value' }, /^the header x has no value$/],
   ['text that is not JSON', { ...good, value: '{' }, /not JSON/],
   ['bytes that are not UTF-8', { ...good, value: new Uint8Array([0xff, 0xfe]) }, /not JSON/],
   ['a message without ce_type', { ...good, headers: {} }, /ce_type is missing/],

@@ -6,10 +6,88 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
-import type { StalledPartition } from '@gamenet/schemas'
+import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from '@gamenet/schemas'
+import fc from 'fast-check'
 import kafkajs, { type Admin } from 'kafkajs'
 import tap, { type Test, test } from 'tap'
+import { readBatches } from '../src/log/kafka-records.js'
+import { decodeByKafkajs, type EncodedBatch, encodeBatch, type KafkajsRecord, produce } from './kafka-encoding.js'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
+
+const bytes = fc.option(fc.uint8Array({ maxLength: 30 }).map(Buffer.from), { nil: null, freq: 9 })
+const headerName = fc.oneof(fc.constantFrom('ce_id', 'ce_type', 'x'), fc.string({ unit: 'binary', maxLength: 4 }))
+const header = fc.tuple(
+  headerName.filter((name) => name !== '__proto__'),
+  fc.oneof(fc.constant(Buffer.from('same')), bytes)
+)
+const record = fc.record({
+  offsetDelta: fc.constantFrom(1, 1, 1, 2, 900),
+  timestampDelta: fc.integer(),
+  key: bytes,
+  value: bytes,
+  headers: fc.array(header, { maxLength: 4 })
+})
+const batch: fc.Arbitrary<EncodedBatch> = fc.record({
+  records: fc.array(record, { minLength: 1, maxLength: 6 }).map((records) => {
+    let offsetDelta = -1
+    return records.map((each) => {
+      offsetDelta += each.offsetDelta
+      return { ...each, offsetDelta }
+    })
+  }),
+  firstOffset: fc.nat({ max: 2 ** 40 }),
+  producerId: fc.integer({ min: -1 }),
+  transactional: fc.boolean(),
+  isControl: fc.boolean(),
+  compression: fc.constantFrom(0, 1)
+})
+
+/** A record as kafkajs decoded it, in the form of ours: the last of equal headers counts. */
+function asOurs({ offset, key, value, headers, isControlRecord, batchContext }: KafkajsRecord) {
+  const all = Object.entries(headers).flatMap(([name, of]) => [of].flat().map((bytes) => [name, bytes] as const))
+  const { producerId, inTransaction } = batchContext
+  return {
+    offset: Number(offset),
+    key: key?.toString() ?? null,
+    value,
+    headers: Object.fromEntries(all.flatMap(([name, bytes]) => (bytes === null ? [] : [[name, String(bytes)]]))),
+    hasFault: all.some(([, bytes]) => bytes === null),
+    isControlRecord,
+    batchContext: { producerId, inTransaction },
+    damage: undefined
+  }
+}
+
+void test("batches are read as kafkajs's own decoder reads them", async (t) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(batch, { maxLength: 3 }), fc.nat({ max: 200 }), async (batches, cut) => {
+      const whole = Buffer.concat(await Promise.all(batches.map(encodeBatch)))
+      // kafkajs breaks on fewer bytes.
+      const fetched = whole.subarray(0, Math.max(17, whole.length - cut))
+      const ours = (await readBatches(fetched)).map(({ fault, ...each }) => ({
+        ...each,
+        hasFault: fault !== undefined
+      }))
+      t.same(ours, (await decodeByKafkajs(fetched)).map(asOurs))
+    }),
+    { seed: 1, numRuns: 200 }
+  )
+})
+
+void test('a batch with a wrong byte ends the reading with its offset, behind the batches in front of it', async (t) => {
+  await fc.assert(
+    fc.asyncProperty(batch, batch, fc.nat(), fc.integer({ min: 1, max: 255 }), async (first, second, where, bits) => {
+      const [whole, hurt] = await Promise.all([encodeBatch(first), encodeBatch(second)])
+      // The format, the CRC and everything that it covers.
+      const at = 16 + (where % (hurt.length - 16))
+      hurt[at] = (hurt[at] ?? 0) ^ bits
+      const read = await readBatches(Buffer.concat([whole, hurt]))
+      t.equal(read.length, first.records.length + 1)
+      t.match(read.at(-1)?.damage, `the batch at offset ${second.firstOffset}: its `)
+    }),
+    { seed: 1, numRuns: 100 }
+  )
+})
 
 const missing = await kafkaBrokerMissing()
 
@@ -130,18 +208,79 @@ if (missing !== undefined) {
       const name = `${topicPrefix}shaped`
       return await withAdmin(async (admin) => {
         const { topics } = await admin.fetchTopicMetadata({ topics: [name] })
-        const configNames = ['cleanup.policy', 'retention.ms', 'segment.bytes']
+        const configNames = ['cleanup.policy', 'compression.type', 'retention.ms', 'segment.bytes']
         const resources = [{ type: kafkajs.ConfigResourceTypes.TOPIC, name, configNames }]
         const entries = (await admin.describeConfigs({ includeSynonyms: false, resources })).resources[0]?.configEntries
         const settings = entries?.map(({ configName, configValue }) => [configName, configValue]) ?? []
         return { partitions: topics[0]?.partitions.length, ...Object.fromEntries(settings) }
       })
     }
-    t.match(await made({}), { partitions: 1, 'cleanup.policy': 'delete', 'retention.ms': '-1' })
+    const asAlways = { 'cleanup.policy': 'delete', 'compression.type': 'producer', 'retention.ms': '-1' }
+    t.match(await made({}), { partitions: 1, ...asAlways })
     const configEntries = { 'cleanup.policy': 'compact', 'segment.bytes': '1048576' }
     t.match(await made({ partitions: 3, configEntries }), { partitions: 3, ...configEntries, 'retention.ms': '-1' })
     t.match(await made({ configEntries: { 'retention.ms': '86400000' } }), { 'retention.ms': '86400000' })
     await t.rejects(made({ configEntries: { 'cleanup.policy': 'forget' } }), /the topics .*shaped cannot be made: .*/)
+  })
+
+  void test('topics that the broker packs by another codec are read', async (t) => {
+    for (const codec of ['uncompressed', 'snappy', 'lz4', 'zstd']) {
+      const log = openLog(t, { configEntries: { 'compression.type': codec } })
+      await log.ensureTopics(['thing'])
+      // More than one block of each codec.
+      const sent = messages(3000)
+      await log.append('thing', sent)
+      t.same([...(await readAll(log, 'thing', 3000)).values()].flat().map(asAppended), sent, codec)
+    }
+  })
+
+  void test('a message with a header without a value is delivered as unreadable, and those behind it too', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const log = openLog(t, { topicPrefix })
+    const { name } = titleCountTopic
+    await log.ensureTopics([name])
+    const event = { titleId: '4d530064', observedAt: '2026-01-01T00:00:00Z', online: 5 }
+    const { headers, value } = encodeEvent(titleCountTopic, event, { source: '/test' })
+    const encoded = Object.entries(headers).map(([name, text]) => [name, Buffer.from(text)] as const)
+    const shared = { timestampDelta: 0, key: null, value: Buffer.from(value) }
+    const records = [
+      { ...shared, offsetDelta: 0, headers: [...encoded, ['x', null] as const] },
+      { ...shared, offsetDelta: 1, headers: encoded }
+    ]
+    await produce(broker.address, topicPrefix + name, await encodeBatch({ records }))
+    const read = (await readAll(log, name, 2)).get(0) ?? []
+    t.match(
+      read.map((record) => decodeEvent(titleCountTopic, record)),
+      [
+        { ok: false, reason: 'the header x has no value' },
+        { ok: true, event }
+      ]
+    )
+  })
+
+  void test('a damaged batch stalls its partition alone, and is read when it is whole again', async (t) => {
+    const proxy = await openProxy(t)
+    const topicPrefix = `${randomUUID()}.`
+    const writer = openLog(t, { topicPrefix, configEntries: { 'compression.type': 'uncompressed' } })
+    await writer.ensureTopics(['hurt', 'kept'])
+    await writer.append('hurt', messages(2))
+    await writer.append('hurt', messages(3, 2))
+    const log = openLog(t, { topicPrefix, brokers: [proxy.address] })
+    proxy.damage('"n":3')
+    await t.rejects(readAll(log, 'hurt', 5), {
+      message:
+        /^hurt, epoch 1, partition 0 of Kafka cannot be read from offset 2 on: the batch at offset 2: its CRC-32C is /
+    })
+    const reader = follow(log, ['hurt', 'kept'])
+    await reader.until(() => reader.stalled.length > 0)
+    await writer.append('kept', messages(1, 10))
+    await reader.until(() => reader.values.includes(message(10).value))
+    proxy.damage(undefined)
+    await reader.until(() => reader.values.includes(message(4).value))
+    await reader.stop()
+    t.match(reader.stalled, [
+      { topic: 'hurt', partition: 0, wanted: 2, damage: /^the batch at offset 2: its CRC-32C is / }
+    ])
   })
 
   void test('a reader learns which offsets the retention took away', async (t) => {
@@ -489,7 +628,8 @@ if (missing !== undefined) {
 
 /**
  * Stands between clients and a broker: connections that were asked for records can be made to hang forever, one can be cut instead
- * of an answer about metadata, and all can stand still, as with a broker that is stopped, until they go on.
+ * of an answer about metadata, a text in answers can be damaged, and all can stand still, as with a broker that is stopped, until they
+ * go on.
  */
 async function startProxy({ address, through }: { address: string; through: number }) {
   const FETCH = 1
@@ -497,6 +637,7 @@ async function startProxy({ address, through }: { address: string; through: numb
   let metadataRequests = 0
   let cutAt = 0
   let isRunning = false
+  let damaged: string | undefined
   const fetching = new Set<() => void>()
   const sockets = new Set<Socket>()
   const [host, port] = address.split(':')
@@ -520,6 +661,8 @@ async function startProxy({ address, through }: { address: string; through: numb
       upstream.write(request)
     })
     upstream.on('data', (answer) => {
+      const at = damaged === undefined ? -1 : answer.indexOf(damaged)
+      if (at >= 0) answer[at] = 0
       if (!isFrozen) client.write(answer)
     })
     for (const [socket, other] of [
@@ -547,6 +690,9 @@ async function startProxy({ address, through }: { address: string; through: numb
     freezeFetches() {
       for (const freeze of fetching) freeze()
       return fetching.size
+    },
+    damage(text: string | undefined) {
+      damaged = text
     },
     cutAtMetadata(nth: number) {
       cutAt = nth

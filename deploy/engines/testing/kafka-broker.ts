@@ -246,6 +246,7 @@ listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,PROXIED:
 controller.listener.names=CONTROLLER
 log.dirs=${join(directory, 'data')}
 auto.create.topics.enable=false
+compression.type=lz4
 offsets.topic.num.partitions=4
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1

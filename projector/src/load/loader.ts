@@ -7,6 +7,7 @@ import {
   Mutex,
   type PartitionExtent,
   pause,
+  type StalledPartition,
   type Topic
 } from '@gamenet/schemas'
 import type { EventTable } from '../events/event-table.js'
@@ -68,6 +69,8 @@ export type Loader = {
   /** Where each partition of the topic's log begins and ends now. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   trouble(): LoaderTrouble
+  /** Partitions that were stalled by a damaged batch. Those with a checkpoint after `wanted` have resumed. */
+  damaged(): readonly StalledPartition[]
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
   /** Runs work while nothing is stored. */
@@ -114,6 +117,7 @@ export function createLoader(options: LoaderOptions): Loader {
       return await session.extents(topic)
     },
     trouble: () => ({ reading: trouble(), storing: storing.trouble }),
+    damaged: () => [...storing.damaged.values()],
     isBusy: () => storing.isBusy(),
     whilePaused: (work) => storing.between(work)
   }
@@ -220,9 +224,11 @@ class Session {
       else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
       else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
-      else if (message.kind === 'stalled')
+      else if (message.kind === 'stalled') {
+        const { topic, epoch, partition, damage } = message.stalled
+        if (damage !== undefined) storing.damaged.set(`${topic}/${epoch}/${partition}`, message.stalled)
         logger.error({ reason: describeStall(message.stalled) }, 'a partition stands still')
-      else if (message.kind === 'replaced') {
+      } else if (message.kind === 'replaced') {
         metrics.replacedReaders.inc()
         logger.warn(message, 'what read the log is replaced')
       } else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
@@ -279,6 +285,7 @@ class Session {
 /** Everything that touches the tables, one thing after the other. */
 class Storing {
   trouble: { topic: string; reason: string } | null = null
+  readonly damaged = new Map<string, StalledPartition>()
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, EventTable>
   readonly #sealKeys: SealKeyCache

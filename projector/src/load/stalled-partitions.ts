@@ -18,11 +18,17 @@ export function stalledPartitions(extents: readonly TopicExtent[], checkpoints: 
 
 /** Why a partition stands still, in a sentence with the way out. */
 export function describeStall(
-  { topic, epoch, partition, first, next, wanted }: StalledPartition,
+  { topic, epoch, partition, first, next, wanted, damage }: StalledPartition,
   loadedAt?: string
 ): string {
   const name = `${topic}, epoch ${epoch}, partition ${partition}`
   const when = loadedAt === undefined ? '' : ` (last at ${loadedAt})`
+  if (damage !== undefined) {
+    return (
+      `${name} was loaded to ${wanted}${when}, and the log cannot be read there: ${damage}; ` +
+      `repair the broker's copy, or delete its records up to the end of the batch and go on without them: gamenet gap accept ${topic}`
+    )
+  }
   if (wanted > next) {
     return (
       `${name} was loaded to ${wanted}${when}, and the log ends at ${next}: ` +

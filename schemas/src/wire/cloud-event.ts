@@ -87,6 +87,7 @@ export type SealKeyOf = (person: number) => Uint8Array | undefined
  * letter. An event whose person's key was deleted was erased and counts as no event.
  */
 export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealKeyOf?: SealKeyOf): Decoded<Event> {
+  if (record.fault !== undefined) return refused(record.fault)
   // A dead letter stores an empty value for a missing one.
   if (record.value === null || record.value.length === 0) return refused('the message has no value')
   const version = versionOf(topic, record.headers.ce_type)

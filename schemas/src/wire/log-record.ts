@@ -15,6 +15,8 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: string | Uint8Array | null
+  /** Why the record is no valid message, such as a header without a value. */
+  readonly fault?: string | undefined
 }
 
 /** Consecutive records of one partition, offsets rising (gaps are possible: Kafka has control records). */
@@ -33,8 +35,16 @@ export type PartitionExtent = {
   readonly next: number
 }
 
-/** A partition that cannot be read from its checkpoint: `wanted` is before `first`, or after `next`. */
-export type StalledPartition = PartitionExtent & { readonly topic: string; readonly wanted: number }
+/**
+ * A partition that cannot be read from its checkpoint: `wanted` is before `first`, or after `next`, or in a damaged
+ * batch.
+ */
+export type StalledPartition = PartitionExtent & {
+  readonly topic: string
+  readonly wanted: number
+  /** Why the batch cannot be read; absent if the log does not have the offset. */
+  readonly damage?: string
+}
 
 /** Where a reader of a log starts, and the consumer of its records. */
 export type ConsumeRequest = {
@@ -53,8 +63,12 @@ export function stallOf(topic: string, extent: PartitionExtent, wanted: number):
 }
 
 /** Returns why a stalled partition cannot be read, and how to resolve it. */
-export function stallReason({ topic, epoch, partition, first, next, wanted }: StalledPartition, log: string): string {
+export function stallReason(
+  { topic, epoch, partition, first, next, wanted, damage }: StalledPartition,
+  log: string
+): string {
   const name = `${topic}, epoch ${epoch}, partition ${partition}`
+  if (damage !== undefined) return `${name} of ${log} cannot be read from offset ${wanted} on: ${damage}`
   if (wanted < first)
     return `offsets ${wanted} to ${first - 1} of ${name} are no longer in ${log}: its retention passed them`
   return (

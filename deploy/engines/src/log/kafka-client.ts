@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module'
 import { errorMessage, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
+import { patchKafkajs } from './kafkajs-patches.js'
 
 /*
  * Workarounds for faults of kafkajs, which is no longer maintained. Only this folder imports it.
@@ -13,7 +14,7 @@ export const kafkajs = (): typeof import('kafkajs') => load('kafkajs')
 
 /** A silent kafkajs client with bounded waits; failures are reported as errors. */
 export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl' | 'sasl'>): Kafka {
-  quietIdleQueues()
+  patchKafkajs()
   const { Kafka, logLevel } = kafkajs()
   return new Kafka({
     ...config,
@@ -83,25 +84,4 @@ export function kafkaErrorType(error: unknown): string | undefined {
     if ('type' in at && typeof at.type === 'string') return at.type
   }
   return undefined
-}
-
-type RequestQueue = { readonly pending: readonly unknown[]; scheduleCheckPendingRequests(): void }
-
-let isQuiet = false
-
-/**
- * Stops the timers of idle connections: a connection of kafkajs 2.2.4 without pending requests sets a timer of 1 ms
- * repeatedly, about 58 ms of processor time a second each. The check does nothing without pending requests, and the
- * next request that has to wait schedules it again.
- */
-function quietIdleQueues(): void {
-  if (isQuiet) return
-  isQuiet = true
-  const queue: unknown = load('kafkajs/src/network/requestQueue')
-  if (typeof queue !== 'function') return
-  const prototype = queue.prototype as RequestQueue
-  const schedule = prototype.scheduleCheckPendingRequests
-  prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
-    if (this.pending.length > 0) schedule.call(this)
-  }
 }

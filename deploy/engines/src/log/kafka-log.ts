@@ -11,17 +11,17 @@ import {
   kafkaReason,
   LogUnreachable
 } from './kafka-client.js'
-import {
-  type KafkaReader,
-  type KafkaReaderOptions,
-  metadataMs,
-  openKafkaReader,
-  positionNumber
-} from './kafka-reader.js'
-import { assertTopicName } from './partition.js'
+import { type KafkaReader, type KafkaReaderOptions, metadataMs, openKafkaReader } from './kafka-reader.js'
+import { assertTopicName, positionNumber } from './partition.js'
 
 /** Larger than the brokers' default of 1 MiB, because one append of an import is one batch of a partition. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+/** Keeps everything, and batches as they were sent, whatever the brokers' own default is. */
+const TOPIC_CONFIG = {
+  'retention.ms': '-1',
+  'max.message.bytes': String(MESSAGE_BYTES_MAX),
+  'compression.type': 'producer'
+}
 /** Maximum number of lookups of a new topic. */
 const APPEAR_ATTEMPTS_MAX = 20
 /** Delay before a failed request is repeated. */
@@ -194,7 +194,7 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       const present = await topicNames()
       const missing = [...new Set(topics)].map((topic) => topicPrefix + topic).filter((topic) => !present.has(topic))
       if (missing.length === 0) return
-      const entries = { 'retention.ms': '-1', 'max.message.bytes': String(MESSAGE_BYTES_MAX), ...configEntries }
+      const entries = { ...TOPIC_CONFIG, ...configEntries }
       const config = Object.entries(entries).map(([name, value]) => ({ name, value }))
       try {
         await use((admin) =>

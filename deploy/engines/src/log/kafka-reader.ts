@@ -8,8 +8,9 @@ import {
   stallOf,
   stallReason
 } from '@gamenet/schemas'
-import type { Consumer, EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs'
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
+import type { KafkaRecord } from './kafka-records.js'
 
 /** A killed member keeps its partitions for this long. */
 const SESSION_MS = 15_000
@@ -30,7 +31,6 @@ const LEAVE_MS = 5000
 /** Interval of checks whether a stalled partition may continue. */
 const STALL_CHECK_MS = 2000
 const RESTART = { firstMs: 500, maxMs: 30_000 }
-const OFFSETS_END = 2 ** 48
 
 export type KafkaReaderOptions = {
   /** The consumer group whose members share the partitions. */
@@ -282,7 +282,8 @@ class Session {
       await this.#inOrder(key, async () => {
         const holding = this.#holdings.get(key)
         if (holding === undefined || holding.next === undefined || this.#isEnding) return
-        const isTaken = await this.#deliver(holding, batch.messages)
+        // Our decoder made them.
+        const isTaken = await this.#deliver(holding, batch.messages as unknown as KafkaRecord[])
         if (isTaken) resolveOffset(batch.lastOffset())
       })
     } finally {
@@ -292,13 +293,24 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
+  /** Delivers the records before a damaged batch, then stalls. Returns false unless the whole fetch was delivered. */
+  async #deliver(holding: Holding, fetched: readonly KafkaRecord[]): Promise<boolean> {
+    const damage = fetched.at(-1)?.damage
+    const whole = damage === undefined ? fetched : fetched.slice(0, -1)
+    if (!(await this.#deliverRecords(holding, whole))) return false
+    if (damage === undefined) return true
+    const { topic, partition, next = 0 } = holding
+    this.#stall(holding, { topic, ...(await this.#extent(topic, partition)), wanted: next, damage })
+    return false
+  }
+
   /**
    * Returns false if the batch is not at the expected offset: then the consumer seeks there, or the partition stalls.
    */
-  async #deliver(holding: Holding, messages: readonly KafkaMessage[]): Promise<boolean> {
+  async #deliverRecords(holding: Holding, fetched: readonly LogRecord[]): Promise<boolean> {
     const { topic, partition } = holding
     const next = holding.next ?? 0
-    const records = messages.map(recordOf).filter(({ offset }) => offset >= next)
+    const records = fetched.filter(({ offset }) => offset >= next)
     const [first] = records
     if (first?.offset !== next) {
       if (first !== undefined && holding.sought !== next) {
@@ -399,25 +411,4 @@ function fresh(topic: string, partition: number): Holding {
 
 function nameOf(topic: string, partition: number): string {
   return `${topic}/${partition}`
-}
-
-/** Returns Kafka's decimal offset as a number. Throws beyond 2^48, the limit of positions. */
-export function positionNumber(offset: string): number {
-  const value = Number(offset)
-  if (Number.isSafeInteger(value) && value >= 0 && value < OFFSETS_END) return value
-  throw new Error(`Kafka gave the offset ${offset}, expected 0 to 2^48 - 1`)
-}
-
-function recordOf(message: KafkaMessage): LogRecord {
-  const headers: Record<string, string> = {}
-  for (const [name, value] of Object.entries(message.headers ?? {})) {
-    const last = Array.isArray(value) ? value.at(-1) : value
-    if (last !== undefined) headers[name] = typeof last === 'string' ? last : last.toString('utf8')
-  }
-  return {
-    offset: positionNumber(message.offset),
-    key: message.key === null ? null : message.key.toString('utf8'),
-    headers,
-    value: message.value
-  }
 }

@@ -12,3 +12,12 @@ export function assertTopicName(topic: string): void {
   if (TOPIC.test(topic)) return
   throw new Error(`the topic ${JSON.stringify(topic)} cannot be: expected 1 to 200 of a-z A-Z 0-9 . _ -`)
 }
+
+const OFFSETS_END = 2 ** 48
+
+/** An offset of Kafka, a decimal text, as a number. Throws beyond 2^48, which positions cannot hold. */
+export function positionNumber(offset: string): number {
+  const value = Number(offset)
+  if (Number.isSafeInteger(value) && value >= 0 && value < OFFSETS_END) return value
+  throw new Error(`Kafka gave the offset ${offset}, expected 0 to 2^48 - 1`)
+}

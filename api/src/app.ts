@@ -68,6 +68,8 @@ export type ApiNeeds = {
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
   readonly authUrl?: string | undefined
+  /** Addresses and networks of proxies whose `X-Forwarded-For` names the client, for the log. */
+  readonly trustedProxies?: readonly string[] | undefined
   /** Edits and ratings per user and minute. Default: unlimited. */
   readonly writesPerMinute?: number | undefined
   /** Required for linking chat profiles. */
@@ -175,6 +177,7 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   const app = Fastify({
     // Fastify's logger creates a child per request: a tenth of the cost of a ready answer.
     logger: false,
+    trustProxy: [...(needs.trustedProxies ?? [])],
     genReqId: nextId,
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestTimeoutMs,

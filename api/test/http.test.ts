@@ -257,12 +257,21 @@ test('what a 5xx hides stands in the log under its request id, beside the id tha
     }
   })
   const logger = Fastify({ logger: { stream } }).log as FastifyBaseLogger
-  const { app } = await testApp(t, { ...withBodies(), logger })
-  const { headers } = await app.inject({ url: '/api/defect?x=1', headers: { 'x-request-id': 'mine\u0001' } })
+  const { app } = await testApp(t, { ...withBodies(), logger, trustedProxies: ['127.0.0.0/8', '10.0.0.1'] })
+  // The last address that no trusted proxy has; what stands before it is the client's own word.
+  const forwarded = { 'x-forwarded-for': '192.0.2.9, 192.0.2.1, 10.0.0.1' }
+  const { headers } = await app.inject({
+    url: '/api/defect?x=1',
+    headers: { 'x-request-id': 'mine\u0001', ...forwarded }
+  })
   const entry = lines.map((line) => JSON.parse(line)).find(({ reqId }) => reqId === headers['x-request-id'])
   t.equal(entry?.err.message, 'the secret cause')
   t.equal(entry?.clientRequestId, '"mine\\u{1}"')
   t.equal(entry?.url, '"/api/defect?x=1"')
+  t.equal(entry?.client, '192.0.2.1')
+  const { app: untrusting } = await testApp(t, { ...withBodies(), logger })
+  await untrusting.inject({ url: '/api/defect', headers: forwarded })
+  t.equal(JSON.parse(lines.at(-1) ?? '').client, '127.0.0.1')
 })
 
 test('what never becomes a request is answered in the same way, and the connection closed', async (t) => {

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { errorCode } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /** Wrong usage: a sentence for the user, exit code 2. */
@@ -16,6 +18,7 @@ const httpUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
+const postgresUrl = () => z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' })
 /** A public address without credentials, to which paths are appended. */
 const openUrl = () =>
   httpUrl().refine(
@@ -23,17 +26,46 @@ const openUrl = () =>
     'expected an address without user, password, query and fragment: everybody is given it'
   )
 const text = () => z.string().min(1)
-const commaSeparated = (item: z.ZodString) =>
+/** A path; its value is the content of that file. */
+const file = () =>
+  text().transform((path, context) => {
+    const found = contentOf(path)
+    if ('content' in found) return found.content
+    context.addIssue(found.fault)
+    return z.NEVER
+  })
+const commaSeparated = (item: z.ZodType<string, string>) =>
   text()
     .transform((list) => list.split(',').map((entry) => entry.trim()))
     .pipe(z.array(item))
 
-/** All variables of the service, with the unit in the name, the default and the allowed values. */
+/** Variables that no refusal shows. `<name>_FILE` names a file that contains the value. */
+export const SECRETS = [
+  'CHAT_API_TOKEN',
+  'CLICKHOUSE_URL',
+  'KAFKA_SASL_PASSWORD',
+  'OPERATOR_TOKEN',
+  'POSTGRES_URL'
+] as const
+
+/** All variables of the service but the files of {@link SECRETS}, with the unit in the name, the default and the allowed values. */
 const Environment = z.object({
   HOST: text().default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8080),
   OPERATOR_HOST: text().default('127.0.0.1'),
   OPERATOR_PORT: wholeNumber(0, 65_535).default(8081),
+  OPERATOR_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,}$/, 'expected at least 16 visible ASCII characters')
+    .optional(),
+  METRICS_HOST: text().default('127.0.0.1'),
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  TRUSTED_PROXIES: commaSeparated(
+    z.union(
+      [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+      'expected addresses or networks (10.0.0.0/8), comma-separated'
+    )
+  ).optional(),
   PUBLIC_URL: openUrl().optional(),
   DATA_DIR: text().default('./data'),
   OPERATOR_URL: httpUrl().optional(),
@@ -67,13 +99,14 @@ const Environment = z.object({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .default(false),
-  KAFKA_SSL_CA_FILE: text().optional(),
-  KAFKA_SSL_CERT_FILE: text().optional(),
-  KAFKA_SSL_KEY_FILE: text().optional(),
-  KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512']).optional(),
+  KAFKA_SSL_CA_FILE: file().optional(),
+  KAFKA_SSL_CERT_FILE: file().optional(),
+  KAFKA_SSL_KEY_FILE: file().optional(),
+  KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer']).optional(),
   KAFKA_SASL_USERNAME: text().optional(),
   KAFKA_SASL_PASSWORD: text().optional(),
-  KAFKA_SASL_PASSWORD_FILE: text().optional(),
+  KAFKA_SASL_TOKEN_URL: httpUrl().optional(),
+  KAFKA_SASL_SCOPE: text().optional(),
   KAFKA_TOPIC_CONFIG: commaSeparated(
     z.string().regex(/^[a-z][a-z.]*=[^\s=]+$/, 'expected name=value of a topic of Kafka, comma-separated')
   )
@@ -83,6 +116,10 @@ const Environment = z.object({
   LOG_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   LOG_EPOCH: wholeNumber(1, 65535).default(1),
   CLICKHOUSE_URL: httpUrl().optional(),
+  CLICKHOUSE_SSL_CA_FILE: file().optional(),
+  CLICKHOUSE_READERS: wholeNumber(1, 1000).optional(),
+  CLICKHOUSE_READER_THREADS: wholeNumber(1, 1000).optional(),
+  CLICKHOUSE_READER_MEMORY_BYTES: wholeNumber(16_777_216, Number.MAX_SAFE_INTEGER).optional(),
   CLICKHOUSE_MEMORY_BYTES: wholeNumber(268_435_456, Number.MAX_SAFE_INTEGER).optional(),
   DISK_FREE_MIN_BYTES: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
   POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
@@ -98,26 +135,52 @@ const Environment = z.object({
 
 export type Config = z.infer<typeof Environment>
 
+/** The names of all variables, in the order of their declaration. */
+export const VARIABLES: readonly string[] = [...Object.keys(Environment.shape), ...SECRETS.map(fileOf)]
+
 /**
- * Reads the configuration from environment variables; an empty variable counts as absent. Throws a {@link UsageError}
- * that lists every wrong variable with its value and the expected one.
+ * Reads the configuration from environment variables and the files that they name; an empty variable counts as absent.
+ * Throws a {@link UsageError} that lists every wrong variable with its value and the expected one.
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value !== '')
-  )
-  const parsed = Environment.safeParse(given)
-  if (parsed.success) return parsed.data
-  const faults = parsed.error.issues.map((issue) => {
+  const given = new Map(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''))
+  const faults = SECRETS.flatMap((name) => takeFile(given, name))
+  const parsed = Environment.safeParse(Object.fromEntries(given))
+  if (parsed.success && faults.length === 0) return parsed.data
+  for (const issue of parsed.error?.issues ?? []) {
     const name = String(issue.path[0])
-    return `${name} is ${shown(name, given[name])}: ${issue.message}`
-  })
+    faults.push(`${name} is ${shown(name, given.get(name))}: ${issue.message}`)
+  }
   throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
 }
 
-const SECRET = new Set(['POSTGRES_URL', 'CLICKHOUSE_URL', 'KAFKA_SASL_PASSWORD', 'CHAT_API_TOKEN'])
+/** Sets a secret to the content of the file that `<name>_FILE` names. Returns the faults. */
+function takeFile(given: Map<string, string | undefined>, name: string): string[] {
+  const path = given.get(fileOf(name))
+  if (path === undefined) return []
+  if (given.has(name)) return [`${name} and ${fileOf(name)} are both set: expected one of them`]
+  const found = contentOf(path)
+  if ('fault' in found) return [`${fileOf(name)} is ${JSON.stringify(path)}: ${found.fault}`]
+  // Editors and `echo` end a file with a line break.
+  const secret = found.content.replace(/\r?\n$/, '')
+  given.set(name, secret)
+  return secret === '' ? [`${fileOf(name)} is ${JSON.stringify(path)}: the file is empty, expected the secret`] : []
+}
+
+function fileOf(secret: string): string {
+  return `${secret}_FILE`
+}
+
+function contentOf(path: string): { readonly content: string } | { readonly fault: string } {
+  try {
+    return { content: readFileSync(path, 'utf8') }
+  } catch (error) {
+    return { fault: `it cannot be read (${errorCode(error)}), expected a file that this user may read` }
+  }
+}
 
 /** Hides values that may contain passwords. */
 function shown(name: string, value: string | undefined): string {
-  return SECRET.has(name) ? 'not shown' : JSON.stringify(value?.replace(/\/\/[^/]*@/, '//…@'))
+  const isSecret = SECRETS.some((secret) => secret === name)
+  return isSecret ? 'not shown' : JSON.stringify(value?.replace(/\/\/[^/]*@/, '//…@'))
 }

@@ -27,11 +27,17 @@ const DYING_POLL_MS = 20
 
 /** Only the service's user may read the directories: they contain seal keys, profiles and events of people. */
 const PRIVATE = 0o700
+const PRIVATE_FILE = 0o600
 const STICKY = 0o1000
 /** Subdirectories of engines, uploads and spool. */
 const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool']
 
-const Owner = z.object({ pid: z.int(), startedAt: z.string(), operatorUrl: z.url().nullable() })
+const Owner = z.object({
+  pid: z.int(),
+  startedAt: z.string(),
+  operatorUrl: z.url().nullable(),
+  operatorToken: z.string().optional()
+})
 /** A newer program may add fields. */
 const Format = z.object({
   format: z.int(),
@@ -44,12 +50,14 @@ const Format = z.object({
 /** The versions that use a data directory. */
 export type Versions = { readonly program: string; readonly engines: Readonly<Record<string, string>> }
 
+export type OperatorPort = { readonly operatorUrl: string; readonly operatorToken?: string | undefined }
+
 export type DataDirectory = {
   readonly path: string
   /** Returns the absolute path of a part of the directory. */
   part(name: string): string
-  /** Records the operator address of the running service for the command line. */
-  announce(operatorUrl: string): Promise<void>
+  /** Records the operator address and token of the running service for the command line. */
+  announce(operator: OperatorPort): Promise<void>
   release(): Promise<void>
 }
 
@@ -73,17 +81,18 @@ export async function claimDataDirectory(
   return {
     path,
     part: (name) => join(path, name),
-    announce: (operatorUrl) => writeFile(ownerFile, JSON.stringify({ ...me, operatorUrl })),
+    announce: (operator) => replaceFile(ownerFile, JSON.stringify({ ...me, ...operator }), PRIVATE_FILE),
     release: () => rm(ownerFile, { force: true })
   }
 }
 
-/** Returns the operator address of the service that runs on a data directory; undefined if none runs. */
-export async function runningOperatorUrl(directory: string): Promise<string | undefined> {
+/** Returns the operator port of the service that runs on a data directory; undefined if none runs. */
+export async function runningOperatorPort(directory: string): Promise<OperatorPort | undefined> {
   const owner = await readOwner(join(resolve(directory), OWNER_FILE))
   if (owner === undefined || (await stateOf(owner)) !== 'running') return undefined
-  if (owner.operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
-  return owner.operatorUrl
+  const { operatorUrl, operatorToken } = owner
+  if (operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
+  return { operatorUrl, operatorToken }
 }
 
 /**
@@ -184,9 +193,9 @@ function isNewer(version: string, than: string): boolean {
 }
 
 /** Replaces a file atomically: a crash or power loss leaves the new text or the old one. */
-export async function replaceFile(file: string, text: string): Promise<void> {
+export async function replaceFile(file: string, text: string, mode = 0o666): Promise<void> {
   const draft = `${file}.${process.pid}`
-  await writeFile(draft, text, { flush: true })
+  await writeFile(draft, text, { flush: true, mode })
   await rename(draft, file)
   await flushPath(dirname(file))
 }

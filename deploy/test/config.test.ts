@@ -1,5 +1,6 @@
 import { test } from 'tap'
-import { readConfig, UsageError } from '../src/config.js'
+import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
+import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
@@ -37,16 +38,72 @@ test('writes have no limit unless one is configured, and no limit lets nobody wr
   t.end()
 })
 
-test('topics of Kafka have the settings that are configured, which come before the days that are kept', async (t) => {
+test('topics of Kafka have the settings that are configured, which come before the days that are kept', (t) => {
   const choiceOf = (variables: Record<string, string>) =>
     readLogChoice(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
   const KAFKA_TOPIC_CONFIG = 'cleanup.policy=compact,min.insync.replicas=2'
-  t.same(await choiceOf({ KAFKA_TOPIC_CONFIG, LOG_RETENTION_DAYS: '2' }), {
-    ...(await choiceOf({})),
+  t.same(choiceOf({ KAFKA_TOPIC_CONFIG, LOG_RETENTION_DAYS: '2' }), {
+    ...choiceOf({}),
     topicConfig: { 'cleanup.policy': 'compact', 'min.insync.replicas': '2', 'retention.ms': '172800000' }
   })
-  t.match(await choiceOf({ KAFKA_TOPIC_CONFIG: 'retention.ms=5', LOG_RETENTION_DAYS: '2' }), {
+  t.match(choiceOf({ KAFKA_TOPIC_CONFIG: 'retention.ms=5', LOG_RETENTION_DAYS: '2' }), {
     topicConfig: { 'retention.ms': '5' }
   })
   t.throws(() => readConfig({ KAFKA_TOPIC_CONFIG: 'compact' }), /KAFKA_TOPIC_CONFIG.*expected name=value/)
+  t.end()
+})
+
+test('every secret can be in a file, and a file that is wrong is named without its content', (t) => {
+  const folder = t.testdir({
+    token: 'a-token-of-operators\r\n',
+    empty: '\n',
+    wrong: 'mysql://ann:word-of-ann@example.org\n',
+    'ca.pem': 'PEM'
+  })
+  const found = readConfig({ OPERATOR_TOKEN_FILE: `${folder}/token`, CLICKHOUSE_SSL_CA_FILE: `${folder}/ca.pem` })
+  t.equal(found.OPERATOR_TOKEN, 'a-token-of-operators')
+  t.equal(found.CLICKHOUSE_SSL_CA_FILE, 'PEM')
+  for (const name of SECRETS) t.ok(VARIABLES.includes(`${name}_FILE`))
+  try {
+    readConfig({
+      OPERATOR_TOKEN: 'short',
+      CHAT_API_TOKEN: 'a',
+      CHAT_API_TOKEN_FILE: `${folder}/token`,
+      KAFKA_SASL_PASSWORD_FILE: `${folder}/nothing`,
+      CLICKHOUSE_URL_FILE: `${folder}/empty`,
+      POSTGRES_URL_FILE: `${folder}/wrong`,
+      KAFKA_SSL_CA_FILE: folder
+    })
+    t.fail('it is wrong')
+  } catch (error) {
+    for (const sentence of [
+      'CHAT_API_TOKEN and CHAT_API_TOKEN_FILE are both set: expected one of them',
+      `KAFKA_SASL_PASSWORD_FILE is "${folder}/nothing": it cannot be read (ENOENT), expected a file that this user may read`,
+      `CLICKHOUSE_URL_FILE is "${folder}/empty": the file is empty`,
+      'OPERATOR_TOKEN is not shown: expected at least 16',
+      'POSTGRES_URL is not shown: expected a postgres:// address',
+      `KAFKA_SSL_CA_FILE is "${folder}": it cannot be read (EISDIR)`
+    ])
+      t.match(String(error), sentence)
+    t.notMatch(String(error), 'word-of-ann')
+  }
+  t.end()
+})
+
+test('an operator port that other machines reach needs a token, and the start says what is open to them', (t) => {
+  const open = readConfig({ HOST: '0.0.0.0', OPERATOR_HOST: '::', METRICS_HOST: '10.1.2.3', METRICS_PORT: '9090' })
+  t.throws(() => requireOperatorToken(open, 'api'), /OPERATOR_HOST is "::".*set OPERATOR_TOKEN/)
+  requireOperatorToken(open, 'all')
+  requireOperatorToken({ ...open, OPERATOR_TOKEN: 'a-token-of-operators' }, 'api')
+  requireOperatorToken(readConfig({}), 'api')
+  t.match(exposureOf(open, 'api'), [
+    /^HOST=0\.0\.0\.0: .* port 8080 can read the public API/,
+    /^OPERATOR_HOST=::: .* port 8081 .* with the operator token/,
+    /^METRICS_HOST=10\.1\.2\.3: .* port 9090 can read metrics\.$/
+  ])
+  t.equal(exposureOf(open, 'ingest').length, 2, 'it has no public port')
+  t.same(exposureOf(readConfig({ OPERATOR_HOST: 'localhost', METRICS_HOST: '127.0.0.9' }), 'all'), [])
+  for (const wrong of ['10.0.0.1/33', 'proxy', ''])
+    t.throws(() => readConfig({ TRUSTED_PROXIES: `10.0.0.1,${wrong}` }), /TRUSTED_PROXIES is .*expected addresses/)
+  t.end()
 })

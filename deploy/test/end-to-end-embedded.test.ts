@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { Status } from '../src/operations/status.js'
 import { provesEndToEnd } from './service/end-to-end.js'
-import { gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
+import { AUTHORIZED, gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes dozens of appends and loads: it is still under way when the first rows are loaded. */
@@ -87,7 +87,7 @@ function minuteCounts(rows: number): string {
 /** Until something of the import is in the tables; the service has counted a page before. */
 async function untilLoaded(operatorUrl: string): Promise<void> {
   const loaded = async () => {
-    const { topics } = Status.parse(await (await fetch(`${operatorUrl}/status`)).json())
+    const { topics } = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())
     return topics.find(({ topic }) => topic === 'title-count')?.loaded ?? 0
   }
   const before = await loaded()

@@ -12,9 +12,8 @@ import { z } from 'zod'
 import { importFile } from '../src/operations/import.js'
 import type { ImportRun } from '../src/operations/import-run.js'
 import { listImports } from '../src/operations/import-undo.js'
-import { operatorClient } from '../src/operator/operator-client.js'
 import { openLog } from '../src/wiring/log.js'
-import { type Environment, gamenet, gamenetJson, spawnGamenet, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, operationsAt, spawnGamenet, startGamenet } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
 /** So many that an import of them can be interrupted; compressed, repeated rows are a small file. */
@@ -225,7 +224,7 @@ async function provesCutOff(
   operatorUrl: string,
   killService: () => Promise<void>
 ): Promise<void> {
-  const operations = operatorClient(operatorUrl)
+  const operations = operationsAt(operatorUrl)
   const file = join(directory, 'long.csv.gz')
   await writeFile(file, longFile())
   const args = ['import', 'network-count', file, '--no-wait']

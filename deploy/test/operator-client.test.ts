@@ -16,14 +16,14 @@ test('a client of a service that ends meanwhile learns that it may be done, and 
     const server = createServer((_request, response) => end(response)).listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await t.rejects(operatorClient(url).run(rebuild.swap, { projection: 'title-count' }), {
+    await t.rejects(operatorClient({ operatorUrl: url }).run(rebuild.swap, { projection: 'title-count' }), {
       message:
         /ended before it had answered \((ECONNRESET|UND_ERR_SOCKET)\): .* may have been done or not\. .* gamenet status\./
     })
     server.close()
   }
   const nowhere = `http://127.0.0.1:${await freePort()}`
-  await t.rejects(operatorClient(nowhere).run(rebuild.swap, { projection: 'title-count' }), {
+  await t.rejects(operatorClient({ operatorUrl: nowhere }).run(rebuild.swap, { projection: 'title-count' }), {
     message: /cannot be reached \(ECONNREFUSED\)/
   })
 })

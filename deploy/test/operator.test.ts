@@ -1,32 +1,46 @@
 import { once } from 'node:events'
+import { readFile, stat } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { test } from 'tap'
+import { z } from 'zod'
 import { backup } from '../src/operations/backup.js'
 import { Status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
-import { startGamenet } from './service/gamenet.js'
+import { gamenet, startGamenet } from './service/gamenet.js'
 import { provesRefusalOfMalformed } from './service/malformed.js'
 
-test('the operator port answers the command line and no web page', async (t) => {
+const Owner = z.object({ operatorToken: z.string() })
+
+test('the operator port answers the command line, no web page, and nobody without the token', async (t) => {
   const directory = t.testdir({ 'secret.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
+  const DATA_DIR = `${directory}/data`
   const service = await startGamenet({
-    DATA_DIR: `${directory}/data`,
+    DATA_DIR,
+    OPERATOR_TOKEN: '',
+    METRICS_PORT: '0',
     UPSTREAM_URL: 'http://127.0.0.1:9',
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
   })
   t.teardown(() => service.kill())
   const { port } = new URL(service.operatorUrl)
+  t.equal((await stat(join(DATA_DIR, 'service.json'))).mode & 0o777, 0o600, 'its user alone reads the token')
+  const { operatorToken } = Owner.parse(JSON.parse(await readFile(join(DATA_DIR, 'service.json'), 'utf8')))
+  const authorization = `Bearer ${operatorToken}`
   const send = (method: string, path: string, headers: Record<string, string>, body = '') =>
     new Promise<{ status: number; text: string }>((resolve, reject) => {
-      const sent = request({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
-        let text = ''
-        answer.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk
-        })
-        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
-      })
+      const sent = request(
+        { host: '127.0.0.1', port, method, path, headers: { authorization, ...headers } },
+        (answer) => {
+          let text = ''
+          answer.setEncoding('utf8').on('data', (chunk: string) => {
+            text += chunk
+          })
+          answer.on('end', () => resolve({ status: answer.statusCode ?? 0, text }))
+        }
+      )
       sent.on('error', reject).end(body)
     })
   const sent = encodeURIComponent(
@@ -42,6 +56,8 @@ test('the operator port answers the command line and no web page', async (t) => 
     ],
     ['a page of another site', 403, /Origin/, await send('POST', '/scrape/all', { origin: 'https://evil.example' })],
     ['a page that took our address', 403, /evil\.example/, await send('GET', '/status', { host: 'evil.example:8081' })],
+    ['no token', 401, /OPERATOR_TOKEN/, await send('POST', '/scrape/all', { authorization: '' })],
+    ['a wrong token', 401, /a wrong one/, await send('GET', '/status', { authorization: 'Bearer of-another' })],
     ['no body', 400, /octet-stream/, await send('POST', `/import?request=${sent}`, {})],
     ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
     ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
@@ -68,7 +84,7 @@ test('the operator port answers the command line and no web page', async (t) => 
     t.equal(answer.status, status, what)
     t.match(JSON.parse(answer.text), { error: sentence })
   }
-  const status = Status.parse(await (await fetch(`${service.operatorUrl}/status`)).json())
+  const status = Status.parse(JSON.parse((await send('GET', '/status', {})).text))
   t.equal(
     status.topics.some(({ topic, head }) => topic === 'network-count' && head !== 0),
     false,
@@ -76,6 +92,16 @@ test('the operator port answers the command line and no web page', async (t) => 
   )
   t.equal((await send('GET', '/healthz', { host: 'localhost:8081' })).status, 200)
   t.equal((await send('GET', '/healthz', { host: '[::1]:8081' })).status, 200)
+  for (const url of [service.operatorUrl, service.metricsUrl ?? '']) {
+    for (const path of ['/healthz', '/readyz', '/metrics']) t.equal((await fetch(url + path)).status, 200, url + path)
+  }
+  t.equal((await fetch(`${service.metricsUrl}/status`)).status, 404, 'the port of metrics has no operations')
+  t.match(await gamenet({ DATA_DIR, OPERATOR_TOKEN: '' }, ['status']), { code: 0 }, 'a command finds the token')
+  const OPERATOR_URL = service.operatorUrl
+  t.match(await gamenet({ OPERATOR_URL, OPERATOR_TOKEN: '' }, ['status']), {
+    code: 1,
+    stderr: /asks for its token, and none came/
+  })
   // 50,000 of them: the campaign of malformed requests.
   await provesRefusalOfMalformed(t, service.apiUrl ?? '', { seed: 1, requests: 500 })
 })
@@ -92,7 +118,7 @@ test('a service that dies during an answer leaves a sentence, and after the repo
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
-  const operations = operatorClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const operations = operatorClient({ operatorUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
   t.same(await operations.run(backup, { directory: '/b' }), report)
   await t.rejects(operations.run(backup, { directory: '/b' }), {
     message:

@@ -2,8 +2,7 @@ import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
 import { status } from '../src/operations/status.js'
-import { operatorClient } from '../src/operator/operator-client.js'
-import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenetJson, operationsAt, type Running, startGamenet } from './service/gamenet.js'
 
 /*
  * What a loss of power can leave of a directory, made by hand: a service starts on it by itself, and says what it found.
@@ -35,7 +34,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   await writeFile(join(data, 'service.json'), '')
 
   service = await start(t, environment)
-  const operations = operatorClient(service.operatorUrl)
+  const operations = operationsAt(service.operatorUrl)
   while ((await operations.run(status, {})).lostRows.some(({ state }) => state === 'repairing')) {
     const { status, body } = await answerOf(service)
     if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being made again/ })

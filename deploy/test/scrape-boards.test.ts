@@ -15,7 +15,7 @@ import { type Test, test } from 'tap'
 import type { OperationNeeds } from '../src/operations/operation.js'
 import { scrape } from '../src/operations/scrape.js'
 import { buildOperatorApp } from '../src/operator/operator-app.js'
-import { operatorClient } from '../src/operator/operator-client.js'
+import { AUTHORIZED, OPERATOR_TOKEN, operationsAt } from './service/gamenet.js'
 import { lifeUntil, openScrapedWorld, type ScrapedWorld, type ScrapingProcess } from './service/scraped-world.js'
 import type { Upstream, UpstreamBoard, UpstreamEntry, UpstreamGame } from './service/upstream.js'
 
@@ -451,7 +451,8 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
     registry: new Registry(),
     ready: refuse,
     logger: pino({ enabled: false }),
-    host: '127.0.0.1'
+    host: '127.0.0.1',
+    token: OPERATOR_TOKEN
   })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   t.teardown(() => app.close())
@@ -460,7 +461,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
 
   await t.test('tells how far it is, and ends with the report', async (t) => {
     const progressReports: ScrapeProgress[] = []
-    const reports = await operatorClient(url).run(
+    const reports = await operationsAt(url).run(
       scrape,
       { source: 'boards' },
       { onProgress: (progress) => progressReports.push(progress as ScrapeProgress) }
@@ -473,13 +474,13 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
     const hold = holdFirst(t, upstream, 'leaderboard=40')
     upstream.showGame(HALO.titleId, game(board(40, 'ann', 'bob')))
     const leaving = new AbortController()
-    const headers = { accept: 'application/x-ndjson' }
+    const headers = { ...AUTHORIZED, accept: 'application/x-ndjson' }
     const { body } = await fetch(`${url}/scrape/boards`, { method: 'POST', headers, signal: leaving.signal })
     await hold.asked()
     const said = await body?.getReader().read()
     t.match(new TextDecoder().decode(said?.value), /^\{"progress":\{"source":"boards","done":0,/)
     leaving.abort()
-    const joined = operatorClient(url).run(scrape, { source: 'boards' })
+    const joined = operationsAt(url).run(scrape, { source: 'boards' })
     hold.answer()
     t.match(await joined, [{ outcome: 'succeeded', published: 1 }])
     t.equal((await fetch(`${url}/healthz`)).status, 200)

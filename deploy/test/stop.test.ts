@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { startGamenet, untilLoaded } from './service/gamenet.js'
+import { AUTHORIZED, startGamenet, untilLoaded } from './service/gamenet.js'
 
 const run = promisify(execFile)
 /** Scrapes nothing. */
@@ -46,7 +46,7 @@ test('neither an import nor clients that hold connections hold up a stop; the im
   })
   const importing = fetch(`${service.operatorUrl}/import?request=${encodeURIComponent(JSON.stringify(request))}`, {
     method: 'POST',
-    headers: { 'content-type': 'application/octet-stream' },
+    headers: { ...AUTHORIZED, 'content-type': 'application/octet-stream' },
     body: endless,
     duplex: 'half'
   })

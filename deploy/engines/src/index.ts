@@ -9,6 +9,7 @@ export {
   type LaneStats
 } from './clickhouse/clickhouse.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
+export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
 export { checkPages } from './postgres/page-checksums.js'
 export { openPglite } from './postgres/pglite.js'

@@ -5,6 +5,6 @@
 export type { CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, LogDamaged, openEmbeddedLog } from './log/embedded-log.js'
-export { LogUnreachable } from './log/kafka-client.js'
+export { type KafkaSasl, LogUnreachable } from './log/kafka-client.js'
 export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'
 export { openSpool, type Parcel, type Spool, type SpoolState } from './log/spool.js'

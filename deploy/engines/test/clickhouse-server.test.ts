@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { type Test, test } from 'tap'
@@ -50,6 +54,47 @@ test('a connection that breaks off behind the exception rejects, and never gives
 })
 
 const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
+
+test('a certificate is trusted when the authority that signed it is', async (t) => {
+  const folder = t.testdir()
+  const [key, ca] = [join(folder, 'key.pem'), join(folder, 'ca.pem')]
+  const subject = ['-subj', '/CN=clickhouse', '-addext', 'subjectAltName=IP:127.0.0.1']
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-keyout',
+      key,
+      '-out',
+      ca
+    ].concat(subject),
+    { stdio: 'pipe' }
+  )
+  let asked = 0
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(ca) }, (_request, response) => {
+    asked += 1
+    response
+      .writeHead(500, { 'x-clickhouse-exception-code': '497' })
+      .end('Code: 497. DB::Exception: Not enough privileges. (ACCESS_DENIED)')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const [stranger, knowing] = [
+    openClickHouseServer({ url }),
+    openClickHouseServer({ url, ca: readFileSync(ca, 'utf8') })
+  ]
+  for (const clickhouse of [stranger, knowing]) t.teardown(() => clickhouse.close())
+  await t.rejects(stranger.readers.rows('SELECT 1'), away)
+  t.equal(asked, 0)
+  await t.rejects(knowing.readers.rows('SELECT 1'), { name: 'ClickHouseError', code: 497 })
+})
 
 test('a server that is away is refused as such, and is found again when it is back', async (t) => {
   const path = join(t.testdir(), 'clickhouse')

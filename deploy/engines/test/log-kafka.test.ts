@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { connect, createServer, type Socket } from 'node:net'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
@@ -425,15 +426,29 @@ if (missing !== undefined) {
     if (secured === undefined) throw new Error('there is no secured listener')
     const ssl = { ca: await readFile(secured.caFile, 'utf8') }
     const { username, password } = secured
+    const asked: string[] = []
+    const tokens = createHttpServer(({ headers }, response) => {
+      asked.push(headers.authorization ?? '')
+      response.end(JSON.stringify({ token_type: 'Bearer', access_token: unsignedToken(username) }))
+    }).listen(0, '127.0.0.1')
+    await once(tokens, 'listening')
+    t.teardown(() => tokens.close())
+    const tokenUrl = `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token`
     for (const sasl of [
       { mechanism: 'plain', username, password },
-      { mechanism: 'scram-sha-512', username, password }
+      { mechanism: 'scram-sha-512', username, password },
+      { mechanism: 'oauthbearer', username, password: 'of a client', tokenUrl }
     ] as const) {
       const log = openLog(t, { brokers: [secured.address], ssl, sasl })
       await log.ensureTopics(['thing'])
       await log.append('thing', messages(2))
       t.equal((await readAll(log, 'thing', 2)).get(0)?.length, 2, sasl.mechanism)
     }
+    t.same([...new Set(asked)], [`Basic ${Buffer.from(`${username}:of%20a%20client`).toString('base64')}`])
+    const nobody = { mechanism: 'oauthbearer', username, password, tokenUrl: 'http://127.0.0.1:9/token' } as const
+    await t.rejects(openLog(t, { brokers: [secured.address], ssl, sasl: nobody }).ensureTopics(['thing']), {
+      message: /KAFKA_SASL_TOKEN_URL .* cannot be reached/
+    })
     const wrong = openLog(t, {
       brokers: [secured.address],
       ssl,
@@ -703,4 +718,11 @@ async function startProxy({ address, through }: { address: string; through: numb
       server.close()
     }
   }
+}
+
+/** A JWT without a signature, which Apache Kafka accepts unless it is configured otherwise. */
+function unsignedToken(sub: string): string {
+  const seconds = Math.floor(Date.now() / 1000)
+  const part = (content: object) => Buffer.from(JSON.stringify(content)).toString('base64url')
+  return `${part({ alg: 'none' })}.${part({ sub, iat: seconds, exp: seconds + 600 })}.`
 }

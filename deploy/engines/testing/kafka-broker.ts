@@ -44,7 +44,7 @@ export type SecuredListener = {
   readonly address: string
   /** Its own certificate, PEM. */
   readonly caFile: string
-  /** For the mechanisms `plain` and `scram-sha-512`. */
+  /** For the mechanisms `plain` and `scram-sha-512`. `oauthbearer` accepts unsigned tokens. */
   readonly username: string
   readonly password: string
 }
@@ -264,9 +264,10 @@ function securedProperties(directory: string): string {
 ssl.keystore.type=PKCS12
 ssl.keystore.password=${PASSWORD}
 ssl.key.password=${PASSWORD}
-listener.name.secured.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+listener.name.secured.sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512,OAUTHBEARER
 listener.name.secured.plain.sasl.jaas.config=${login}.plain.PlainLoginModule required user_${USERNAME}="${PASSWORD}";
 listener.name.secured.scram-sha-512.sasl.jaas.config=${login}.scram.ScramLoginModule required;
+listener.name.secured.oauthbearer.sasl.jaas.config=${login}.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";
 `
 }
 

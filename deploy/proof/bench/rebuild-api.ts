@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { Pool } from 'undici'
 import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
+import { operationsAt } from '../../test/service/gamenet.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import {
   importTitleCounts,
@@ -38,7 +38,7 @@ export const rebuildApi: Measurement = {
     try {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
-      const operations = operatorClient(service.operatorUrl)
+      const operations = operationsAt(service.operatorUrl)
       const warming = startLoad(service)
       await wait(WARMING_MS)
       await warming.stop()

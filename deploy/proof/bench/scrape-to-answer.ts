@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Client } from 'undici'
 import { gamesPage, homePage } from '../../demo/network/pages.js'
 import type { World } from '../../demo/network/world.js'
+import { AUTHORIZED } from '../../test/service/gamenet.js'
 import { type Measurement, quantile, scaled } from './measurement.js'
 import { importTitleCounts, importTitlesAndNetwork, startQuietService, world } from './quiet-service.js'
 
@@ -31,7 +32,7 @@ export const scrapeToAnswer: Measurement = {
       for (let round = 0; round < rounds; round += 1) {
         const shown = FIRST_COUNT + round
         const sentAt = upstream.show(shown)
-        const scraped = fetch(`${service.operatorUrl}/scrape/network`, { method: 'POST' })
+        const scraped = fetch(`${service.operatorUrl}/scrape/network`, { method: 'POST', headers: AUTHORIZED })
         const answeredAt = await answerWith(client, `"online":${shown},`)
         waits.push(answeredAt - (await sentAt))
         await (await scraped).arrayBuffer()

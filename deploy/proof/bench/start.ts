@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
-import { gamenetJson, type Running, startGamenet } from '../../test/service/gamenet.js'
+import { AUTHORIZED, gamenetJson, type Running, startGamenet } from '../../test/service/gamenet.js'
 import { figure, type Measurement, type Result, scaled } from './measurement.js'
 import { processorMs, residentBytes } from './process-figures.js'
 
@@ -72,7 +72,7 @@ function startResult(where: string, { firstAnswerMs, liveCountsMs }: Started): R
 async function waitUntilFilled(service: Running): Promise<number> {
   const begun = performance.now()
   for (;;) {
-    const status = Progress.parse(await (await fetch(`${service.operatorUrl}/status`)).json())
+    const status = Progress.parse(await (await fetch(`${service.operatorUrl}/status`, { headers: AUTHORIZED })).json())
     const isFilled = status.background.length > 0 && status.background.every((work) => work.done >= work.total)
     if (isFilled) break
     if (performance.now() - begun > FILLED_WITHIN_MS) throw new Error(`not filled: ${JSON.stringify(status)}`)

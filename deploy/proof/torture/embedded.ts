@@ -7,8 +7,8 @@ import { freePort } from '@gamenet/engines/testing'
 import { caughtUp } from '../../src/operations/caught-up.js'
 import type { Operations } from '../../src/operations/operation.js'
 import { scrape } from '../../src/operations/scrape.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
 import type { Running } from '../../test/service/gamenet.js'
+import { operationsAt } from '../../test/service/gamenet.js'
 import { differences } from './compare.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
@@ -92,7 +92,7 @@ export async function tortureEmbedded({
 
 /** Everything is scraped once more as it will stay, and waited for. */
 export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
-  const operations = operatorClient(operatorUrl)
+  const operations = operationsAt(operatorUrl)
   // While anything waits for the log, boards cannot be compared with what is known of them.
   while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
   // Nor while the tables are behind: each run would wait for them, and give up.

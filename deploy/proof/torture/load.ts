@@ -4,7 +4,7 @@ import { millisecondsOf, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../demo/auth/server.js'
 import { importFile } from '../../src/operations/import.js'
 import { scrape } from '../../src/operations/scrape.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
+import { operationsAt } from '../../test/service/gamenet.js'
 import { Caller, type SignedIn, signIn } from '../../test/service/people-service.js'
 import type { Facts } from './facts.js'
 import { readersOf } from './readers.js'
@@ -87,7 +87,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const { importNext, scrape } = operatorWork(needs, report)
   const say = (sentence: string): void => report.say(sentence)
   const readers = readersOf(needs.facts, say)
-  const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operatorClient), say })
+  const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operationsAt), say })
   const working = Promise.all([
     ...users.map((me) =>
       loop(me.person.username, USER_REST_MS * calm, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
@@ -196,7 +196,7 @@ function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], repo
 }
 
 function operatorWork({ facts, operatorUrl }: LoadNeeds, report: LoadReport) {
-  const operations = operatorClient(operatorUrl)
+  const operations = operationsAt(operatorUrl)
   return {
     async importNext(): Promise<boolean> {
       let file = 0

@@ -4,7 +4,7 @@ import { bytesText, durationText, errorMessage } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { draftOf, UNFINISHED_FILE } from '../backup/manifest.js'
 import { type Config, FailureError, UsageError } from '../config.js'
-import { runningOperatorUrl } from '../data-directory.js'
+import { runningOperatorPort } from '../data-directory.js'
 import { backup } from '../operations/backup.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
@@ -39,6 +39,6 @@ export function addBackup(program: Command, terminal: Terminal): void {
 async function unfinishedLine({ DATA_DIR, OPERATOR_URL }: Config, target: string): Promise<string> {
   const draft = draftOf(target)
   if (OPERATOR_URL !== undefined || !existsSync(join(draft, UNFINISHED_FILE))) return ''
-  if ((await runningOperatorUrl(DATA_DIR).catch(() => null)) !== undefined) return ''
+  if ((await runningOperatorPort(DATA_DIR).catch(() => null)) !== undefined) return ''
   return ` ${draft} is unfinished: the next backup to the same target replaces it, and it may be removed.`
 }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { type Config, FailureError } from '../config.js'
-import { runningOperatorUrl } from '../data-directory.js'
+import { runningOperatorPort } from '../data-directory.js'
 import type { Operation, Operations } from '../operations/operation.js'
 import { operatorClient } from '../operator/operator-client.js'
 import { type Progress, showProgress } from './progress.js'
@@ -15,8 +15,9 @@ export async function withOperations<Answer>(
   use: (operations: Operations, isRunning: boolean) => Promise<Answer>
 ): Promise<Answer> {
   const config = terminal.config()
-  const operatorUrl = config.OPERATOR_URL ?? (await runningOperatorUrl(config.DATA_DIR))
-  if (operatorUrl !== undefined) return use(operatorClient(operatorUrl), true)
+  const { OPERATOR_URL: operatorUrl, OPERATOR_TOKEN: operatorToken } = config
+  const port = operatorUrl === undefined ? await runningOperatorPort(config.DATA_DIR) : { operatorUrl, operatorToken }
+  if (port !== undefined) return use(operatorClient(port), true)
   // Engines are loaded only when they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('../wiring/service.js')
   const service = await openService(config, 'offline', terminal.threadPoolSize)
@@ -42,6 +43,13 @@ export async function withData<Answer>(
     )
   }
   return await withOperations(terminal, use)
+}
+
+/** Returns the line that a command prints if it has asked no process. */
+export function noServiceLine({ KAFKA_BROKERS, CLICKHOUSE_URL, DATA_DIR }: Config): string {
+  return KAFKA_BROKERS !== undefined && CLICKHOUSE_URL !== undefined
+    ? 'No process was asked: OPERATOR_URL names one. This is what the log and the tables show.'
+    : `No service runs on ${DATA_DIR}. This is what its data show.`
 }
 
 /** Returns whether there is data for a command to open. */

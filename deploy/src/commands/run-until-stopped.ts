@@ -1,12 +1,13 @@
+import { exposureOf } from '../operator/exposure.js'
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
-/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM. */
+/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM and SHUTDOWN_DELAY_SECONDS. */
 const STOP_MS = 9000
 /** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
 
-/** Opens a service, prints its addresses, and closes it at SIGTERM or SIGINT. */
+/** Opens a service, prints its addresses, and drains and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
   terminal: Terminal,
   role: Role,
@@ -21,7 +22,7 @@ export async function runUntilStopped(
     throw error
   })
   const { close: _, operations: __, ...facts } = service
-  print(terminal, options.json, facts, linesOf(service))
+  print(terminal, options.json, facts, [...linesOf(service), ...exposureOf(config, role)])
   const overdue = await stopped
   try {
     await service.close()

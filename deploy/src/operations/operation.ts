@@ -71,6 +71,7 @@ export type OperationNeeds = {
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
+  readonly ready: () => Promise<Readiness>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations applied when the engines were opened; the first `migrate` reports them. */

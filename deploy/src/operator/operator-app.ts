@@ -1,4 +1,4 @@
-import { isIP } from 'node:net'
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 import type { Readiness } from '@gamenet/api'
 import { errorMessage } from '@gamenet/schemas'
@@ -8,21 +8,38 @@ import type { Registry } from 'prom-client'
 import { FailureError, UsageError } from '../config.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { operations } from '../operations/operations.js'
+import { isLoopback } from './exposure.js'
 
 type AnyOperation = Operation<unknown, unknown, unknown>
 
 /** A request that a browser sent for a web page. */
 class ForeignRequest extends Error {}
 
-/** The operator port: health, metrics and operations. Not public: it has no sessions and no rate limits. */
-export function buildOperatorApp(needs: {
-  operations: Operations
-  registry: Registry
-  ready: () => Promise<Readiness>
-  logger: Logger
+/** A request without the token. */
+class Unauthorized extends Error {}
+
+type MetricsNeeds = {
+  readonly registry: Registry
+  readonly ready: () => Promise<Readiness>
+  readonly logger: Logger
   /** The host that it listens on. On a loopback address, requests must name it by a loopback name. */
-  host: string
-}): FastifyInstance {
+  readonly host: string
+}
+
+/**
+ * The operator port: health and metrics, and operations for clients that send the token as `Authorization: Bearer`. Not public:
+ * it has no rate limits. Without a token it refuses all operations.
+ */
+export function buildOperatorApp(
+  needs: MetricsNeeds & { readonly operations: Operations; readonly token: string | undefined }
+): FastifyInstance {
+  const app = buildMetricsApp(needs)
+  for (const operation of operations) addOperation(app, operation, needs)
+  return app
+}
+
+/** The metrics port: health, readiness and metrics alone. */
+export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   const { logger } = needs
   const app = fastify({ logger: false, forceCloseConnections: true })
   app.removeAllContentTypeParsers()
@@ -34,6 +51,7 @@ export function buildOperatorApp(needs: {
   app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `There is nothing at ${request.url}.` }))
   app.setErrorHandler((error, request, reply) => {
     const status = statusOf(error)
+    if (status === 401) void reply.header('WWW-Authenticate', 'Bearer')
     if (status >= 500) logger.error({ err: error, url: request.url }, 'an operator request failed')
     return reply.code(status).send({ error: errorMessage(error) })
   })
@@ -45,7 +63,6 @@ export function buildOperatorApp(needs: {
   app.get('/metrics', async (_request, reply) =>
     reply.type(needs.registry.contentType).send(await needs.registry.metrics())
   )
-  for (const operation of operations) addOperation(app, operation, needs.operations, logger)
   return app
 }
 
@@ -66,18 +83,33 @@ function refuseForeign(headers: { origin?: string | undefined; host?: string | u
   }
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+function requireToken(token: string | undefined, given: string | undefined): void {
+  if (token === undefined) {
+    throw new Unauthorized(
+      'This process was started without OPERATOR_TOKEN, and its operator port serves health and metrics only. Set it for this process and for the command.'
+    )
+  }
+  const digest = (text: string) => createHash('sha256').update(text).digest()
+  if (timingSafeEqual(digest(`Bearer ${token}`), digest(given ?? ''))) return
+  throw new Unauthorized(
+    `The operator port asks for its token, and ${given === undefined ? 'none' : 'a wrong one'} came. Set OPERATOR_TOKEN to the token of the service; ` +
+      'on the machine of the service, the command reads it from DATA_DIR when OPERATOR_URL is not set.'
+  )
 }
 
 /** Adds the route of an operation: JSON, or lines of progress for clients that accept them. */
-function addOperation(app: FastifyInstance, operation: AnyOperation, own: Operations, logger: Logger): void {
+function addOperation(
+  app: FastifyInstance,
+  operation: AnyOperation,
+  { operations: own, logger, token }: { operations: Operations; logger: Logger; token: string | undefined }
+): void {
   const { method, name, path: url, progress, body } = operation
   const bodyLimit = body === undefined ? 1 : body.as === 'stream' ? Number.MAX_SAFE_INTEGER : body.bytesMax
   app.route({
     method,
     url,
     bodyLimit,
+    onRequest: async ({ headers }) => requireToken(token, headers.authorization),
     handler: async (request, reply) => {
       const input = await inputOf(operation, request)
       if (progress === undefined || request.headers.accept !== LINES) {
@@ -157,6 +189,7 @@ function linesOf(
 
 function statusOf(error: unknown): number {
   if (error instanceof UsageError) return 400
+  if (error instanceof Unauthorized) return 401
   if (error instanceof ForeignRequest) return 403
   if (error instanceof FailureError) return 409
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number') return error.statusCode

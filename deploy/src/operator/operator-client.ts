@@ -3,10 +3,11 @@ import { errorCode } from '@gamenet/schemas'
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import type { OperatorPort } from '../data-directory.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 
 /** The operations of a running service, over its operator port. */
-export function operatorClient(operatorUrl: string): Operations {
+export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Operations {
   return {
     run: async (operation, input, { onProgress = () => undefined } = {}) => {
       const { method, result, progress } = operation
@@ -15,6 +16,7 @@ export function operatorClient(operatorUrl: string): Operations {
         request(operatorUrl + path, {
           method,
           headers: {
+            ...(operatorToken === undefined ? {} : { authorization: `Bearer ${operatorToken}` }),
             ...(progress === undefined ? {} : { accept: LINES }),
             ...(body === null ? {} : { 'content-type': OCTETS })
           },

@@ -36,6 +36,7 @@ export async function openApi(needs: Needs): Promise<string> {
       tables,
       ...(postgres === undefined ? {} : { writes: postgres }),
       authUrl,
+      trustedProxies: config.TRUSTED_PROXIES,
       writesPerMinute: config.WRITES_PER_MINUTE,
       chat: chatOf(needs),
       dataVersions,

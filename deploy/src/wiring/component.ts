@@ -66,7 +66,7 @@ export async function openComponents<Parts extends object>(
 }
 
 /** Refuses embedded engines for a role that shares them with other processes. */
-function requireServers(config: Config, role: Role): void {
+export function requireServers(config: Config, role: Role): void {
   if (role === 'all' || role === 'offline') return
   const missing = [
     ...(config.KAFKA_BROKERS === undefined && role !== 'api' ? ['KAFKA_BROKERS'] : []),

@@ -2,7 +2,9 @@ import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
+  type ChdbOptions,
   type ClickHouse,
+  LANE_LIMITS,
   migratePostgres,
   openChdb,
   openClickHouseServer,
@@ -93,20 +95,11 @@ export async function openEngines({
     // An embedded PostgreSQL starts in its own thread for a second while the other engines are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
-    const logChoice = await readLogChoice(config, part('log'))
+    const logChoice = readLogChoice(config, part('log'))
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
     const log = opened(await openLog(logChoice, role, { onUnavailable }))
-    const clickhouse = opened(
-      config.CLICKHOUSE_URL === undefined
-        ? await openChdb({
-            path: part('tables'),
-            warn,
-            threadPoolSize,
-            ...(config.CLICKHOUSE_MEMORY_BYTES === undefined ? {} : { memoryBytes: config.CLICKHOUSE_MEMORY_BYTES })
-          })
-        : openClickHouseServer({ url: config.CLICKHOUSE_URL })
-    )
+    const clickhouse = opened(await openTables(config, part('tables'), { warn, threadPoolSize }))
     const postgres = await writing
     const disk = opened(await diskOf(config, directory, clickhouse, postgres, warn))
     const names = {
@@ -122,6 +115,27 @@ export async function openEngines({
     await disposers.close()
     throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? orDamaged(error)
   }
+}
+
+function openTables(
+  config: Config,
+  path: string,
+  options: Pick<ChdbOptions, 'warn' | 'threadPoolSize'>
+): Promise<ClickHouse> | ClickHouse {
+  const { CLICKHOUSE_URL: url, CLICKHOUSE_SSL_CA_FILE: ca, CLICKHOUSE_MEMORY_BYTES: memoryBytes } = config
+  const reads = {
+    readers: config.CLICKHOUSE_READERS,
+    limits: {
+      readers: {
+        ...LANE_LIMITS.readers,
+        threads: config.CLICKHOUSE_READER_THREADS ?? LANE_LIMITS.readers.threads,
+        memoryBytes: config.CLICKHOUSE_READER_MEMORY_BYTES ?? LANE_LIMITS.readers.memoryBytes
+      }
+    }
+  }
+  return url === undefined
+    ? openChdb({ path, memoryBytes, ...reads, ...options })
+    : openClickHouseServer({ url, ca, ...reads })
 }
 
 /**
@@ -146,6 +160,12 @@ function orDamaged(error: unknown): unknown {
   return new FailureError(
     `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
   )
+}
+
+/** What each channel announces, for a PostgreSQL where LISTEN hears nothing. */
+const POLLED = {
+  [CHANGED_CHANNEL]: 'SELECT r.last_value AS newest FROM revision AS r',
+  [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.forgotten_at) AS newest FROM forgotten AS f'
 }
 
 /**

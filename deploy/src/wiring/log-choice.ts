@@ -1,17 +1,13 @@
-import { readFile } from 'node:fs/promises'
-import { errorCode } from '@gamenet/schemas'
-import { type Config, FailureError, UsageError } from '../config.js'
-import type { KafkaSasl, LogChoice } from './log.js'
+import type { KafkaSasl } from '@gamenet/engines/log'
+import { type Config, UsageError } from '../config.js'
+import type { LogChoice } from './log.js'
 
 const DAY_MS = 86_400_000
 
 type KafkaChoice = Extract<LogChoice, { engine: 'kafka' }>
 
-/**
- * Returns the configured log, with the content of the files that the configuration names. `path` is the file of an
- * embedded log.
- */
-export async function readLogChoice(config: Config, path: string): Promise<LogChoice> {
+/** Returns the configured log. `path` is the file of an embedded log. */
+export function readLogChoice(config: Config, path: string): LogChoice {
   const epoch = config.LOG_EPOCH
   const retentionMs = config.LOG_RETENTION_DAYS === undefined ? undefined : config.LOG_RETENTION_DAYS * DAY_MS
   if (config.KAFKA_BROKERS === undefined) return { engine: 'lmdb', path, epoch, retentionMs }
@@ -21,8 +17,8 @@ export async function readLogChoice(config: Config, path: string): Promise<LogCh
     topicPrefix: config.KAFKA_TOPIC_PREFIX,
     partitions: config.KAFKA_PARTITIONS,
     replicationFactor: config.KAFKA_REPLICATION,
-    ssl: await sslOf(config),
-    sasl: await saslOf(config),
+    ssl: sslOf(config),
+    sasl: saslOf(config),
     epoch,
     topicConfig: {
       ...(retentionMs === undefined ? {} : { 'retention.ms': String(retentionMs) }),
@@ -31,7 +27,7 @@ export async function readLogChoice(config: Config, path: string): Promise<LogCh
   }
 }
 
-async function sslOf(config: Config): Promise<KafkaChoice['ssl']> {
+function sslOf(config: Config): KafkaChoice['ssl'] {
   const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = config
   if (!config.KAFKA_SSL) {
     if ((ca ?? cert ?? key) === undefined) return undefined
@@ -41,32 +37,22 @@ async function sslOf(config: Config): Promise<KafkaChoice['ssl']> {
     throw new UsageError('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE belong together: give both or none.')
   if ((ca ?? cert) === undefined) return true
   return {
-    ...(ca === undefined ? {} : { ca: await fileText('KAFKA_SSL_CA_FILE', ca) }),
-    ...(cert === undefined ? {} : { cert: await fileText('KAFKA_SSL_CERT_FILE', cert) }),
-    ...(key === undefined ? {} : { key: await fileText('KAFKA_SSL_KEY_FILE', key) })
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key })
   }
 }
 
-async function saslOf(config: Config): Promise<KafkaSasl | undefined> {
-  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username } = config
-  const { KAFKA_SASL_PASSWORD: given, KAFKA_SASL_PASSWORD_FILE: file } = config
+function saslOf(config: Config): KafkaSasl | undefined {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = config
+  const { KAFKA_SASL_TOKEN_URL: tokenUrl, KAFKA_SASL_SCOPE: scope } = config
   if (mechanism === undefined) return undefined
-  if (username === undefined || (given === undefined) === (file === undefined)) {
+  if (username === undefined || password === undefined)
     throw new UsageError(
       'KAFKA_SASL_MECHANISM needs KAFKA_SASL_USERNAME and one of KAFKA_SASL_PASSWORD and KAFKA_SASL_PASSWORD_FILE.'
     )
-  }
-  const password = given ?? (await fileText('KAFKA_SASL_PASSWORD_FILE', file ?? '')).replace(/\r?\n$/, '')
-  return { mechanism, username, password }
-}
-
-async function fileText(variable: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    const code = errorCode(error)
-    throw new FailureError(
-      `${variable} names ${path}, which cannot be read (${code}); name a file that this user may read.`
-    )
-  }
+  if (mechanism !== 'oauthbearer') return { mechanism, username, password }
+  if (tokenUrl === undefined)
+    throw new UsageError('KAFKA_SASL_MECHANISM=oauthbearer needs KAFKA_SASL_TOKEN_URL, which gives access tokens.')
+  return { mechanism, username, password, tokenUrl, scope }
 }

@@ -1,4 +1,4 @@
-import { type EmbeddedLog, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
+import { type EmbeddedLog, type KafkaSasl, LogUnreachable, openEmbeddedLog, openKafkaLog } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import type { LogReader, ReloadShare } from '@gamenet/projector'
 import { topics, withTimeout } from '@gamenet/schemas'
@@ -24,13 +24,6 @@ export type LogChoice =
       /** Settings of new topics. */
       readonly topicConfig?: Readonly<Record<string, string>>
     }
-
-type Credentials = { readonly username: string; readonly password: string }
-
-export type KafkaSasl =
-  | ({ readonly mechanism: 'plain' } & Credentials)
-  | ({ readonly mechanism: 'scram-sha-256' } & Credentials)
-  | ({ readonly mechanism: 'scram-sha-512' } & Credentials)
 
 export type OpenLog = Log &
   LogReader & {

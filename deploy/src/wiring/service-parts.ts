@@ -20,6 +20,7 @@ export type Parts = {
   engines: Engines
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
+  replicatedTables: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
   sequences: unknown
@@ -40,7 +41,9 @@ export type Parts = {
   operations: ServiceOperations
   isReady: IsReady
   api: string | undefined
+  operatorToken: string | undefined
   operatorPort: string | undefined
+  metricsPort: string | undefined
   operationsInFlight: ServiceOperations
   announcement: unknown
   scraping: unknown

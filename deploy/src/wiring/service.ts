@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
@@ -9,7 +10,8 @@ import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
-import { buildOperatorApp } from '../operator/operator-app.js'
+import { requireOperatorToken } from '../operator/exposure.js'
+import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
 import { type Components, openComponents, type Role, runs } from './component.js'
@@ -35,6 +37,8 @@ export type Service = {
   /** The public address; null for roles without one. */
   readonly apiUrl: string | null
   readonly operatorUrl: string | null
+  /** Health and metrics alone; null without METRICS_PORT. */
+  readonly metricsUrl: string | null
   /** Role of an engine → its name. */
   readonly engines: Readonly<Record<string, string>>
   /** The demo network's address; null if a real network is scraped. */
@@ -43,22 +47,30 @@ export type Service = {
   readonly authUrl: string | null
   /** A demo user for signing in; null without the demo auth service. */
   readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
+  /** Reports "not ready", and answers for SHUTDOWN_DELAY_SECONDS more, so that load balancers notice. */
+  drain(): Promise<void>
   /** Finishes running work and releases everything. */
   close(): Promise<void>
 }
 
-const EVERY: readonly Role[] = ['all', 'ingest', 'projector', 'api', 'offline']
+const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
+const EVERY: readonly Role[] = [...RUNNING, 'offline']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Parts> = {
-  rootWarning: { roles: ['all', 'ingest', 'projector', 'api'], open: warnAsRoot },
+  rootWarning: { roles: RUNNING, open: warnAsRoot },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
 
   // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
+  replicatedTables: {
+    roles: EVERY,
+    when: (config) => config.CLICKHOUSE_URL !== undefined,
+    open: ({ engines }) => refuseReplicated(engines.clickhouse.control)
+  },
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
-  sequences: { roles: ['all', 'ingest', 'projector', 'api'], open: advanceSequencesOf },
+  sequences: { roles: RUNNING, open: advanceSequencesOf },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
   partList: {
     roles: EVERY,
@@ -108,12 +120,20 @@ const components: Components<Parts> = {
   operations: { roles: EVERY, open: openOperations },
   isReady: { roles: EVERY, open: (needs) => readiness({ ...needs, hasApi: runs(components.api, needs) }) },
   api: { roles: ['all', 'api'], open: openApi },
-  operatorPort: { roles: ['all', 'ingest', 'projector', 'api'], open: openOperatorPort },
+  operatorToken: {
+    roles: RUNNING,
+    // The command line finds it in the data directory.
+    open: ({ config, engines }) =>
+      config.OPERATOR_TOKEN ?? (engines.directory === undefined ? undefined : randomBytes(24).toString('base64url'))
+  },
+  operatorPort: { roles: RUNNING, open: openOperatorPort },
+  metricsPort: { roles: RUNNING, when: (config) => config.METRICS_PORT !== undefined, open: openMetricsPort },
   // Running operations end before the parts that they use, and before the operator port, which waits for their answers.
   operationsInFlight: { roles: EVERY, open: ({ operations }) => operations, close: (operations) => operations.stop() },
   announcement: {
-    roles: ['all', 'ingest', 'projector', 'api'],
-    open: ({ engines, operatorPort = '' }) => engines.directory?.announce(operatorPort)
+    roles: RUNNING,
+    open: ({ engines, operatorPort = '', operatorToken }) =>
+      engines.directory?.announce({ operatorUrl: operatorPort, operatorToken })
   },
 
   scraping: { roles: ['all', 'ingest'], open: ({ ingest }) => ingest?.start() },
@@ -134,6 +154,7 @@ const components: Components<Parts> = {
  * is left open.
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
+  requireOperatorToken(config, role)
   const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -145,6 +166,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     operations: parts.operations.operations,
     apiUrl: parts.api ?? null,
     operatorUrl: parts.operatorPort ?? null,
+    metricsUrl: parts.metricsPort ?? null,
     engines: parts.engines.names,
     demoUrl: parts.demo?.url ?? null,
     authUrl: parts.authUrl ?? null,
@@ -194,11 +216,19 @@ function repairTime(needs: Needs): 'now' | 'later' | 'never' {
 }
 
 /** Starts the operator port and returns its address. */
-async function openOperatorPort({ config, operations, registry, logger, isReady, disposers }: Needs): Promise<string> {
-  const { operations: all } = operations
-  const app = buildOperatorApp({ operations: all, registry, ready: isReady, logger, host: config.OPERATOR_HOST })
-  disposers.add(app, () => app.close())
-  return await listen(app, config.OPERATOR_HOST, config.OPERATOR_PORT, 'OPERATOR_PORT')
+async function openOperatorPort({ config, operations, operatorToken, readiness, ...needs }: Needs): Promise<string> {
+  const { OPERATOR_HOST: host, OPERATOR_PORT: port } = config
+  const app = buildOperatorApp({ ...needs, ...operations, token: operatorToken, ready: isReady, host })
+  needs.disposers.add(app, () => app.close())
+  return await listen(app, host, port, 'OPERATOR_PORT')
+}
+
+/** Starts the port of health and metrics alone and returns its address. */
+async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<string> {
+  const { METRICS_HOST: host, METRICS_PORT: port = 0 } = config
+  const app = buildMetricsApp({ ...needs, ready: isReady, host })
+  needs.disposers.add(app, () => app.close())
+  return await listen(app, host, port, 'METRICS_PORT')
 }
 
 /** Completes erasures that an earlier process left, in the background. */

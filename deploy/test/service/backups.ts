@@ -19,9 +19,8 @@ import { listImports, undoImport } from '../../src/operations/import-undo.js'
 import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { scrape } from '../../src/operations/scrape.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
 import { VERSIONS } from '../../src/version.js'
-import { gamenet, gamenetJson, type Running, spawnGamenet } from './gamenet.js'
+import { gamenet, gamenetJson, operationsAt, type Running, spawnGamenet } from './gamenet.js'
 import { Caller, type SignedIn, signIn, startAuth, startPeopleService, storedRatings } from './people-service.js'
 import { startUpstream } from './upstream.js'
 
@@ -65,7 +64,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   t.teardown(() => service.kill())
   const caller = new Caller(service, 8)
   t.teardown(() => caller.close())
-  const operations = operatorClient(service.operatorUrl)
+  const operations = operationsAt(service.operatorUrl)
   await operations.run(scrape, { source: 'all' })
   const counts = { topic: 'network-count', file: 'counts.csv', columns: {}, set: {}, strict: false }
   await operations.run(importFile, { request: counts, content: Readable.from([Buffer.from(countsOfYears())]) })
@@ -102,7 +101,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     t.teardown(() => asked.close())
     const found = await restingAnswers(restored, asked, names)
     for (const [path, body] of answers) t.same(found.get(path), body, path)
-    t.same(await operatorClient(restored.operatorUrl).run(listImports, {}), imports)
+    t.same(await operationsAt(restored.operatorUrl).run(listImports, {}), imports)
     await rebuildAndChange(t, restored, scale)
     for (const [path, body] of await restingAnswers(restored, asked, names)) {
       t.same(body, answers.get(path), `${path} of tables rebuilt`)
@@ -168,7 +167,7 @@ async function rebuildAndChange(
   service: Running,
   { rebuilt = projections.map(({ name }) => name) }: BackupScale
 ) {
-  const operations = operatorClient(service.operatorUrl)
+  const operations = operationsAt(service.operatorUrl)
   const made = new Map<string, number>()
   const done = new Set<string>()
   for (const name of rebuilt) {
@@ -255,7 +254,7 @@ async function killBackups(
   { backupKills: [first, second] }: BackupScale
 ) {
   const wanted = await entriesOf(like)
-  const asked = operatorClient(service.operatorUrl).run(backup, { directory: target })
+  const asked = operationsAt(service.operatorUrl).run(backup, { directory: target })
   await killAt(service.process, `${target}.unfinished`, { entries: Math.ceil(first * wanted), filling: asked })
   await provesNotHalf(t, target)
   const command = spawnGamenet({ DATA_DIR: data }, ['backup', target])
@@ -476,7 +475,7 @@ function atRest(answer: unknown): unknown {
 }
 
 export async function settle({ operatorUrl }: Running): Promise<void> {
-  const { behind } = await operatorClient(operatorUrl).run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
+  const { behind } = await operationsAt(operatorUrl).run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 

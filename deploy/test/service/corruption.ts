@@ -10,9 +10,8 @@ import { z } from 'zod'
 import type { DemoAuth } from '../../demo/auth/server.js'
 import { scrape } from '../../src/operations/scrape.js'
 import { type Status, status } from '../../src/operations/status.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
 import { answersOf, pathsOf, rateUntil, restingAnswers, startPages } from './backups.js'
-import { gamenetJson, launchGamenet, type Running, spawnedGamenet } from './gamenet.js'
+import { gamenetJson, launchGamenet, operationsAt, type Running, spawnedGamenet } from './gamenet.js'
 import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './people-service.js'
 
 /*
@@ -64,7 +63,7 @@ export async function openDamagedWorld(t: Test, folder: string): Promise<Damaged
     const upstream = await startPages(t, names)
     const service = await startPeopleService(base, auth, { UPSTREAM_URL: upstream.url, ...SILENT })
     const caller = new Caller(service, 8)
-    await operatorClient(service.operatorUrl).run(scrape, { source: 'all' })
+    await operationsAt(service.operatorUrl).run(scrape, { source: 'all' })
     const counts = join(folder, 'counts.csv')
     await writeFile(counts, countsOfDays())
     await gamenetJson({ DATA_DIR: base }, ['import', 'network-count', counts])
@@ -232,7 +231,7 @@ export async function tryDamage(
     outcome = '503'
     said = JSON.stringify(found.get(refused[0]))
   }
-  const seen = await operatorClient(service.operatorUrl)
+  const seen = await operationsAt(service.operatorUrl)
     .run(status, {})
     .catch((error: unknown) => String(error))
   const reported = typeof seen === 'string' ? seen : reportOf(seen)

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { runProgram } from '../../src/commands/program.js'
 import { Status } from '../../src/operations/status.js'
+import { operatorClient } from '../../src/operator/operator-client.js'
 
 /** The root of the project, seen from the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
@@ -28,7 +29,7 @@ export async function gamenet(
   const [stdout, stderr] = [collect(output), collect(errors)]
   const code = await runProgram({
     args,
-    environment: { UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE, ...GAMES_UNVISITED, ...environment },
+    environment: { UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE, ...USUAL, ...environment },
     input: Readable.from(input === undefined ? [] : [input]),
     output: output as unknown as WriteStream,
     errors: errors as unknown as WriteStream
@@ -62,7 +63,7 @@ export async function gamenetJson(environment: Environment, args: readonly strin
 }
 
 /** What a service prints with --json once it can be asked; `apiUrl` is null for a role without public port. */
-const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string() })
+const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string(), metricsUrl: z.string().nullable() })
 
 export type Running = z.infer<typeof Started> & {
   readonly process: ChildProcess
@@ -75,7 +76,7 @@ export type Running = z.infer<typeof Started> & {
 }
 
 /** A long-running command that was started and need not listen yet. */
-export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl'> & {
+export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl' | 'metricsUrl'> & {
   /** Resolves when it says where it listens; rejects when it ends before. */
   readonly listening: Promise<Running>
 }
@@ -116,18 +117,24 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
 /** Waits until the tables of a service hold so many events. */
 export async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
   for (;;) {
-    const status = Status.parse(await (await fetch(`${operatorUrl}/status`)).json())
+    const status = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())
     const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
     if (loaded >= events) return
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
+/** The operator token of services and commands. */
+export const OPERATOR_TOKEN = 'operator-token-of-tests'
+/** For requests to an operator port that no command sends. */
+export const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` }
+/** The operations of a service that a test has started. */
+export const operationsAt = (operatorUrl: string) => operatorClient({ operatorUrl, operatorToken: OPERATOR_TOKEN })
 /** Few tests have a page for each game, or one of players; the others would only see these pages fail. */
-const GAMES_UNVISITED = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
+const USUAL = { OPERATOR_TOKEN, SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 
 export function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
-  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...GAMES_UNVISITED, ...environment }
+  const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...USUAL, ...environment }
   return spawn(process.execPath, [GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
 }
 

@@ -9,9 +9,8 @@ import type { Test } from 'tap'
 import { listGaps } from '../../src/operations/gap.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { scrape } from '../../src/operations/scrape.js'
-import { operatorClient } from '../../src/operator/operator-client.js'
 import { type OpenLog, openLog } from '../../src/wiring/log.js'
-import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './gamenet.js'
+import { type Environment, gamenet, gamenetJson, operationsAt, type Running, startGamenet } from './gamenet.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 /* What only a real Kafka, or several processes on it, can show. */
@@ -135,7 +134,7 @@ export async function provesGap(
   const service = await startGamenet(environment, world.command)
   t.teardown(() => service.kill())
   const reach = { OPERATOR_URL: service.operatorUrl }
-  const operations = operatorClient(service.operatorUrl)
+  const operations = operationsAt(service.operatorUrl)
   while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
   const listed = await gamenet(reach, ['gap', 'list'])
   t.match(listed, { code: 0, stdout: /^Stalled: / })
@@ -178,11 +177,11 @@ export async function provesTwoIngests(
     })
   }
   page('7')
-  await operatorClient(operatorUrls[0]).run(scrape, { source: 'all' })
+  await operationsAt(operatorUrls[0]).run(scrape, { source: 'all' })
   await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180'])
   const before = await changes()
   page('8')
-  const runs = await Promise.all(operatorUrls.map((url) => operatorClient(url).run(scrape, { source: 'all' })))
+  const runs = await Promise.all(operatorUrls.map((url) => operationsAt(url).run(scrape, { source: 'all' })))
   t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
   t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180']), {
     settled: { settled: true }
@@ -222,9 +221,9 @@ export async function provesRebuild(
   await spoil(t, world.clickhouse)
   const [old, right] = ['4242,4242,4242,4242', '8,10,12,14']
 
-  await operatorClient(owner.operatorUrl).run(rebuild.start, { projection: 'title-count' })
+  await operationsAt(owner.operatorUrl).run(rebuild.start, { projection: 'title-count' })
   await owner.kill()
-  const operations = operatorClient(other.operatorUrl)
+  const operations = operationsAt(other.operatorUrl)
   const reach = { OPERATOR_URL: other.operatorUrl }
   for (let state = ''; state !== 'filled'; await wait(LOOK_MS)) {
     state = (await operations.run(rebuild.list, {}))[0]?.state ?? ''

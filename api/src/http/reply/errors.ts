@@ -71,6 +71,7 @@ export function sendError(
       err: error,
       cause: causeOf(error),
       url: shown(withoutSessionKey(request.raw.url ?? '')),
+      client: request.ip,
       clientRequestId: clientId(request)
     }
     if (refusal.code === 'internal') log?.error(context, 'a request failed')

@@ -24,13 +24,13 @@ export type ChdbOptions = {
   /** The engine's data directory; created if missing. One process and one directory at a time. */
   readonly path: string
   /** Number of concurrent reads. */
-  readonly readers?: number
+  readonly readers?: number | undefined
   /** Maximum number of waiting reads; further ones are refused with `engine_busy`. */
   readonly queueMax?: number
   /** Overrides the default limits of lanes. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
   /** Memory limit of the whole engine in bytes. Default: half of the process's limit, at most 3 GiB. */
-  readonly memoryBytes?: number
+  readonly memoryBytes?: number | undefined
   /** The number of libuv's threads (`UV_THREADPOOL_SIZE`), which run the statements. */
   readonly threadPoolSize?: number
   /** Called with warnings. */

@@ -23,8 +23,10 @@ export type ClickHouseServerOptions = {
   /** Address with scheme and port; may contain `user:password@` and `/database`. */
   readonly url: string
   readonly database?: string
+  /** Certificate of the authority that signed the server's, PEM. Default: the authorities that the machine trusts. */
+  readonly ca?: string | undefined
   /** Number of concurrent reads. */
-  readonly readers?: number
+  readonly readers?: number | undefined
   /** Maximum number of waiting reads; further ones are refused with `engine_busy`. */
   readonly queueMax?: number
   /** Compresses requests and answers with gzip. Default: true. */
@@ -89,6 +91,7 @@ const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): C
   return createClient({
     url: options.url,
     ...(options.database === undefined ? {} : { database: options.database }),
+    ...(options.ca === undefined ? {} : { tls: { ca_cert: Buffer.from(options.ca) } }),
     application: 'gamenet-stats',
     request_timeout: requestTimeoutMs,
     // The lane's slots are the limit.

@@ -12,12 +12,25 @@ const load = createRequire(import.meta.url)
 /** Loads kafkajs on first use: it has 143 files, and most services use no Kafka. */
 export const kafkajs = (): typeof import('kafkajs') => load('kafkajs')
 
+type Credentials = { readonly username: string; readonly password: string }
+
+/** How a client authenticates: plain data, since it is posted to threads. */
+export type KafkaSasl = Credentials &
+  (
+    | { readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512' }
+    | { readonly mechanism: 'oauthbearer'; readonly tokenUrl: string; readonly scope?: string | undefined }
+  )
+
 /** A silent kafkajs client with bounded waits; failures are reported as errors. */
-export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl' | 'sasl'>): Kafka {
+export function kafkaClient({
+  sasl,
+  ...config
+}: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl'> & { readonly sasl?: KafkaSasl | undefined }): Kafka {
   patchKafkajs()
   const { Kafka, logLevel } = kafkajs()
   return new Kafka({
     ...config,
+    ...(sasl === undefined ? {} : { sasl: saslOptions(sasl) }),
     logLevel: logLevel.NOTHING,
     connectionTimeout: 5000,
     authenticationTimeout: 10_000,
@@ -25,6 +38,29 @@ export function kafkaClient(config: Pick<KafkaConfig, 'brokers' | 'clientId' | '
     // 0.2 s, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes to return.
     retry: { initialRetryTime: 200, maxRetryTime: 5000, factor: 0.2, multiplier: 2, retries: 8 }
   })
+}
+
+function saslOptions(sasl: KafkaSasl): NonNullable<KafkaConfig['sasl']> {
+  if (sasl.mechanism !== 'oauthbearer') return { ...sasl } as NonNullable<KafkaConfig['sasl']>
+  return { mechanism: 'oauthbearer', oauthBearerProvider: async () => ({ value: await accessToken(sasl) }) }
+}
+
+const TOKEN_MS = 5000
+
+/** Returns a new access token by OAuth client credentials (RFC 6749, 4.4). Every connection requests one when it authenticates. */
+async function accessToken(sasl: Extract<KafkaSasl, { mechanism: 'oauthbearer' }>): Promise<string> {
+  const { tokenUrl, username, password, scope } = sasl
+  const basic = Buffer.from(`${encodeURIComponent(username)}:${encodeURIComponent(password)}`).toString('base64')
+  const body = new URLSearchParams({ grant_type: 'client_credentials', ...(scope === undefined ? {} : { scope }) })
+  const headers = { authorization: `Basic ${basic}` }
+  const answer = await fetch(tokenUrl, { method: 'POST', headers, body, signal: AbortSignal.timeout(TOKEN_MS) })
+    .then(async (response) => ({ status: response.status, text: await response.text() }))
+    .catch((cause: Error) => {
+      throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) cannot be reached: ${errorMessage(cause)}`)
+    })
+  const token = /"access_token"\s*:\s*"([^"]+)"/.exec(answer.text)?.[1]
+  if (answer.status === 200 && token !== undefined) return token
+  throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) answered ${answer.status} without an access token`)
 }
 
 /** The log is unavailable or does not answer, in contrast to a log that refuses a request. */

@@ -5,6 +5,7 @@ import {
   answeredWithin,
   disconnect,
   isUnreachable,
+  type KafkaSasl,
   kafkaClient,
   kafkaErrorType,
   kafkajs,
@@ -48,7 +49,7 @@ export type KafkaLogOptions = KafkaReaderOptions & {
   readonly partitions: number
   readonly replicationFactor: number
   readonly ssl?: NonNullable<KafkaConfig['ssl']>
-  readonly sasl?: NonNullable<KafkaConfig['sasl']>
+  readonly sasl?: KafkaSasl
   /** Further settings of new topics, such as `retention.ms`. Default: everything is kept. */
   readonly configEntries?: Readonly<Record<string, string>>
 }

@@ -16,7 +16,8 @@ export const plainName = (name: string): string => {
 }
 
 /**
- * Listens on a separate connection, and replaces a connection that breaks or no longer answers.
+ * Listens on a separate connection, and replaces a connection that breaks or no longer answers. A pooler accepts LISTEN and
+ * delivers nothing, so the listener notifies itself first; if the notification does not arrive, it polls instead.
  * @returns a function that ends it
  */
 export const listenToServer = (
@@ -55,6 +56,32 @@ export const listenToServer = (
   return async () => {
     stopping.abort()
     await running
+  }
+}
+
+/** Calls `onChange` after every change, for a while. */
+const pollInstead = async (
+  { queries, poll }: ListenNeeds,
+  onChange: () => void,
+  signal: AbortSignal
+): Promise<void> => {
+  const begun = performance.now()
+  let before: string | undefined
+  let due = 0
+  while (!signal.aborted && performance.now() - begun < POLLING_MS) {
+    // A server that does not answer has nothing new to tell.
+    const rows = await queries.query(poll ?? 'SELECT clock_timestamp()').catch(() => undefined)
+    const now = JSON.stringify(rows)
+    if (now !== undefined && now !== before) {
+      // The first time, something may have changed since the caller last looked.
+      due = before === undefined ? 1 : SETTLED_POLLS
+      before = now
+    }
+    if (due > 0) {
+      due -= 1
+      onChange()
+    }
+    await pause(POLL_MS, signal, { ref: false })
   }
 }
 

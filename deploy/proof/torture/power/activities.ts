@@ -4,8 +4,8 @@ import type { DemoAuth } from '../../../demo/auth/server.js'
 import { backup } from '../../../src/operations/backup.js'
 import { erase } from '../../../src/operations/erase.js'
 import { scrape } from '../../../src/operations/scrape.js'
-import { operatorClient } from '../../../src/operator/operator-client.js'
 import type { Running } from '../../../test/service/gamenet.js'
+import { operationsAt } from '../../../test/service/gamenet.js'
 import { Caller, signIn } from '../../../test/service/people-service.js'
 import type { Load } from '../load.js'
 import { chance, wholeChance } from '../world.js'
@@ -51,7 +51,7 @@ const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 250
 /** Resolves in the middle of the activity, or shortly after its end. */
 export async function reach(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
   const { service, load, auth, numbers, promised } = scene
-  const operations = operatorClient(service.operatorUrl)
+  const operations = operationsAt(service.operatorUrl)
   await wait(300 + chance(...numbers, 1) * 1200)
   if (activity === 'import') await load.begun('import')
   else if (activity === 'rating') await load.begun(auth.people[wholeChance(WRITERS, ...numbers, 2)]?.username ?? '')
@@ -94,7 +94,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
   }
   const erased = { username, isAcknowledged: false }
   promised.erased = erased
-  operatorClient(service.operatorUrl)
+  operationsAt(service.operatorUrl)
     .run(erase, { username, anyway: false })
     .then(
       () => {
@@ -108,7 +108,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
 export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
   const { erased } = promised
   if (erased === undefined) return []
-  const { wasKnown, isEntered } = await operatorClient(operatorUrl).run(erase, {
+  const { wasKnown, isEntered } = await operationsAt(operatorUrl).run(erase, {
     username: erased.username,
     anyway: true
   })

@@ -405,8 +405,9 @@ test('closing waits for what is in flight, and answers it', async (t) => {
 
 test('/healthz and /readyz report the process and the data', async (t) => {
   let isReady = false
+  let degraded: string[] = []
   const { app } = await testApp(t, {
-    ready: async () => (isReady ? { ok: true } : { ok: false, reason: 'the tables are being made' })
+    ready: async () => (isReady ? { ok: true, degraded } : { ok: false, reason: 'the tables are being made' })
   })
   t.same((await app.inject('/healthz')).json(), { status: 'ok' })
   const before = await app.inject('/readyz')
@@ -415,6 +416,8 @@ test('/healthz and /readyz report the process and the data', async (t) => {
   t.same(before.json(), { error: 'The service is not ready: the tables are being made.' })
   isReady = true
   t.same((await app.inject('/readyz')).json(), { status: 'ready' })
+  degraded = ['log (Kafka) cannot be reached']
+  t.same((await app.inject('/readyz')).json(), { status: 'ready', degraded })
   t.equal((await app.inject({ method: 'HEAD', url: '/readyz' })).statusCode, 200)
 })
 

@@ -60,6 +60,7 @@ const Environment = z.object({
     .optional(),
   METRICS_HOST: text().default('127.0.0.1'),
   METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  SHUTDOWN_DELAY_SECONDS: wholeNumber(0, 300).default(0),
   TRUSTED_PROXIES: commaSeparated(
     z.union(
       [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],

@@ -72,7 +72,11 @@ test(
     t.equal(unknown.status, 503)
     t.match(unknown.headers.get('retry-after'), /^[1-9]/)
     t.match(await unknown.json(), { error: /cannot be reached/ })
-    t.equal((await fetch(`${api.apiUrl}/readyz`)).status, 503)
+    t.same(await (await fetch(`${api.apiUrl}/readyz`)).json(), {
+      status: 'ready',
+      degraded: ['tables (ClickHouse) cannot be reached']
+    })
+    t.equal((await fetch(`${projector.operatorUrl}/readyz`)).status, 503, 'a projector has nothing to do')
     const back = await startClickHouseFront({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
     t.teardown(() => back.stop())
     t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '180']), {

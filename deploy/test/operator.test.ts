@@ -3,11 +3,15 @@ import { readFile, stat } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import type { Postgres } from '@gamenet/engines'
+import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
 import { backup } from '../src/operations/backup.js'
 import { Status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
+import type { Role } from '../src/wiring/component.js'
+import { readiness } from '../src/wiring/readiness.js'
 import { gamenet, startGamenet } from './service/gamenet.js'
 import { provesRefusalOfMalformed } from './service/malformed.js'
 
@@ -20,6 +24,7 @@ test('the operator port answers the command line, no web page, and nobody withou
     DATA_DIR,
     OPERATOR_TOKEN: '',
     METRICS_PORT: '0',
+    SHUTDOWN_DELAY_SECONDS: '300',
     UPSTREAM_URL: 'http://127.0.0.1:9',
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
@@ -104,6 +109,67 @@ test('the operator port answers the command line, no web page, and nobody withou
   })
   // 50,000 of them: the campaign of malformed requests.
   await provesRefusalOfMalformed(t, service.apiUrl ?? '', { seed: 1, requests: 500 })
+  service.process.kill('SIGTERM')
+  let readiness = await fetch(`${service.metricsUrl}/readyz`)
+  while (readiness.status === 200) readiness = await fetch(`${service.metricsUrl}/readyz`)
+  t.match(await readiness.json(), { ok: false, reason: 'it is stopping' })
+  t.equal((await fetch(`${service.apiUrl}/readyz`)).status, 503)
+  t.equal(
+    (await fetch(`${service.apiUrl}/api/games`)).status,
+    200,
+    'it answers until load balancers have learned of it'
+  )
+})
+
+test('a process is ready while it can do its work, and names what is unavailable', async (t) => {
+  const away = new Set<string>()
+  const ask = (engine: string) => async () => {
+    if (away.has(engine)) throw new Error('password=secret')
+    return []
+  }
+  let known = true
+  let low = false
+  const registry = new Registry()
+  const check = (role: Role) =>
+    readiness({
+      role,
+      hasApi: role === 'api',
+      engines: {
+        names: { log: 'Kafka', tables: 'ClickHouse', writes: 'PostgreSQL' },
+        clickhouse: { control: { rows: ask('tables') } },
+        log: { extents: ask('log') },
+        postgres: { check: ask('writes') } as unknown as Postgres,
+        disk: { isLow: () => low }
+      },
+      dataVersions: {
+        get hasBeenCurrent() {
+          return known
+        }
+      },
+      lostRows: { repairing: () => [] },
+      registry: role === 'api' ? registry : new Registry()
+    })
+  const [api, ingest, projector] = [check('api'), check('ingest'), check('projector')]
+  for (const each of [api, ingest, projector]) t.match(await each.ready(), { ok: true, degraded: [] })
+  away.add('log').add('writes')
+  const degraded = ['log (Kafka) cannot be reached', 'writes (PostgreSQL) cannot be reached']
+  t.match(await api.ready(), { ok: true, degraded })
+  t.match(await ingest.ready(), { ok: true, degraded })
+  t.same(await projector.ready(), { ok: false, reason: 'log (Kafka) cannot be reached' })
+  t.match(await registry.metrics(), /^gamenet_engine_up\{engine="log"\} 0$/m)
+  t.match(await registry.metrics(), /^gamenet_engine_up\{engine="tables"\} 1$/m)
+  away.clear()
+  low = true
+  t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free$/] })
+  away.add('tables')
+  t.match(
+    await api.ready(),
+    { ok: true, degraded: ['tables (ClickHouse) cannot be reached', /disk/] },
+    'it has old answers'
+  )
+  known = false
+  t.match(await api.ready(), { ok: false, reason: /not known yet/ }, 'it has none')
+  t.match(await ingest.ready(), { ok: true })
 })
 
 test('a service that dies during an answer leaves a sentence, and after the report nothing', async (t) => {

@@ -41,6 +41,7 @@ export class DataVersions {
   #newestOutdated = 0
   #revision = 0
   #isCurrent = false
+  #hasBeenCurrent = false
   readonly #reading = new SharedRun(() => this.#learn())
   #retry: NodeJS.Timeout | undefined
   #isStopped = false
@@ -59,6 +60,11 @@ export class DataVersions {
   /** Whether the last refresh succeeded. Until one does, answers may be older than the tables. */
   get isCurrent(): boolean {
     return this.#isCurrent
+  }
+
+  /** Whether any refresh has succeeded. Before one has, no answer can be given. */
+  get hasBeenCurrent(): boolean {
+    return this.#hasBeenCurrent
   }
 
   /** The version of what an answer reads: the newest change that overlaps it, 0 when there is none. */
@@ -146,6 +152,7 @@ export class DataVersions {
       })
       this.#take(rows.map(changeOf))
       this.#isCurrent = true
+      this.#hasBeenCurrent = true
     } catch (error) {
       this.#isCurrent = false
       this.#tryAgainLater()

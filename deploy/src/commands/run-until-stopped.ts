@@ -2,29 +2,31 @@ import { exposureOf } from '../operator/exposure.js'
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
-/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM and SHUTDOWN_DELAY_SECONDS. */
+/** Ends a stop that hangs, within the 10 s that a SIGTERM may take besides SHUTDOWN_DELAY_SECONDS. */
 const STOP_MS = 9000
 /** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
 
-/** Opens a service, prints its addresses, and drains and closes it at SIGTERM or SIGINT. */
+/** Opens a service, says where to look, and drains and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
   terminal: Terminal,
   role: Role,
   options: { json?: boolean },
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
-  const stopped = signalled().then(() => overdueAfter(STOP_MS, terminal))
   const config = terminal.config()
+  const stopMs = STOP_MS + config.SHUTDOWN_DELAY_SECONDS * 1000
+  const stopped = signalled().then(() => overdueAfter(stopMs, terminal))
   const { openService } = await import('../wiring/service.js')
   const service = await openService(config, role, terminal.threadPoolSize).catch((error: unknown) => {
     exitSoon(role)
     throw error
   })
-  const { close: _, operations: __, ...facts } = service
+  const { close: _, drain: __, operations: ___, ...facts } = service
   print(terminal, options.json, facts, [...linesOf(service), ...exposureOf(config, role)])
   const overdue = await stopped
   try {
+    await service.drain()
     await service.close()
   } finally {
     overdue.unref()

@@ -39,6 +39,8 @@ function linesOf(status: Status): string[] {
   const engines = Object.entries(status.engines).map(([role, engine]) => `${role} ${engine}`)
   return [
     `Gamenet Stats ${status.version}, since ${status.startedAt}; ${engines.join(', ')}`,
+    ...(status.notReady === null ? [] : [`Not ready: ${status.notReady}`]),
+    ...status.degraded.map((reason) => `Degraded: ${reason}`),
     '',
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
     '',

@@ -1,3 +1,4 @@
+import type { Readiness } from '@gamenet/api'
 import type { Ingest, People } from '@gamenet/ingest'
 import type { Projector } from '@gamenet/projector'
 import { z } from 'zod'
@@ -72,7 +73,7 @@ export type OperationNeeds = {
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
   readonly ready: () => Promise<Readiness>
-  /** Reads the changes of the tables for the answers of this process. */
+  /** Reads what has changed in the tables, for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]

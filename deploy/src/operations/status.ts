@@ -22,6 +22,10 @@ export const Status = z.object({
   version: z.string(),
   startedAt: Instant,
   engines: z.record(z.string(), z.string()),
+  /** Why the process is not ready; null when it is. */
+  notReady: z.string().nullable(),
+  /** Engines that do not answer and disks that are full, while the process continues. */
+  degraded: z.array(z.string()),
   sources: z.array(SourceStatus),
   topics: z.array(
     z.object({
@@ -77,7 +81,8 @@ export const status = operation({
   result: Status,
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
-    const [runs, progress, rebuilds, disk, lostRows] = await Promise.all([
+    const [readiness, runs, progress, rebuilds, disk, lostRows] = await Promise.all([
+      needs.ready(),
       newestRuns(engines),
       progressOf(needs),
       unfinishedRebuilds(needs),
@@ -88,6 +93,8 @@ export const status = operation({
       version: VERSION,
       startedAt,
       engines: { ...engines.names },
+      notReady: readiness.ok ? null : readiness.reason,
+      degraded: readiness.ok ? [...(readiness.degraded ?? [])] : [],
       sources: SCRAPE_SOURCES.map((source) => {
         const own = ingest?.status().find((each) => each.source === source)
         return {

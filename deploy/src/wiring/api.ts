@@ -22,7 +22,7 @@ const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
 /** Starts the API and returns its address. */
 export async function openApi(needs: Needs): Promise<string> {
-  const { config, engines, tables, registry, logger, dataVersions, swaps, isReady, authUrl, disposers } = needs
+  const { config, engines, tables, registry, logger, dataVersions, swaps, readiness, authUrl, disposers } = needs
   // With embedded tables, the projector of this process reports every change; on a server the table is polled.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
@@ -51,7 +51,7 @@ export async function openApi(needs: Needs): Promise<string> {
       registry,
       logger,
       matchesPeriodSeconds: config.SCRAPE_MATCHES_SECONDS,
-      ready: isReady
+      ready: readiness.ready
     },
     (app) => addPages(app, authUrl)
   )

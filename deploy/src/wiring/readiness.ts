@@ -1,49 +1,92 @@
 import type { DataVersions, Readiness } from '@gamenet/api'
 import { withTimeout } from '@gamenet/schemas'
+import { Gauge, type Registry } from 'prom-client'
+import type { Role } from './component.js'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
 
 /** Longer than a query waits for a connection, shorter than the usual timeout of probes. */
 const CHECK_MS = 2000
 
-export type IsReady = () => Promise<Readiness>
+const ENGINES = ['tables', 'log', 'writes'] as const
+type Engine = (typeof ENGINES)[number]
 
-/** Checks whether every engine of the service answers. Concurrent calls share one check. */
+/**
+ * The engines without which a process can do nothing. An API answers from memory; `ingest` spools. If every process reported "not ready"
+ * for an engine that all share, a load balancer would have none left.
+ */
+const NEEDED: Readonly<Record<Role, readonly Engine[]>> = {
+  all: [],
+  api: [],
+  ingest: [],
+  projector: ['tables', 'log'],
+  offline: []
+}
+
+export type ReadinessCheck = {
+  /** Concurrent calls share one check. */
+  ready(): Promise<Readiness>
+  /** From now on the process is not ready: it is about to stop. */
+  stopping(): void
+}
+
 export function readiness({
+  role,
   engines,
   dataVersions,
   lostRows,
+  registry,
   hasApi
 }: {
-  readonly engines: Engines
-  readonly dataVersions: DataVersions
-  readonly lostRows: Pick<LostRows, 'repairing'>
-  readonly hasApi: boolean
-}): IsReady {
-  let checking: Promise<Readiness> | undefined
-  const check = async (): Promise<Readiness> => {
-    const checks: [string, Promise<unknown>][] = [
-      ['tables', engines.clickhouse.control.rows('SELECT 1 AS one')],
-      ['log', engines.log.extents('scrape')],
-      ...(engines.postgres === undefined
-        ? []
-        : [['writes', engines.postgres.check()] satisfies [string, Promise<unknown>]])
-    ]
-    // The answer names the first fault; a later one must not end the process as an unhandled rejection.
-    for (const [, check] of checks) check.catch(() => undefined)
-    for (const [role, check] of checks) {
-      const name = `${role} (${engines.names[role]})`
-      const fault = await faultOf(check)
-      if (fault !== undefined) return { ok: false, reason: `${name} ${fault}` }
-    }
-    if (hasApi && !dataVersions.isCurrent) return { ok: false, reason: 'what changed in the tables is not known yet' }
-    return { ok: true, repairing: lostRows.repairing() }
+  readonly role: Role
+  readonly engines: Pick<Engines, 'names' | 'postgres'> & {
+    readonly clickhouse: { readonly control: Pick<Engines['clickhouse']['control'], 'rows'> }
+    readonly log: Pick<Engines['log'], 'extents'>
+    readonly disk: Pick<Engines['disk'], 'isLow'>
   }
-  return () => {
-    checking ??= check().finally(() => {
-      checking = undefined
-    })
-    return checking
+  readonly dataVersions: Pick<DataVersions, 'hasBeenCurrent'>
+  readonly lostRows: Pick<LostRows, 'repairing'>
+  readonly registry: Registry
+  readonly hasApi: boolean
+}): ReadinessCheck {
+  const { postgres } = engines
+  const checks: Readonly<Record<Engine, (() => Promise<unknown>) | undefined>> = {
+    tables: () => engines.clickhouse.control.rows('SELECT 1 AS one'),
+    log: () => engines.log.extents('scrape'),
+    writes: postgres && (() => postgres.check())
+  }
+  /** What is wrong with each engine that is in use; undefined when it answers. */
+  const look = async () => {
+    const used = ENGINES.flatMap((engine) => (checks[engine] === undefined ? [] : [[engine, checks[engine]] as const]))
+    return await Promise.all(used.map(async ([engine, ask]) => ({ engine, fault: await faultOf(ask()) })))
+  }
+  const engineFaults = shared(look)
+  let isStopping = false
+  new Gauge({
+    name: 'gamenet_engine_up',
+    help: 'Whether the log, the tables and the write side answer',
+    labelNames: ['engine'] as const,
+    registers: [registry],
+    async collect() {
+      for (const { engine, fault } of await engineFaults()) this.set({ engine }, fault === undefined ? 1 : 0)
+    }
+  })
+  const check = async (): Promise<Readiness> => {
+    if (isStopping) return { ok: false, reason: 'it is stopping' }
+    if (hasApi && !dataVersions.hasBeenCurrent)
+      return { ok: false, reason: 'what changed in the tables is not known yet' }
+    const faults = (await engineFaults()).filter(({ fault }) => fault !== undefined)
+    const sentence = ({ engine, fault }: (typeof faults)[number]) => `${engine} (${engines.names[engine]}) ${fault}`
+    const blocking = faults.find(({ engine }) => NEEDED[role].includes(engine))
+    if (blocking !== undefined) return { ok: false, reason: sentence(blocking) }
+    const disk = engines.disk.isLow() ? ['a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free'] : []
+    return { ok: true, degraded: [...faults.map(sentence), ...disk], repairing: lostRows.repairing() }
+  }
+  return {
+    ready: shared(check),
+    stopping: () => {
+      isStopping = true
+    }
   }
 }
 
@@ -54,4 +97,15 @@ export async function faultOf(check: Promise<unknown>): Promise<string | undefin
     () => 'cannot be reached'
   )
   return await withTimeout(fault, CHECK_MS, () => `did not answer within ${CHECK_MS} ms`)
+}
+
+/** Calls during a run share its result. */
+function shared<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined
+    })
+    return running
+  }
 }

@@ -8,7 +8,7 @@ import type { ConcurrentWriters } from './concurrent-writers.js'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
 import type { PartList } from './part-list.js'
-import type { IsReady } from './readiness.js'
+import type { ReadinessCheck } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 import type { TableSwaps } from './swaps.js'
 
@@ -38,8 +38,8 @@ export type Parts = {
   people: People
   spool: SpoolingLog | undefined
   ingest: Ingest | undefined
+  readiness: ReadinessCheck
   operations: ServiceOperations
-  isReady: IsReady
   api: string | undefined
   operatorToken: string | undefined
   operatorPort: string | undefined

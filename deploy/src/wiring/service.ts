@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector } from '@gamenet/projector'
@@ -47,9 +48,9 @@ export type Service = {
   readonly authUrl: string | null
   /** A demo user for signing in; null without the demo auth service. */
   readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
-  /** Reports "not ready", and answers for SHUTDOWN_DELAY_SECONDS more, so that load balancers notice. */
+  /** Reports "not ready", and answers for SHUTDOWN_DELAY_SECONDS more, in which load balancers learn of it. */
   drain(): Promise<void>
-  /** Finishes running work and releases everything. */
+  /** Finishes what is in flight and releases everything. */
   close(): Promise<void>
 }
 
@@ -117,8 +118,8 @@ const components: Components<Parts> = {
   spool: { roles: ['all', 'ingest'], when: usesSpool, open: openSpoolingLog },
   ingest: { roles: ['all', 'ingest', 'offline'], open: createServiceIngest, close: (ingest) => ingest.stop() },
 
+  readiness: { roles: EVERY, open: (needs) => readiness({ ...needs, hasApi: runs(components.api, needs) }) },
   operations: { roles: EVERY, open: openOperations },
-  isReady: { roles: EVERY, open: (needs) => readiness({ ...needs, hasApi: runs(components.api, needs) }) },
   api: { roles: ['all', 'api'], open: openApi },
   operatorToken: {
     roles: RUNNING,
@@ -171,6 +172,10 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     demoUrl: parts.demo?.url ?? null,
     authUrl: parts.authUrl ?? null,
     demoUser: parts.demo?.person ?? null,
+    drain: async () => {
+      parts.readiness.stopping()
+      await delay(config.SHUTDOWN_DELAY_SECONDS * 1000)
+    },
     close
   }
 }
@@ -200,6 +205,7 @@ function openOperations(needs: Needs): ServiceOperations {
     people: needs.people,
     demo: needs.demo,
     lostRows: needs.lostRows,
+    ready: needs.readiness.ready,
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     stepsEnded: stepsEnded(concurrentWriters, projector),
     inStep: stepRunner(concurrentWriters, projector),
@@ -215,18 +221,18 @@ function repairTime(needs: Needs): 'now' | 'later' | 'never' {
   return runs(components.projector, needs) ? 'now' : 'later'
 }
 
-/** Starts the operator port and returns its address. */
+/** Starts the operator port, and gives its address. */
 async function openOperatorPort({ config, operations, operatorToken, readiness, ...needs }: Needs): Promise<string> {
   const { OPERATOR_HOST: host, OPERATOR_PORT: port } = config
-  const app = buildOperatorApp({ ...needs, ...operations, token: operatorToken, ready: isReady, host })
+  const app = buildOperatorApp({ ...needs, ...operations, token: operatorToken, ready: readiness.ready, host })
   needs.disposers.add(app, () => app.close())
   return await listen(app, host, port, 'OPERATOR_PORT')
 }
 
-/** Starts the port of health and metrics alone and returns its address. */
+/** Starts the port of health and metrics alone, and gives its address. */
 async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<string> {
   const { METRICS_HOST: host, METRICS_PORT: port = 0 } = config
-  const app = buildMetricsApp({ ...needs, ready: isReady, host })
+  const app = buildMetricsApp({ ...needs, ready: readiness.ready, host })
   needs.disposers.add(app, () => app.close())
   return await listen(app, host, port, 'METRICS_PORT')
 }

@@ -19,7 +19,7 @@ const httpUrl = () =>
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
 const postgresUrl = () => z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' })
-/** A public address without credentials, to which paths are appended. */
+/** An address that everybody is given, and that paths are put behind. */
 const openUrl = () =>
   httpUrl().refine(
     (address) => !/[?#]|\/\/[^/]*@/.test(address),
@@ -45,6 +45,7 @@ export const SECRETS = [
   'CLICKHOUSE_URL',
   'KAFKA_SASL_PASSWORD',
   'OPERATOR_TOKEN',
+  'POSTGRES_LISTEN_URL',
   'POSTGRES_URL'
 ] as const
 
@@ -95,7 +96,7 @@ const Environment = z.object({
     .regex(/^[a-zA-Z0-9._-]{0,64}$/)
     .default('gamenet.'),
   KAFKA_PARTITIONS: wholeNumber(1, 1000).default(4),
-  KAFKA_REPLICATION: wholeNumber(1, 15).default(1),
+  KAFKA_REPLICATION: wholeNumber(1, 15).optional(),
   KAFKA_SSL: z
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
@@ -123,7 +124,8 @@ const Environment = z.object({
   CLICKHOUSE_READER_MEMORY_BYTES: wholeNumber(16_777_216, Number.MAX_SAFE_INTEGER).optional(),
   CLICKHOUSE_MEMORY_BYTES: wholeNumber(268_435_456, Number.MAX_SAFE_INTEGER).optional(),
   DISK_FREE_MIN_BYTES: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
-  POSTGRES_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).optional(),
+  POSTGRES_URL: postgresUrl().optional(),
+  POSTGRES_LISTEN_URL: postgresUrl().optional(),
   WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),

@@ -1,7 +1,11 @@
+import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
+import { loaderGroup } from '../src/wiring/log.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
+import { refuseReplicated } from '../src/wiring/replicated-tables.js'
+import { ROOT } from './service/gamenet.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {
@@ -106,4 +110,40 @@ test('an operator port that other machines reach needs a token, and the start sa
   for (const wrong of ['10.0.0.1/33', 'proxy', ''])
     t.throws(() => readConfig({ TRUSTED_PROXIES: `10.0.0.1,${wrong}` }), /TRUSTED_PROXIES is .*expected addresses/)
   t.end()
+})
+
+test('installations on one Kafka have their own consumer groups, and the brokers decide on replication', (t) => {
+  t.equal(loaderGroup('gamenet.'), 'gamenet-loader', 'as before')
+  t.equal(loaderGroup('staging.gamenet.'), 'staging.gamenet.loader')
+  t.not(loaderGroup('gamenet-'), loaderGroup('gamenet.'))
+  const replication = (variables: Record<string, string>) =>
+    readLogChoice(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
+  t.match(replication({}), { replicationFactor: -1 })
+  t.match(replication({ KAFKA_REPLICATION: '3' }), { replicationFactor: 3 })
+  t.end()
+})
+
+test('a ClickHouse database that replicates its tables is refused with the reason', async (t) => {
+  const database = (engine: string) => ({ rows: async () => [{ engine }] })
+  await refuseReplicated(database('Atomic'))
+  for (const engine of ['Replicated', 'Shared']) {
+    const reason = new RegExp(`engine ${engine}.*a checkpoint could be there before its rows`)
+    await t.rejects(refuseReplicated(database(engine)), { message: reason })
+  }
+})
+
+test('every variable is documented, and which role reads it', async (t) => {
+  const roles = await readFile(new URL('docs/operators/roles.md', ROOT), 'utf8')
+  const table = [...roles.matchAll(/`([A-Z_]+)(\*?)`/g)].map(
+    ([, name = '', rest]) => new RegExp(`^${name}${rest === '' ? '$' : ''}`)
+  )
+  const unread = VARIABLES.filter((name) => !name.endsWith('_URL_FILE') && !table.some((pattern) => pattern.test(name)))
+  t.same(unread, [])
+  const page = await readFile(new URL('docs/configuration.md', ROOT), 'utf8')
+  const missing = VARIABLES.filter((name) => !page.includes(`\`${name}\``))
+  t.same(
+    missing,
+    SECRETS.map((name) => `${name}_FILE`),
+    'but the files of secrets, which follow one rule'
+  )
 })

@@ -1,5 +1,7 @@
-import { existsSync, mkdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type Test, test } from 'tap'
@@ -7,7 +9,7 @@ import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAg
 import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { upkeep } from '../src/postgres/pglite-upkeep.js'
-import { type PostgresProcess, postgresPrograms, startPostgres } from '../testing/index.js'
+import { freePort, type PostgresProcess, postgresPrograms, startPostgres } from '../testing/index.js'
 
 /** Only what hangs meets it. */
 const WAIT_MS = 60_000
@@ -267,6 +269,11 @@ test('a path that is no directory is refused in one sentence', async (t) => {
 const programs = postgresPrograms()
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql); the server engine stays untested'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
+const withoutPgBouncer =
+  spawnSync('pgbouncer', ['--version']).status === 0 || process.env.CI === 'true'
+    ? false
+    : 'PgBouncer is not installed (Debian: pgbouncer); poolers stay untested'
+if (withoutPgBouncer !== false) console.error(`NOT TESTED: ${withoutPgBouncer}.`)
 let server: PostgresProcess | undefined
 
 test('a PostgreSQL server starts', { skip }, async (t) => {
@@ -397,6 +404,84 @@ test('who listens to a server that is away hears it once it is there, or ends', 
   await server?.start()
   await (await received)()
 })
+test('PgBouncer that pools transactions is spoken to, and a listener that it leaves deaf polls or listens elsewhere', {
+  skip: skip || withoutPgBouncer
+}, async (t) => {
+  const direct = server?.url ?? ''
+  const url = await startPgBouncer(t, direct)
+  const notifier = openPostgres({ url })
+  t.teardown(() => notifier.close())
+  await notifier.script('CREATE TABLE told (n integer)')
+  const limited = openPostgres({ url, statementTimeoutMs: 50 })
+  t.teardown(() => limited.close())
+  await t.rejects(
+    limited.transaction((transaction) => transaction.query('SELECT pg_sleep(60)')),
+    { code: '57014' },
+    'the server ends a long statement'
+  )
+  const heard: string[] = []
+  const deaf = openPostgres({ url, polled: { told: 'SELECT count(*) FROM told' } })
+  t.teardown(() => deaf.close())
+  let changes = 0
+  let next = (): void => undefined
+  const something = () =>
+    new Promise<void>((resolve) => {
+      next = resolve
+    })
+  const listened = something()
+  deaf.listen(
+    'told',
+    (payload) => heard.push(payload),
+    () => {
+      changes += 1
+      next()
+    }
+  )
+  await listened
+  await something()
+  t.equal(changes, 2, 'a first poll follows')
+  const edited = something()
+  await notifier.query('INSERT INTO told VALUES (1)')
+  await edited
+  t.same(heard, [], 'the change of another process is seen without a notification')
+  const hearing = openPostgres({ url, listenUrl: direct })
+  t.teardown(() => hearing.close())
+  const told = new Promise<string>((resolve) => {
+    hearing.listen('told', resolve, () => void notifier.query(`SELECT pg_notify('told', 'through the pooler')`))
+  })
+  t.equal(await told, 'through the pooler')
+})
 test('the PostgreSQL server stops', { skip }, async () => {
   await server?.stop()
 })
+
+/** A PgBouncer before a server, with two connections to it; ends with the test. */
+async function startPgBouncer(t: Test, target: string): Promise<string> {
+  const [{ port }, own] = [new URL(target), await freePort()]
+  // It refuses to run as root, and the user postgres may not read the checkout.
+  const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
+  chmodSync(folder, 0o755)
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  writeFileSync(
+    join(folder, 'pgbouncer.ini'),
+    `[databases]
+postgres = host=127.0.0.1 port=${port} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${own}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 2
+`
+  )
+  const user = process.getuid?.() === 0 ? ['-u', 'postgres'] : []
+  const child = spawn('pgbouncer', [...user, 'pgbouncer.ini'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  let said = ''
+  for await (const chunk of child.stderr) {
+    said += chunk
+    if (said.includes('process up')) return `postgres://postgres@127.0.0.1:${own}/postgres`
+  }
+  throw new Error(`PgBouncer did not start: ${said}`)
+}

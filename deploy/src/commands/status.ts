@@ -3,7 +3,7 @@ import { UsageError } from '../config.js'
 import { diskLines } from '../disk/disk.js'
 import { CAUGHT_UP_SECONDS_MAX, type CaughtUpReport, caughtUp } from '../operations/caught-up.js'
 import { type Status, status } from '../operations/status.js'
-import { withData } from './reach.js'
+import { noServiceLine, withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
@@ -17,11 +17,13 @@ export function addStatus(program: Command, terminal: Terminal): void {
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
       const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)
-      const { found, settled } = await withData(terminal, async (operations) => ({
+      const { found, settled, isRunning } = await withData(terminal, async (operations, isRunning) => ({
+        isRunning,
         settled: seconds === undefined ? undefined : await operations.run(caughtUp, { seconds }),
         found: await operations.run(status, {})
       }))
       print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
+        ...(isRunning ? [] : [noServiceLine(terminal.config())]),
         ...linesOf(found),
         ...(settled === undefined ? [] : [caughtUpLine(settled)])
       ])

@@ -14,11 +14,13 @@ import {
 } from '@gamenet/engines'
 import { LogDamaged } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
+import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { fullDisk } from '../disk/full-disk.js'
+import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSIONS } from '../version.js'
 import type { ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
@@ -96,6 +98,10 @@ export async function openEngines({
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
     const logChoice = readLogChoice(config, part('log'))
+    if (config.KAFKA_REPLICATION === 1)
+      warn(
+        'KAFKA_REPLICATION is 1: topics that are made now are lost with the disk of one broker. Unset, it is the brokers’ default.'
+      )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
     const log = opened(await openLog(logChoice, role, { onUnavailable }))
@@ -168,12 +174,10 @@ const POLLED = {
   [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.forgotten_at) AS newest FROM forgotten AS f'
 }
 
-/**
- * Opens the write side. A service that shares log and tables must share it too: with separate keys, no other process
- * could decrypt its events.
- */
+/** A service that shares its log and tables shares this too: with separate keys, no other process could decrypt its events. */
 async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
-  if (config.POSTGRES_URL !== undefined) return openPostgres({ url: config.POSTGRES_URL })
+  const { POSTGRES_URL: url, POSTGRES_LISTEN_URL: listenUrl } = config
+  if (url !== undefined) return openPostgres({ url, listenUrl, polled: POLLED })
   if (dir !== undefined) return await openPglite({ dir })
   throw new UsageError(
     'This needs the write side, which processes that share their log and tables have together. Set POSTGRES_URL.'

@@ -3,6 +3,8 @@ import { type Config, UsageError } from '../config.js'
 import type { LogChoice } from './log.js'
 
 const DAY_MS = 86_400_000
+/** Kafka's value for `default.replication.factor`. */
+const BROKERS_DEFAULT = -1
 
 type KafkaChoice = Extract<LogChoice, { engine: 'kafka' }>
 
@@ -16,7 +18,7 @@ export function readLogChoice(config: Config, path: string): LogChoice {
     brokers: config.KAFKA_BROKERS,
     topicPrefix: config.KAFKA_TOPIC_PREFIX,
     partitions: config.KAFKA_PARTITIONS,
-    replicationFactor: config.KAFKA_REPLICATION,
+    replicationFactor: config.KAFKA_REPLICATION ?? BROKERS_DEFAULT,
     ssl: sslOf(config),
     sasl: saslOf(config),
     epoch,

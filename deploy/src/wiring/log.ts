@@ -32,8 +32,13 @@ export type OpenLog = Log &
     readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
   }
 
-/** The consumer group of all projectors of one installation. */
-const LOADER_GROUP = 'gamenet-loader'
+/**
+ * The consumer group of all projectors of one installation. Two installations on one Kafka differ in their prefix; in one group, one of
+ * them would be given the partitions of the other. The usual prefix has its older name, which old and new projectors share in an upgrade.
+ */
+export function loaderGroup(topicPrefix: string): string {
+  return topicPrefix === 'gamenet.' ? 'gamenet-loader' : `${topicPrefix}loader`
+}
 
 /** Longest wait for Kafka in a process that may start without it. */
 const AWAY_MS = 5000
@@ -61,7 +66,7 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
   const log = openKafkaLog({
     brokers: [...brokers],
     clientId: `gamenet-${role}`,
-    groupId: group === undefined ? LOADER_GROUP : `${LOADER_GROUP}-${group}`,
+    groupId: [loaderGroup(topicPrefix), ...(group === undefined ? [] : [group])].join('-'),
     topicPrefix,
     partitions,
     replicationFactor,

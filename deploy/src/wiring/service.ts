@@ -27,6 +27,7 @@ import { openLostRows } from './lost-rows.js'
 import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
 import { readiness } from './readiness.js'
+import { refuseReplicated } from './replicated-tables.js'
 import type { Needs, Parts } from './service-parts.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { openSwaps } from './swaps.js'
@@ -64,7 +65,7 @@ const components: Components<Parts> = {
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
 
-  // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
+  // Before anything is loaded, projected or answered: schemas, then what an older copy of an engine has brought back.
   replicatedTables: {
     roles: EVERY,
     when: (config) => config.CLICKHOUSE_URL !== undefined,

@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { backoffMs, pause, withTimeout } from '@gamenet/schemas'
 import pg from 'pg'
+import type { Queries } from './postgres.js'
 
 /** Interval of checks of a silent connection, and the limit of an answer. */
 const BEAT_MS = 10_000
@@ -15,32 +17,56 @@ export const plainName = (name: string): string => {
   throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
 }
 
+/** The longest wait for the own notification; without it, how often and for how long changes are polled for. */
+const PROOF_MS = 3000
+const POLL_MS = 1000
+const POLLING_MS = 60_000
+/** A sequence is ahead of the transaction that took from it, which may commit that much later. */
+const SETTLED_POLLS = 30
+
+export type ListenNeeds = {
+  readonly config: pg.ClientConfig
+  /** The pool, on which notifications are sent. */
+  readonly queries: Queries
+  /** A statement whose rows are others after whatever the channel announces. */
+  readonly poll: string | undefined
+}
+
 /**
- * Listens on a separate connection, and replaces a connection that breaks or no longer answers. A pooler accepts LISTEN and
- * delivers nothing, so the listener notifies itself first; if the notification does not arrive, it polls instead.
- * @returns a function that ends it
+ * Listens on a separate connection, and makes another one when that breaks or no longer answers, until it is ended. A pooler accepts
+ * LISTEN and delivers nothing, so the listener notifies itself first; if it does not hear that, it polls instead.
+ * @returns ends it
  */
 export const listenToServer = (
-  config: pg.ClientConfig,
+  needs: ListenNeeds,
   channel: string,
   onPayload: (payload: string) => void,
   onListening: () => void
 ): (() => Promise<void>) => {
   const statement = `LISTEN ${plainName(channel)}`
   const stopping = new AbortController()
+  const listenOnce = async (client: pg.Client, lost: AbortSignal): Promise<boolean> => {
+    const proof = `proof_${randomUUID().replaceAll('-', '')}`
+    const heard = new AbortController()
+    client.on('notification', ({ channel: of, payload }) => (of === proof ? heard.abort() : onPayload(payload ?? '')))
+    await client.connect()
+    await client.query(`${statement}; LISTEN ${proof}`)
+    await needs.queries.query('SELECT pg_notify($1, $2)', [proof, ''])
+    await pause(PROOF_MS, AbortSignal.any([heard.signal, lost, stopping.signal]), { ref: false })
+    onListening()
+    if (heard.signal.aborted) await beat(client, AbortSignal.any([lost, stopping.signal]))
+    return heard.signal.aborted || lost.aborted
+  }
   const run = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; failures += 1) {
-      const client = new pg.Client({ ...config, keepAlive: true, query_timeout: BEAT_ANSWER_MS })
+      const client = new pg.Client({ ...needs.config, keepAlive: true, query_timeout: BEAT_ANSWER_MS })
       const lost = new AbortController()
       client.on('error', () => lost.abort())
       client.on('end', () => lost.abort())
-      client.on('notification', ({ payload }) => onPayload(payload ?? ''))
+      let hears = true
       try {
-        await client.connect()
-        await client.query(statement)
+        hears = await listenOnce(client, lost.signal)
         failures = 0
-        onListening()
-        await beat(client, AbortSignal.any([lost.signal, stopping.signal]))
       } catch {
         // The next connection shows whether the cause persists.
       }
@@ -49,6 +75,7 @@ export const listenToServer = (
         END_MS,
         () => undefined
       )
+      if (!hears) await pollInstead(needs, onListening, stopping.signal)
       await pause(backoffMs(RETRY, failures + 1), stopping.signal, { ref: false })
     }
   }
@@ -85,7 +112,7 @@ const pollInstead = async (
   }
 }
 
-/** Rejects when the connection no longer answers; resolves when the signal aborts. */
+/** Rejects when the connection does not answer any more; resolves when the signal says that it is over. */
 const beat = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     await pause(BEAT_MS, signal, { ref: false })

@@ -7,8 +7,13 @@ import type { Postgres, Queries } from './postgres.js'
 export type PostgresOptions = {
   /** `postgres://user:password@host:port/database` */
   readonly url: string
+  /** An address at which LISTEN works, where `url` is a pooler that gives each transaction another connection (PgBouncer). */
+  readonly listenUrl?: string | undefined
+  /** By channel, a statement whose rows are others after whatever the channel announces. Asked where LISTEN hears nothing. */
+  readonly polled?: Readonly<Record<string, string>>
   readonly connections?: number
   readonly connectTimeoutMs?: number
+  /** Of a statement in a transaction, kept by the server. */
   readonly statementTimeoutMs?: number
   /** Longest wait for an answer: longer than the server's own limit, which gives a better error. */
   readonly answerTimeoutMs?: number
@@ -18,10 +23,10 @@ const AWAY_RETRY_SECONDS = 5
 
 /** Opens a PostgreSQL server. No request is sent here: a service may start before its server. */
 export const openPostgres = (options: PostgresOptions): Postgres => {
+  // No parameter that PgBouncer refuses at the start of a connection, such as statement_timeout.
   const config = {
     connectionString: options.url,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
-    statement_timeout: options.statementTimeoutMs ?? 15_000,
     query_timeout: options.answerTimeoutMs ?? 20_000,
     keepAlive: true,
     application_name: 'gamenet-stats'
@@ -29,13 +34,23 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
   const pool = new pg.Pool({ ...config, max: options.connections ?? 8 })
   // A connection that breaks while unused is replaced at the next statement, which reports a persisting fault.
   pool.on('error', () => undefined)
+  const statementTimeoutMs = options.statementTimeoutMs ?? 15_000
   const listeners = new Set<() => Promise<void>>()
   let closing: Promise<void> | undefined
   return {
     ...queriesOn(pool),
-    transaction: (work) => transaction(pool, work),
+    transaction: (work) => transaction(pool, statementTimeoutMs, work),
     listen: (channel, onPayload, onListening) => {
-      const end = listenToServer(config, channel, onPayload, onListening)
+      const end = listenToServer(
+        {
+          config: { ...config, connectionString: options.listenUrl ?? options.url },
+          queries: queriesOn(pool),
+          poll: options.polled?.[channel]
+        },
+        channel,
+        onPayload,
+        onListening
+      )
       listeners.add(end)
       return async () => {
         listeners.delete(end)
@@ -74,7 +89,11 @@ const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => (
   }
 })
 
-const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Promise<Result>): Promise<Result> => {
+const transaction = async <Result>(
+  pool: pg.Pool,
+  statementTimeoutMs: number,
+  work: (queries: Queries) => Promise<Result>
+): Promise<Result> => {
   const client = await pool.connect().catch((cause: unknown) => {
     throw failure(cause)
   })
@@ -84,7 +103,7 @@ const transaction = async <Result>(pool: pg.Pool, work: (queries: Queries) => Pr
   const queries = queriesOn(client)
   let isBroken = true
   try {
-    await queries.query('BEGIN')
+    await queries.script(`BEGIN; SET LOCAL statement_timeout = ${statementTimeoutMs}`)
     const result = await work(queries)
     await queries.query('COMMIT')
     isBroken = false

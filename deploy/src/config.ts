@@ -19,7 +19,7 @@ const httpUrl = () =>
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
 const postgresUrl = () => z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' })
-/** An address that everybody is given, and that paths are put behind. */
+/** A public address without credentials, to which paths are appended. */
 const openUrl = () =>
   httpUrl().refine(
     (address) => !/[?#]|\/\/[^/]*@/.test(address),

@@ -2,10 +2,12 @@ import { readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
+import { type Role, requireServers } from '../src/wiring/component.js'
 import { loaderGroup } from '../src/wiring/log.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
 import { refuseReplicated } from '../src/wiring/replicated-tables.js'
-import { ROOT } from './service/gamenet.js'
+import { deployedProcesses, deployFile } from './service/deployment-files.js'
+import { gamenet, ROOT } from './service/gamenet.js'
 
 test('addresses that everybody is given hold nothing but an address', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {
@@ -146,4 +148,51 @@ test('every variable is documented, and which role reads it', async (t) => {
     SECRETS.map((name) => `${name}_FILE`),
     'but the files of secrets, which follow one rule'
   )
+})
+
+test('the files of deploy/ start commands that exist, with a valid environment, and probe the ports that it opens', async (t) => {
+  const secrets = t.testdir({
+    'operator-token': 'a-token-of-operators',
+    'clickhouse-url': 'http://clickhouse.example:8123/gamenet',
+    'postgres-url': 'postgres://postgres.example/gamenet'
+  })
+  const processes = await deployedProcesses()
+  t.same([...new Set(processes.map(({ command }) => command))].sort(), [
+    'api',
+    'ingest',
+    'migrate',
+    'projector',
+    'start'
+  ])
+  for (const { where, command, environment, probes, ports } of processes) {
+    t.same(
+      Object.keys(environment).filter((name) => !VARIABLES.includes(name)),
+      ['NODE_ENV'],
+      `${where}: variables that exist`
+    )
+    t.match(await gamenet({}, ['help', command]), { code: 0 }, `${where}: a command that exists`)
+    const here = Object.entries(environment).map(([name, value]) => [name, value.replace('/secrets', secrets)])
+    // The files name no token: an operator chooses it.
+    const config = { OPERATOR_TOKEN: 'a-token-of-operators', ...readConfig(Object.fromEntries(here)) }
+    const role = command === 'start' ? 'all' : command === 'migrate' ? 'offline' : (command as Role)
+    requireServers(config, role)
+    requireOperatorToken(config, role)
+    t.ok(config.METRICS_PORT, `${where}: a port of metrics`)
+    for (const { path, port } of probes) {
+      t.ok(['/healthz', '/readyz'].includes(path), `${where}: ${path}`)
+      t.equal(port, config.METRICS_PORT, `${where}: the probes ask the port of metrics`)
+    }
+    if (ports.http !== undefined) t.equal(ports.http, config.PORT)
+  }
+  const [image] = processes
+  const [{ PORT, METRICS_PORT, DATA_DIR }, dockerfile] = [
+    image?.environment ?? {},
+    await deployFile('container/Dockerfile')
+  ]
+  t.match(dockerfile, new RegExp(`^EXPOSE ${PORT} ${METRICS_PORT}\nVOLUME ${DATA_DIR}$`, 'm'))
+  t.match(dockerfile, `http://127.0.0.1:${METRICS_PORT}/healthz`)
+  t.match(await deployFile('container/nginx.conf'), `http://api:${PORT};`)
+  t.match(await deployFile('container/prometheus.yml'), `job_name: gamenet\n`)
+  t.match(await deployFile('container/prometheus.yml'), `port: ${METRICS_PORT},`)
+  t.match(await deployFile('kubernetes/network-policy.yaml'), /podSelector: .* app: gamenet \}/)
 })

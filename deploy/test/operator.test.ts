@@ -12,6 +12,7 @@ import { Status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 import type { Role } from '../src/wiring/component.js'
 import { readiness } from '../src/wiring/readiness.js'
+import { deployedProcesses } from './service/deployment-files.js'
 import { gamenet, startGamenet } from './service/gamenet.js'
 import { provesRefusalOfMalformed } from './service/malformed.js'
 
@@ -20,7 +21,13 @@ const Owner = z.object({ operatorToken: z.string() })
 test('the operator port answers the command line, no web page, and nobody without the token', async (t) => {
   const directory = t.testdir({ 'secret.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
   const DATA_DIR = `${directory}/data`
+  // As the container with embedded engines starts, but on loopback and free ports.
+  const container = (await deployedProcesses()).find(({ command }) => command === 'start')
   const service = await startGamenet({
+    ...container?.environment,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    METRICS_HOST: '127.0.0.1',
     DATA_DIR,
     OPERATOR_TOKEN: '',
     METRICS_PORT: '0',

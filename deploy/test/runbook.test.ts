@@ -6,6 +6,7 @@ import { test } from 'tap'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { BOOKKEEPING } from '../src/backup/freeze.js'
+import { deployFile } from './service/deployment-files.js'
 import { type Environment, gamenet, gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
 import { startAuth } from './service/people-service.js'
 import { startUpstream } from './service/upstream.js'
@@ -112,7 +113,7 @@ test('every alert has its chapter in the runbook, and every chapter its alert', 
   }
 })
 
-test('the commands of the runbook work, and the metrics of pages and alerts exist', async (t) => {
+test('the commands of the runbook work, and the metrics of pages, alerts and dashboards exist', async (t) => {
   const directory = t.testdir()
   const [auth, upstream] = [await startAuth(t), await startUpstream()]
   t.teardown(() => upstream.close())
@@ -126,7 +127,8 @@ test('the commands of the runbook work, and the metrics of pages and alerts exis
   const existing = new Set([...exposed.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
   const asked = [
     ...operators.matchAll(/\bgamenet_\w+/g),
-    ...rules.flatMap(({ expr }) => [...expr.matchAll(/\bgamenet_\w+/g)])
+    ...rules.flatMap(({ expr }) => [...expr.matchAll(/\bgamenet_\w+/g)]),
+    ...(await deployFile('grafana/gamenet.json')).matchAll(/\b(?:gamenet|nodejs|process)_\w+/g)
   ]
   const missing = new Set(asked.map(([name]) => name.replace(/_(count|sum|bucket)$/, '')))
   for (const name of [...existing, ...OF_CLUSTERS]) missing.delete(name ?? '')

@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 
-/** Whether the process can do its work; if not, why: the end of "The service is not ready: …". */
+/** Whether the process can do its work; if not, the reason: the end of "The service is not ready: …". */
 export type Readiness =
   | {
       readonly ok: true
@@ -12,7 +12,7 @@ export type Readiness =
     }
   | { readonly ok: false; readonly reason: string }
 
-/** `/healthz`: the process answers. `/readyz`: it can answer, by old answers too. */
+/** `/healthz`: the process answers. `/readyz`: it can answer, if only with cached answers. */
 export function addHealth(app: FastifyInstance, ready: () => Promise<Readiness>): void {
   app.get('/healthz', async (_request, reply) => reply.header('Cache-Control', 'no-store').send({ status: 'ok' }))
   app.get('/readyz', async (_request, reply) => {

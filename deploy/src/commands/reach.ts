@@ -45,14 +45,14 @@ export async function withData<Answer>(
   return await withOperations(terminal, use)
 }
 
-/** What a command says that has asked no process. */
+/** Returns the line that a command prints if it has asked no process. */
 export function noServiceLine({ KAFKA_BROKERS, CLICKHOUSE_URL, DATA_DIR }: Config): string {
   return KAFKA_BROKERS !== undefined && CLICKHOUSE_URL !== undefined
     ? 'No process was asked: OPERATOR_URL names one. This is what the log and the tables show.'
     : `No service runs on ${DATA_DIR}. This is what its data show.`
 }
 
-/** Whether a command could open any data. */
+/** Returns whether there is data for a command to open. */
 async function dataExists(config: Config): Promise<boolean> {
   if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
   return stat(config.DATA_DIR).then(

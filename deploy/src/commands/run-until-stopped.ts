@@ -2,12 +2,12 @@ import { exposureOf } from '../operator/exposure.js'
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
-/** Ends a stop that hangs, within the 10 s that a SIGTERM may take besides SHUTDOWN_DELAY_SECONDS. */
+/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM and SHUTDOWN_DELAY_SECONDS. */
 const STOP_MS = 9000
 /** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
 
-/** Opens a service, says where to look, and drains and closes it at SIGTERM or SIGINT. */
+/** Opens a service, prints its addresses, and drains and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
   terminal: Terminal,
   role: Role,

@@ -73,7 +73,7 @@ export type OperationNeeds = {
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
   readonly ready: () => Promise<Readiness>
-  /** Reads what has changed in the tables, for the answers of this process. */
+  /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]

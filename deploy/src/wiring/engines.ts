@@ -174,7 +174,10 @@ const POLLED = {
   [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.forgotten_at) AS newest FROM forgotten AS f'
 }
 
-/** A service that shares its log and tables shares this too: with separate keys, no other process could decrypt its events. */
+/**
+ * Opens the write side. A service that shares log and tables must share it too: with separate keys, no other process
+ * could decrypt its events.
+ */
 async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
   const { POSTGRES_URL: url, POSTGRES_LISTEN_URL: listenUrl } = config
   if (url !== undefined) return openPostgres({ url, listenUrl, polled: POLLED })

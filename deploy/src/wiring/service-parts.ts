@@ -21,7 +21,7 @@ export type Parts = {
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
   replicatedTables: unknown
-  /** The names of the migrations that were applied to the tables. */
+  /** The names of the migrations applied to the tables. */
   migrations: string[]
   sequences: unknown
   erasures: unknown

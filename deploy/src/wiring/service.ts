@@ -49,9 +49,9 @@ export type Service = {
   readonly authUrl: string | null
   /** A demo user for signing in; null without the demo auth service. */
   readonly demoUser: { readonly username: string; readonly email: string; readonly password: string } | null
-  /** Reports "not ready", and answers for SHUTDOWN_DELAY_SECONDS more, in which load balancers learn of it. */
+  /** Reports "not ready", and answers for SHUTDOWN_DELAY_SECONDS more, so that load balancers notice. */
   drain(): Promise<void>
-  /** Finishes what is in flight and releases everything. */
+  /** Finishes running work and releases everything. */
   close(): Promise<void>
 }
 
@@ -65,7 +65,7 @@ const components: Components<Parts> = {
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
 
-  // Before anything is loaded, projected or answered: schemas, then what an older copy of an engine has brought back.
+  // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
   replicatedTables: {
     roles: EVERY,
     when: (config) => config.CLICKHOUSE_URL !== undefined,
@@ -222,7 +222,7 @@ function repairTime(needs: Needs): 'now' | 'later' | 'never' {
   return runs(components.projector, needs) ? 'now' : 'later'
 }
 
-/** Starts the operator port, and gives its address. */
+/** Starts the operator port and returns its address. */
 async function openOperatorPort({ config, operations, operatorToken, readiness, ...needs }: Needs): Promise<string> {
   const { OPERATOR_HOST: host, OPERATOR_PORT: port } = config
   const app = buildOperatorApp({ ...needs, ...operations, token: operatorToken, ready: readiness.ready, host })
@@ -230,7 +230,7 @@ async function openOperatorPort({ config, operations, operatorToken, readiness, 
   return await listen(app, host, port, 'OPERATOR_PORT')
 }
 
-/** Starts the port of health and metrics alone, and gives its address. */
+/** Starts the port of health and metrics alone and returns its address. */
 async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<string> {
   const { METRICS_HOST: host, METRICS_PORT: port = 0 } = config
   const app = buildMetricsApp({ ...needs, ready: readiness.ready, host })

@@ -33,9 +33,9 @@ export type ListenNeeds = {
 }
 
 /**
- * Listens on a separate connection, and makes another one when that breaks or no longer answers, until it is ended. A pooler accepts
- * LISTEN and delivers nothing, so the listener notifies itself first; if it does not hear that, it polls instead.
- * @returns ends it
+ * Listens on a separate connection, and replaces a connection that breaks or no longer answers. A pooler accepts LISTEN and
+ * delivers nothing, so the listener notifies itself first; if the notification does not arrive, it polls instead.
+ * @returns a function that ends it
  */
 export const listenToServer = (
   needs: ListenNeeds,
@@ -112,7 +112,7 @@ const pollInstead = async (
   }
 }
 
-/** Rejects when the connection does not answer any more; resolves when the signal says that it is over. */
+/** Rejects when the connection no longer answers; resolves when the signal aborts. */
 const beat = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     await pause(BEAT_MS, signal, { ref: false })

@@ -2,14 +2,14 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import { ask } from './service/ask.js'
-import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 
 /** Nothing listens there: a service that scrapes only when it is asked meets no network. */
 const NO_NETWORK = 'http://127.0.0.1:9'
 const CAUGHT_UP_SECONDS = '180'
 
 export type TestService = {
-  readonly running: Running
+  readonly running: Opened
   readonly environment: Environment
   /** For files of the test; the service keeps its own below it. */
   readonly directory: string
@@ -19,7 +19,7 @@ export type TestService = {
   get(path: string): Promise<unknown>
 }
 
-/** A whole service on embedded engines, in the test's own folder, that runs no source by itself. */
+/** A whole service on embedded tables and log, in the test's own folder, that runs no source by itself. */
 export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Promise<TestService> {
   const directory = t.testdir({})
   const environment = {
@@ -30,10 +30,10 @@ export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Prom
     SCRAPE_MATCHES_SECONDS: '0',
     SCRAPE_BOARDS_SECONDS: '0',
     SCRAPE_PLAYERS_SECONDS: '0',
-    SCRAPE_REQUESTS_PER_SECOND: '1000'
+    SCRAPE_REQUESTS_PER_SECOND: '1000',
+    ...(await plainWrites(t))
   }
-  const running = await startGamenet(environment)
-  t.teardown(() => running.kill())
+  const running = await openGamenet(t, environment)
   return {
     running,
     environment,

@@ -2,7 +2,7 @@ import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
-import { type Environment, gamenet, gamenetJson, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
 import { startUpstream, type Upstream, type UpstreamTitle } from './service/upstream.js'
 
 const MINUTE_MS = 60_000
@@ -337,7 +337,7 @@ async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
 }
 
 /**
- * A service on embedded engines with imported history, and a page that is not opened yet: 60 days of hourly counts,
+ * A service with imported history, and a page that is not opened yet: 60 days of hourly counts,
  * samples by the minute from 6 hours to 10 minutes ago, with a gap from 4 to 3 hours ago.
  */
 async function visit(t: Test): Promise<{
@@ -355,10 +355,10 @@ async function visit(t: Test): Promise<{
     DATA_DIR: join(directory, 'data'),
     UPSTREAM_URL: upstream.url,
     SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0'
+    SCRAPE_GAMES_SECONDS: '0',
+    ...(await plainWrites(t))
   }
-  const service = await startGamenet(environment)
-  t.teardown(() => service.kill())
+  const service = await openGamenet(t, environment)
   const client = { OPERATOR_URL: service.operatorUrl }
   const file = join(directory, 'history.csv')
   await writeFile(file, history(Date.now()))
@@ -369,7 +369,7 @@ async function visit(t: Test): Promise<{
   page.setDefaultTimeout(WAIT_MS)
   await page.clock.install()
   const faults = await watch(page)
-  return { browser, page, faults, upstream, client, apiUrl: service.apiUrl ?? '' }
+  return { browser, page, faults, upstream, client, apiUrl: service.apiUrl }
 }
 
 function history(nowMs: number): string {

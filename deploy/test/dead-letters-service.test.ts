@@ -12,7 +12,7 @@ import {
 } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { type LogChoice, type OpenLog, openLog } from '../src/wiring/log.js'
-import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 import { runOlderProgram } from './service/older-program.js'
 
 const missing = await kafkaBrokerMissing()
@@ -60,7 +60,7 @@ async function appendAll(log: OpenLog): Promise<void> {
   await log.append('network-count', [encodeEvent(networkCountTopic, { observedAt: at(9), online: 12 }, provenance)])
 }
 
-async function answersOf({ apiUrl }: Running): Promise<unknown[]> {
+async function answersOf({ apiUrl }: Opened): Promise<unknown[]> {
   const answers: unknown[] = []
   for (const path of QUESTIONS) {
     const response = await fetch(`${apiUrl}${path}`)
@@ -69,14 +69,12 @@ async function answersOf({ apiUrl }: Running): Promise<unknown[]> {
   return answers
 }
 
-/** Answers of a service that never had a dead letter; its write side is copied, for one that is made afresh takes seconds. */
-async function answersOfPlain(t: Test, folder: string, writes: string): Promise<unknown[]> {
-  const reference = await startGamenet({ ...QUIET, DATA_DIR: folder })
-  t.teardown(() => reference.kill())
+/** Answers of a service that never had a dead letter. */
+async function answersOfPlain(t: Test, folder: string): Promise<unknown[]> {
+  const reference = await openGamenet(t, { ...QUIET, ...(await plainWrites(t)), DATA_DIR: folder })
   await gamenetJson({ OPERATOR_URL: reference.operatorUrl }, ['status', '--wait', '120'])
   const answers = await answersOf(reference)
-  t.equal(await reference.stop(), 0)
-  await cp(join(folder, 'writes'), writes, { recursive: true })
+  await reference.stop()
   return answers
 }
 
@@ -87,8 +85,7 @@ async function provesRetry(
   expected: readonly unknown[],
   afterwards: (reach: Environment) => Promise<void> = async () => {}
 ): Promise<void> {
-  const service = await startGamenet(own)
-  t.teardown(() => service.kill())
+  const service = await openGamenet(t, own)
   const reach = { OPERATOR_URL: service.operatorUrl }
   t.match(await gamenetJson(reach, ['status', '--wait', '120']), {
     settled: { settled: true },
@@ -115,24 +112,21 @@ async function provesRetry(
   t.strictSame(await answersOf(service), expected)
   t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /parked_messages\{topic="title-count"\} 2/)
   await afterwards(reach)
-  t.equal(await service.stop(), 0)
+  await service.stop()
 }
 
 let expected: readonly unknown[] = []
-let writes = ''
 test('an operator looks at what an older program could not read, retries it, and drops the rest', async (t) => {
   const folder = t.testdir({ own: {}, plain: {} })
   const [own, plain] = [join(folder, 'own'), join(folder, 'plain')]
-  writes = join(folder, 'writes')
   const choice: LogChoice = { engine: 'lmdb', path: join(own, 'log'), epoch: 1 }
   const log = await openLog(choice, 'test')
   await appendAll(log)
   await runOlderProgram(log, join(own, 'tables'))
   await log.close()
   await cp(join(own, 'log'), join(plain, 'log'), { recursive: true })
-  expected = await answersOfPlain(t, plain, join(own, 'writes'))
-  await cp(join(own, 'writes'), writes, { recursive: true })
-  const environment = { ...QUIET, DATA_DIR: own }
+  expected = await answersOfPlain(t, plain)
+  const environment = { ...QUIET, ...(await plainWrites(t)), DATA_DIR: own }
   await provesRetry(t, environment, expected, async (reach) => {
     const { stdout: list } = await gamenet(reach, ['dead-letters', 'list'])
     const place = (reason: string) => new RegExp(`^title-count +(\\S+) .*${reason}`, 'm').exec(list)?.[1] ?? ''
@@ -177,7 +171,6 @@ test('the same on a real Kafka', missing === undefined ? {} : { skip: missing },
   await appendAll(log)
   await runOlderProgram(log, join(folder, 'tables'))
   await log.close()
-  await cp(writes, join(folder, 'writes'), { recursive: true })
   const environment = {
     KAFKA_BROKERS: kafka.address,
     KAFKA_TOPIC_PREFIX: topicPrefix,
@@ -185,5 +178,5 @@ test('the same on a real Kafka', missing === undefined ? {} : { skip: missing },
   }
   // The same but for where changes stand: of two partitions, the board's key belongs to the second.
   const there: unknown[] = JSON.parse(JSON.stringify(expected).replaceAll('"id":"1-0-', '"id":"1-1-'))
-  await provesRetry(t, { ...QUIET, ...environment, DATA_DIR: folder }, there)
+  await provesRetry(t, { ...QUIET, ...environment, ...(await plainWrites(t)), DATA_DIR: folder }, there)
 })

@@ -10,7 +10,7 @@ import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
 import { Status } from '../src/operations/status.js'
-import { gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
 
 const MB = 1_000_000
 const HOUR_MS = 3_600_000
@@ -272,14 +272,13 @@ test('a start on a full disk names the disk and what to free; with free space it
     t.notMatch(stderr.trim(), /\n/, 'one sentence')
   }
   await rm(join(small, 'ballast'))
-  const service = await startGamenet(environment)
-  await service.stop()
+  await (await openGamenet(t, environment)).stop()
   await fill(small, 0)
   const again = await gamenet(environment, ['start'])
   t.equal(again.code, 1)
   t.match(again.stderr, sentence)
   await rm(join(small, 'ballast'))
-  t.equal(await (await startGamenet(environment)).stop(), 0)
+  await (await openGamenet(t, environment)).stop()
 })
 
 /** Rows that do not compress to nothing, in time order. */

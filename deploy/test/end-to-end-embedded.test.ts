@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { Status } from '../src/operations/status.js'
 import { provesEndToEnd } from './service/end-to-end.js'
-import { AUTHORIZED, gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
+import { AUTHORIZED, gamenet, gamenetJson, openGamenet, spawnedGamenet, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes dozens of appends and loads: it is still under way when the first rows are loaded. */
@@ -21,13 +21,12 @@ test('one process on embedded engines brings pages and files to answers, and sta
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
   }
-  const service = await startGamenet(environment)
-  t.teardown(() => service.kill())
-  const apiUrl = service.apiUrl ?? ''
-  await provesEndToEnd(t, { upstream, apiUrl, operatorUrl: service.operatorUrl, directory })
+  const service = await openGamenet(t, environment)
+  const { apiUrl, operatorUrl } = service
+  await provesEndToEnd(t, { upstream, apiUrl, operatorUrl, directory })
   const before = await (await fetch(`${apiUrl}/api/online-users`)).text()
 
-  t.equal(await service.stop(), 0, 'SIGTERM ends it with 0')
+  await service.stop()
   await t.test('a port that is taken ends a start, behind its engines', async (t) => {
     const taken = createServer().listen(0, '127.0.0.1')
     t.teardown(() => taken.close())
@@ -55,8 +54,7 @@ test('one process on embedded engines brings pages and files to answers, and sta
     t.equal(code, 1)
     t.notMatch(stderr, /\n\s+at /, 'no stack')
 
-    const { apiUrl, kill } = await startGamenet(environment)
-    t.teardown(kill)
+    const { apiUrl } = await openGamenet(t, environment)
     t.equal(await (await fetch(`${apiUrl}/api/online-users`)).text(), before, 'a SIGKILL loses nothing')
     t.match(await gamenetJson(environment, ['import', 'title-count', file]), [
       { rowsRead: ROWS, rejected: 0, finished: true, alreadyDone: false }

@@ -13,7 +13,16 @@ import { importFile } from '../src/operations/import.js'
 import type { ImportRun } from '../src/operations/import-run.js'
 import { listImports } from '../src/operations/import-undo.js'
 import { openLog } from '../src/wiring/log.js'
-import { type Environment, gamenet, gamenetJson, operationsAt, spawnGamenet, startGamenet } from './service/gamenet.js'
+import {
+  type Environment,
+  gamenet,
+  gamenetJson,
+  openGamenet,
+  operationsAt,
+  plainWrites,
+  spawnGamenet,
+  startGamenet
+} from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
 /** So many that an import of them can be interrupted; compressed, repeated rows are a small file. */
@@ -112,13 +121,14 @@ function scrapingNothing(dataDirectory: string): Environment {
 
 test('an import that is taken back leaves every answer as if it had not been, however often and over restarts', async (t) => {
   const directory = t.testdir({})
-  const environment = scrapingNothing(join(directory, 'data'))
-  let service = await startGamenet(environment)
-  t.teardown(() => service.kill())
+  const environment = { ...scrapingNothing(join(directory, 'data')), ...(await plainWrites(t)) }
+  const killed = await startGamenet(environment)
+  t.teardown(() => killed.kill())
+  let { apiUrl } = killed
   const answers = async () => {
     const all: Record<string, unknown> = {}
     for (const question of QUESTIONS) {
-      const response = await fetch(`${service.apiUrl}${question}`)
+      const response = await fetch(`${apiUrl}${question}`)
       all[question] = [response.status, await response.json()]
     }
     return all
@@ -182,11 +192,12 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   const withIt = await answers()
   t.notSame(withIt, before)
 
-  await provesCutOff(t, environment, directory, service.operatorUrl, () => service.kill())
+  await provesCutOff(t, environment, directory, killed.operatorUrl, () => killed.kill())
   const halfFile = join(directory, 'half.csv')
   await writeFile(halfFile, countsCsv(Array.from({ length: HALF_ROWS }, (_, n) => ({ minute: n % 1440, online: 9 }))))
   await importHalf(environment.DATA_DIR ?? '', halfFile)
-  service = await startGamenet(environment)
+  const service = await openGamenet(t, environment)
+  apiUrl = service.apiUrl
   await gamenetJson(environment, ['status', '--wait', '180'])
   const cut = Listed.parse(await gamenetJson(environment, ['import', 'list'])).filter(({ finished }) => !finished)
   t.match(cut, [
@@ -210,7 +221,6 @@ test('an import that is taken back leaves every answer as if it had not been, ho
   await gamenetJson(environment, ['rebuild', 'start', 'title-count', '--from-log', '--follow'])
   const verified = await gamenet(environment, ['rebuild', 'verify', 'title-count'])
   t.equal(verified.code, 0, `and a reload from the log brings nothing back: ${verified.stdout}`)
-  t.equal(await service.stop(), 0)
 })
 
 /**

@@ -9,7 +9,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { Status } from '../src/operations/status.js'
 import { ask } from './service/ask.js'
-import { type Environment, gamenet, type Running, spawnGamenet, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } from './service/gamenet.js'
 
 /*
  * A real service with counts and boards, its projections rebuilt through the command line, while its answers are asked for
@@ -136,20 +136,21 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
     SCRAPE_GAMES_SECONDS: '0',
     SCRAPE_MATCHES_SECONDS: '0',
     SCRAPE_BOARDS_SECONDS: '0',
-    SCRAPE_PLAYERS_SECONDS: '0'
+    SCRAPE_PLAYERS_SECONDS: '0',
+    ...(await plainWrites(t))
   }
-  let service = await startGamenet(environment)
-  t.teardown(() => service.kill())
+  const open = () => openGamenet(t, environment)
+  let service = await open()
   await importAll(t, environment, directory)
-  const first = await answersOf(urlOf(service))
+  const first = await answersOf(service.apiUrl)
   const commands = { t, environment }
 
   await t.test('while answers are asked for all the time', async (t) => {
-    const stopRequests = askAllTheTime(urlOf(service), first)
+    const stopRequests = askAllTheTime(service.apiUrl, first)
     await swapsAndGoesBack({ ...commands, t })
     const { faults, asked } = await stopRequests()
     t.same(faults, [], `none of ${asked} answers failed or was another one`)
-    t.same(await answersOf(urlOf(service)), first)
+    t.same(await answersOf(service.apiUrl), first)
   })
   await t.test('what cannot be done is told in a sentence and an exit code', (t) => refuses({ ...commands, t }))
   await t.test('it goes on whatever becomes of the command', (t) =>
@@ -157,28 +158,23 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
   )
   await t.test('it is held over a restart, and goes on or is ended when asked', async (t) => {
     await hold({ ...commands, t })
-    t.equal(await service.stop(), 0)
+    await service.stop()
     await spoil(join(directory, 'data', 'tables'))
-    service = await startGamenet(environment)
+    service = await open()
     await goesOnAndIsEnded({ ...commands, t })
   })
   await t.test('differences are shown row by row, and hold up the swap unless they are accepted', async (t) => {
-    t.strictNotSame(await answersOf(urlOf(service)), first, 'an answer is wrong')
+    t.strictNotSame(await answersOf(service.apiUrl), first, 'an answer is wrong')
     await showsDifferences({ ...commands, t })
-    t.same(await answersOf(urlOf(service)), first, 'and is right again')
+    t.same(await answersOf(service.apiUrl), first, 'and is right again')
   })
   await t.test('without a service it is filled to its end by the command', async (t) => {
-    t.equal(await service.stop(), 0)
+    await service.stop()
     const filled = await rebuildJson(t, environment, RebuildStatus, ['start', 'network-count'])
     t.equal(filled.state, 'filled')
     t.match(await rebuildJson(t, environment, VerifyReport, ['verify', 'network-count']), { isEqual: true })
   })
 })
-
-function urlOf({ apiUrl }: Running): string {
-  if (apiUrl === null) throw new Error('the service has no public address')
-  return apiUrl
-}
 
 type Commands = { readonly t: Test; readonly environment: Environment }
 

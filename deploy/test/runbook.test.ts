@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { BOOKKEEPING } from '../src/backup/freeze.js'
 import { deployFile } from './service/deployment-files.js'
-import { type Environment, gamenet, gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, ROOT } from './service/gamenet.js'
 import { startAuth } from './service/people-service.js'
 import { startUpstream } from './service/upstream.js'
 
@@ -120,8 +120,7 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
   upstream.show({ registered: 9, online: 5, titles: [halo] })
   upstream.showGame(halo.titleId, { lobbies: [], boards: [{ leaderboardId: 1, name: 'Laps', entries: [] }] })
   const dataDirectory = join(directory, 'data')
-  const service = await startGamenet({ DATA_DIR: dataDirectory, UPSTREAM_URL: upstream.url, AUTH_URL: auth.url })
-  t.teardown(() => service.kill())
+  const service = await openGamenet(t, { DATA_DIR: dataDirectory, UPSTREAM_URL: upstream.url, AUTH_URL: auth.url })
 
   const exposed = await (await fetch(`${service.operatorUrl}/metrics`)).text()
   const existing = new Set([...exposed.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name))
@@ -159,8 +158,6 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
       []
     )
   })
-  // tap removes the directory before it runs teardowns.
-  await service.kill()
 })
 
 test('the backup statements name all bookkeeping tables before the tables that they describe, and ClickHouse accepts them', async (t) => {

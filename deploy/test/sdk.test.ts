@@ -21,13 +21,13 @@ import {
 } from '@gamenet/schemas'
 import { type GamenetClient, GamenetError, gamenetClient } from '@gamenet/sdk'
 import fc from 'fast-check'
-import { chromium, type Page } from 'playwright-core'
+import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { DemoAuth } from '../demo/auth/server.js'
-import { gamenetJson, ROOT, type Running } from './service/gamenet.js'
+import { gamenetJson, type Opened, plainWrites, ROOT } from './service/gamenet.js'
 import { listening } from './service/listening.js'
-import { Caller, signIn, startAuth, startPeopleService } from './service/people-service.js'
+import { Caller, openPeopleService, signIn, startAuth } from './service/people-service.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const MINUTE_MS = 60_000
@@ -138,9 +138,9 @@ test('the client and a running service understand each other', async (t) => {
   t.teardown(() => upstream.close())
   upstream.show(page)
   const auth = await startAuth(t)
-  const service = await startPeopleService(t.testdir(), auth, { UPSTREAM_URL: upstream.url })
-  t.teardown(() => service.kill())
-  const baseUrl = z.string().parse(service.apiUrl)
+  const settings = { UPSTREAM_URL: upstream.url, ...(await plainWrites(t)) }
+  const service = await openPeopleService(t, t.testdir(), auth, settings)
+  const baseUrl = service.apiUrl
   const scrape = async () => {
     await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['scrape', 'all'])
     await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['status', '--wait', '180'])
@@ -242,39 +242,17 @@ test('the client and a running service understand each other', async (t) => {
   })
 
   const skip = isBrowserMissing ? 'NO BROWSER is installed' : false
-  await t.test('a page of another origin uses the client as it is, with 304 and refusals', { skip }, async (t) => {
-    const origin = await listening(t, async (request, response) => {
-      const module = /^\/[a-z-]+\.js$/.exec(request.url ?? '')?.[0]
-      const text = module === undefined ? '<!doctype html>' : await readFile(new URL(`sdk/dist/src${module}`, ROOT))
-      response.writeHead(200, { 'content-type': module === undefined ? 'text/html' : 'text/javascript' }).end(text)
+  await t.test('in a browser', { skip }, async (t) => {
+    const browser = await chromium.launch({
+      executablePath: browserPath ?? '',
+      args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
     })
-    const page = await newPage(t)
-    await page.goto(origin)
-    await amidAMinute()
-    const seen = await page.evaluate(`(async () => {
-      const { gamenetClient } = await import('/index.js')
-      const statuses = []
-      const noting = async (...request) => {
-        const response = await fetch(...request)
-        statuses.push(response.status)
-        return response
-      }
-      const client = gamenetClient({ baseUrl: '${baseUrl}', fetch: noting })
-      const answers = [await client.getOnlineUsers(), await client.getOnlineUsers()]
-      const { status, message } = await client.getGame({ game: 'a/b' }).catch((error) => error)
-      const plain = await gamenetClient({ baseUrl: '${baseUrl}' }).getGame({ game: '4D530064' })
-      return { answers: answers.map((answer) => answer['Halo 2'].online), statuses, status, message, name: plain.name }
-    })()`)
-    t.same(seen, {
-      answers: [43, 43],
-      statuses: [200, 304, 404],
-      status: 404,
-      message: 'No game "a/b" is known.',
-      name: 'Halo 2'
-    })
+    t.teardown(() => browser.close())
+    await t.test('a page of another origin uses the client as it is, with 304 and refusals', (t) =>
+      usesClient(t, browser, baseUrl)
+    )
+    await t.test('the example page works under its strict policy', (t) => usesExamplePage(t, browser, service, auth))
   })
-
-  await t.test('the example page works under its strict policy', { skip }, (t) => usesExamplePage(t, service, auth))
 
   await t.test('the example of the README runs', async (t) => {
     const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
@@ -287,30 +265,59 @@ test('the client and a running service understand each other', async (t) => {
       /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\n404 No game "No \/ Such # Game" is known\.\n$/
     )
   })
-  t.equal(await service.stop(), 0, service.stderr())
 })
 
-/** A page of a browser of its own, closed behind the test. */
-async function newPage(t: Test): Promise<Page> {
-  const browser = await chromium.launch({
-    executablePath: browserPath ?? '',
-    args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage']
+/** Another origin's page imports the client from its own server, and asks the service. */
+async function usesClient(t: Test, browser: Browser, baseUrl: string): Promise<void> {
+  const origin = await listening(t, async (request, response) => {
+    const module = /^\/[a-z-]+\.js$/.exec(request.url ?? '')?.[0]
+    const text = module === undefined ? '<!doctype html>' : await readFile(new URL(`sdk/dist/src${module}`, ROOT))
+    response.writeHead(200, { 'content-type': module === undefined ? 'text/html' : 'text/javascript' }).end(text)
   })
-  t.teardown(() => browser.close())
-  const page = await browser.newPage()
+  const page = await newPage(t, browser)
+  await page.goto(origin)
+  await amidAMinute()
+  const seen = await page.evaluate(`(async () => {
+    const { gamenetClient } = await import('/index.js')
+    const statuses = []
+    const noting = async (...request) => {
+      const response = await fetch(...request)
+      statuses.push(response.status)
+      return response
+    }
+    const client = gamenetClient({ baseUrl: '${baseUrl}', fetch: noting })
+    const answers = [await client.getOnlineUsers(), await client.getOnlineUsers()]
+    const { status, message } = await client.getGame({ game: 'a/b' }).catch((error) => error)
+    const plain = await gamenetClient({ baseUrl: '${baseUrl}' }).getGame({ game: '4D530064' })
+    return { answers: answers.map((answer) => answer['Halo 2'].online), statuses, status, message, name: plain.name }
+  })()`)
+  t.same(seen, {
+    answers: [43, 43],
+    statuses: [200, 304, 404],
+    status: 404,
+    message: 'No game "a/b" is known.',
+    name: 'Halo 2'
+  })
+}
+
+/** A page with its own cookies and storage, closed behind the test. */
+async function newPage(t: Test, browser: Browser): Promise<Page> {
+  const context = await browser.newContext()
+  t.teardown(() => context.close())
+  const page = await context.newPage()
   page.setDefaultTimeout(WAIT_MS)
   return page
 }
 
 /** Signs in on the example page, shows friends and rates a profile. */
-async function usesExamplePage(t: Test, service: Running, auth: DemoAuth): Promise<void> {
+async function usesExamplePage(t: Test, browser: Browser, service: Opened, auth: DemoAuth): Promise<void> {
   const [ann, ben] = auth.people
   if (ann === undefined || ben === undefined) throw new Error('The demo auth service has fewer than two accounts.')
   const caller = new Caller(service, 1)
   const other = await signIn(auth, ben)
   await caller.ask('PATCH', `/api/profile/${ben.username}`, other, { bio: 'hello' })
   await caller.close()
-  const page = await newPage(t)
+  const page = await newPage(t, browser)
   const faults: string[] = []
   page.on('pageerror', (error) => faults.push(error.message))
   page.on('console', (message) => {

@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { z } from 'zod'
+import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
-import { type Environment, gamenet, gamenetJson, ROOT, startGamenet } from './service/gamenet.js'
-import { startUpstream } from './service/upstream.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, ROOT, startGamenet } from './service/gamenet.js'
+import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const halo = {
   titleId: '4d530064',
@@ -75,13 +76,7 @@ test('what is done while the service is stopped is in its answers when it starts
   })
 
   await t.test('status waits until all can be read, and says so', async (t) => {
-    // What users type; other tests run commands without npx.
-    const { stdout } = await promisify(execFile)(
-      'npx',
-      ['--no-install', 'gamenet', 'status', '--wait', '180', '--json'],
-      { cwd: fileURLToPath(ROOT), env: { PATH: process.env.PATH, HOME: process.env.HOME, ...environment } }
-    )
-    const status: unknown = JSON.parse(stdout)
+    const status = await gamenetJson(environment, ['status', '--wait', '180'])
     t.match(status, {
       settled: { settled: true, behind: [] },
       trouble: null,
@@ -110,8 +105,7 @@ test('what is done while the service is stopped is in its answers when it starts
   })
 
   await t.test('the service starts with all of it', async (t) => {
-    const service = await startGamenet(environment)
-    t.teardown(() => service.kill())
+    const service = await openGamenet(t, environment)
     const get = async (path: string) => (await ask(`${service.apiUrl}${path}`)).body
     t.same(await get(`/api/network-stats/online-24h?${DAY}`), COUNTED)
     t.match(await get('/api/network-stats/online-24h'), [{ online_count: 87 }], 'the failed scrape is no sample')
@@ -135,32 +129,31 @@ test('what is done while the service is stopped is in its answers when it starts
     ])
     t.equal(strict.code, 1)
     t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
-    t.equal(await service.stop(), 0)
+    await service.stop()
     t.ok(await isFree(), 'the folder is let go')
   })
 })
 
 test('two services side by side do not see each other', async (t) => {
   const directory = t.testdir({ 'counts.csv': COUNTS })
-  const [left, right] = await Promise.all(
-    [halo, ride].map(async (title) => {
-      const upstream = await startUpstream()
-      t.teardown(() => upstream.close())
-      upstream.show({ registered: 100, online: title.online, titles: [title] })
-      const environment = environmentOf(join(directory, title.titleId), upstream.url)
-      const service = await startGamenet(environment)
-      t.teardown(() => service.kill())
-      return { title, environment, service }
-    })
-  )
-  if (left === undefined || right === undefined) throw new Error('two services were to start')
+  const worldOf = async (title: UpstreamTitle) => {
+    const upstream = await startUpstream()
+    t.teardown(() => upstream.close())
+    upstream.show({ registered: 100, online: title.online, titles: [title] })
+    return { title, environment: environmentOf(join(directory, title.titleId), upstream.url) }
+  }
+  const [ofLeft, ofRight] = await Promise.all([worldOf(halo), worldOf(ride)])
+  const left = { ...ofLeft, service: await startGamenet(ofLeft.environment) }
+  t.teardown(() => left.service.kill())
+  const right = { ...ofRight, service: await openGamenet(t, ofRight.environment) }
   t.not(left.service.apiUrl, right.service.apiUrl)
   // The command line finds each service by its folder alone.
   await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['scrape', 'all'])))
   const file = join(directory, 'counts.csv')
   t.match(await gamenetJson(left.environment, ['import', 'network-count', file]), [{ published: 2 }])
   await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['status', '--wait', '180'])))
-  const get = async (side: typeof left, path: string) => (await ask(`${side.service.apiUrl}${path}`)).body
+  const get = async (side: typeof left | typeof right, path: string) =>
+    (await ask(`${side.service.apiUrl}${path}`)).body
   for (const side of [left, right]) {
     const other = side === left ? right : left
     t.same(await get(side, '/api/games'), [side.title.name])
@@ -218,6 +211,12 @@ test('a command that cannot be done says why in its exit code and one sentence',
   const unreachable = await gamenet(environment, ['scrape', 'network', '--json'])
   t.equal(unreachable.code, 1, 'a page that cannot be had')
   t.match(JSON.parse(unreachable.stdout), [{ outcome: 'failed', published: 0 }])
+  // What users type; other tests run commands without npx.
+  const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
+    cwd: fileURLToPath(ROOT),
+    env: { PATH: process.env.PATH, HOME: process.env.HOME }
+  })
+  t.equal(stdout, `${VERSION}\n`)
   for (const args of [['--help'], ['import', '--help'], ['status', '--help']]) {
     const help = await gamenet({}, args)
     t.equal(help.code, 0, args.join(' '))

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { type Test, test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
-import { gamenet, gamenetJson, spawnedGamenet, startGamenet } from './service/gamenet.js'
+import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* The short form of the corruption campaign: one damaged file of each kind, and what is done about it. */
 
@@ -38,15 +38,14 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     await damaged('rows', part, flipMiddle)
     const finding = { part: 'tables', what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/, repair: /verify --repair/ }
     t.match(await verified('rows', '--repair'), [{ ...finding, isRepaired: true }])
-    const service = await startGamenet(environment('rows'))
-    t.teardown(() => service.kill())
+    const service = await openGamenet(t, environment('rows'))
     await gamenetJson(environment('rows'), ['status', '--wait', '60'])
     const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
     t.match(body, { length: HOURS.length }, table)
     t.same(VerifyReport.parse(await gamenetJson(environment('rows'), ['verify'])).findings, [], 'of a running service')
     const refused = await gamenet(environment('rows'), ['verify', '--repair'])
     t.match(refused, { code: 1, stderr: /running service is not repaired: stop it/ })
-    t.equal(await service.stop(), 0)
+    await service.stop()
     await rm(join(folder, 'rows', dirname(await partOf(join(folder, 'rows'), HOURS.length))), { recursive: true })
     const { stderr } = await spawnedGamenet(environment('rows'), ['verify', '--json'])
     t.match(

@@ -3,8 +3,11 @@ import { once } from 'node:events'
 import { PassThrough, Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { fileURLToPath } from 'node:url'
+import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
+import type { Test } from 'tap'
 import { z } from 'zod'
 import { runProgram } from '../../src/commands/program.js'
+import { readConfig } from '../../src/config.js'
 import { Status } from '../../src/operations/status.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 
@@ -65,6 +68,8 @@ export async function gamenetJson(environment: Environment, args: readonly strin
 /** What a service prints with --json once it can be asked; `apiUrl` is null for a role without public port. */
 const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string(), metricsUrl: z.string().nullable() })
 
+const Addresses = z.object({ apiUrl: z.string(), operatorUrl: z.string() })
+
 export type Running = z.infer<typeof Started> & {
   readonly process: ChildProcess
   /** What it wrote to its log so far. */
@@ -79,6 +84,37 @@ export type Running = z.infer<typeof Started> & {
 export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl' | 'metricsUrl'> & {
   /** Resolves when it says where it listens; rejects when it ends before. */
   readonly listening: Promise<Running>
+}
+
+/** A service in this process. */
+export type Opened = z.infer<typeof Addresses> & {
+  /** Finishes what is in flight and releases everything; idempotent. */
+  stop(): Promise<void>
+}
+
+/**
+ * Opens a service in this process, until the test ends. It takes a second of processor time less than {@link startGamenet}, which is
+ * for what concerns a process: signals, kills, exit codes and standard streams.
+ */
+export async function openGamenet(t: Pick<Test, 'teardown'>, environment: Environment): Promise<Opened> {
+  const { openService } = await import('../../src/wiring/service.js')
+  const settings = { PORT: '0', OPERATOR_PORT: '0', LOG_LEVEL: 'error', ...USUAL, ...environment }
+  const service = await openService(readConfig(settings), 'all', Number(process.env.UV_THREADPOOL_SIZE ?? 4))
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= service.close()
+    return stopped
+  }
+  t.teardown(stop)
+  return { ...Addresses.parse(service), stop }
+}
+
+/**
+ * Settings of a service whose write side is not what is tested: a database on the run's PostgreSQL, which takes a second of processor
+ * time less than PGlite. Without an installed PostgreSQL, PGlite.
+ */
+export async function plainWrites(t: Test): Promise<Environment> {
+  return postgresPrograms() === undefined ? {} : { POSTGRES_URL: (await sharedPostgres(t)).url }
 }
 
 /** Starts a long-running command (`start`, or one role) and waits until it says where it listens. */

@@ -6,10 +6,10 @@ import { z } from 'zod'
 import type { DemoPerson } from '../../demo/auth/people.js'
 import { type DemoAuth, startDemoAuth } from '../../demo/auth/server.js'
 import { createWorld } from '../../demo/network/world.js'
-import { type Environment, type Running, startGamenet } from './gamenet.js'
+import { type Environment, type Opened, openGamenet, type Running, startGamenet } from './gamenet.js'
 
 /*
- * A service of its own process that scrapes nothing, and an auth service in this one: users sign in, edit and rate.
+ * A service that scrapes nothing, and an auth service in this process: users sign in, edit and rate.
  */
 
 const NOON = Date.UTC(2026, 10, 21, 12)
@@ -36,9 +36,23 @@ export async function signIn(auth: DemoAuth, person: DemoPerson): Promise<Signed
   return { person, sessionKey: z.object({ sessionKey: z.string() }).parse(await response.json()).sessionKey }
 }
 
-/** Starts `gamenet start` on a folder, with this auth service. */
+/** Starts `gamenet start` on a folder, with this auth service, in a process of its own. */
 export function startPeopleService(folder: string, auth: DemoAuth, environment: Environment = {}): Promise<Running> {
-  return startGamenet({
+  return startGamenet(settingsOf(folder, auth, environment))
+}
+
+/** The same in this process, until the test ends. */
+export function openPeopleService(
+  t: Pick<Test, 'teardown'>,
+  folder: string,
+  auth: DemoAuth,
+  environment: Environment = {}
+): Promise<Opened> {
+  return openGamenet(t, settingsOf(folder, auth, environment))
+}
+
+function settingsOf(folder: string, auth: DemoAuth, environment: Environment): Environment {
+  return {
     DATA_DIR: folder,
     AUTH_URL: auth.url,
     UPSTREAM_URL: 'http://127.0.0.1:9',
@@ -46,7 +60,7 @@ export function startPeopleService(folder: string, auth: DemoAuth, environment: 
     SCRAPE_GAMES_SECONDS: '0',
     SCRAPE_PLAYERS_SECONDS: '0',
     ...environment
-  })
+  }
 }
 
 /** Asks a service, over so many connections at once. */

@@ -1,8 +1,8 @@
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { status } from '../src/operations/status.js'
-import { type Environment, gamenetJson, operationsAt, type Running, startGamenet } from './service/gamenet.js'
+import { type Environment, gamenetJson, openGamenet, operationsAt, type Running, startGamenet } from './service/gamenet.js'
 
 /*
  * What a loss of power can leave of a directory, made by hand: a service starts on it by itself, and says what it found.
@@ -16,11 +16,11 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   const file = join(data, '..', 'counts.csv')
   await writeFile(file, countsOf(DAYS))
   const environment: Environment = { DATA_DIR: data, UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0' }
-  let service = await start(t, environment)
+  const whole = await openGamenet(t, environment)
   await gamenetJson(environment, ['import', 'network-count', file])
-  const before = await answerOf(service)
+  const before = await answerOf(whole)
   t.match(before, { status: 200 })
-  t.equal(await service.stop(), 0)
+  await whole.stop()
 
   const folder = join(data, 'tables', 'store')
   let files = 0
@@ -33,7 +33,8 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   await writeFile(join(data, 'writes', 'postmaster.pid'), '')
   await writeFile(join(data, 'service.json'), '')
 
-  service = await start(t, environment)
+  const service = await startGamenet(environment)
+  t.teardown(() => service.kill())
   const operations = operationsAt(service.operatorUrl)
   while ((await operations.run(status, {})).lostRows.some(({ state }) => state === 'repairing')) {
     const { status, body } = await answerOf(service)
@@ -51,13 +52,7 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   t.match(JSON.parse(await readFile(join(data, 'format.json'), 'utf8')), { format: Number })
 })
 
-async function start(t: Test, environment: Environment): Promise<Running> {
-  const service = await startGamenet(environment)
-  t.teardown(() => service.kill())
-  return service
-}
-
-async function answerOf({ apiUrl }: Running): Promise<{ status: number; body: unknown }> {
+async function answerOf({ apiUrl }: Pick<Running, 'apiUrl'>): Promise<{ status: number; body: unknown }> {
   const answer = await fetch(`${apiUrl}${WINDOW}`)
   return { status: answer.status, body: await answer.json() }
 }

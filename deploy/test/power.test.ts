@@ -15,6 +15,7 @@ test(
       cuts: 1,
       seed: 34,
       order: ['rebuild'],
+      calm: 8,
       note: (sentence) => t.comment(sentence)
     })
     t.same(cuts.filter(({ differences }) => differences.length > 0).map(textOf), [])

@@ -37,6 +37,7 @@ export type Place = {
   readonly ports: { readonly api: number; readonly operator: number }
   /** Not on the disk that is cut. */
   readonly directory: string
+  readonly calm: number
 }
 
 /** The result of one cut. */
@@ -74,7 +75,7 @@ export function planOf(seed: number, number: number, activity: Activity): Plan {
 
 /** Cuts the power of a service under load, starts it again, and compares all that it holds; its disk is mounted before and after. */
 export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
-  const { facts, auth, ports } = place
+  const { facts, auth, ports, calm } = place
   const upstream = await startSteppingUpstream(facts)
   const [apiUrl, operatorUrl] = [`http://127.0.0.1:${ports.api}`, `http://127.0.0.1:${ports.operator}`]
   const load = await startLoad({
@@ -83,10 +84,11 @@ export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
     operatorUrl,
     apiUrls: [apiUrl],
     projectorUrls: [operatorUrl],
-    rebuilt: []
+    rebuilt: [],
+    calm
   })
   const environment = {
-    ...scrapedOften(),
+    ...scrapedOften(calm),
     DATA_DIR: join(place.disk.path, 'data'),
     PORT: `${ports.api}`,
     OPERATOR_PORT: `${ports.operator}`,

@@ -40,6 +40,8 @@ export type Power = {
   readonly seed: number
   /** Of each life, in order; else one of each, by chance. */
   readonly order?: readonly Activity[]
+  /** How many times longer users, readers and scrapers rest than under full load. */
+  readonly calm?: number
   readonly note: (sentence: string) => void
 }
 
@@ -79,7 +81,7 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
   const directory = join(power.directory, `life-${life}`)
   const disk = makeDisk(directory, { mebibytes: IMAGE_MEBIBYTES })
   const ports = { api: await freePort(), operator: await freePort() }
-  const place = { disk, auth, ports, directory, facts: openFacts(directory, seed, 'embedded') }
+  const place = { disk, auth, ports, directory, facts: openFacts(directory, seed, 'embedded'), calm: power.calm ?? 1 }
   const order = (power.order ?? shuffled(seed)).slice(0, most)
   disk.mount()
   try {

@@ -2,7 +2,14 @@ import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { status } from '../src/operations/status.js'
-import { type Environment, gamenetJson, openGamenet, operationsAt, type Running, startGamenet } from './service/gamenet.js'
+import {
+  type Environment,
+  gamenetJson,
+  openGamenet,
+  operationsAt,
+  type Running,
+  startGamenet
+} from './service/gamenet.js'
 
 /*
  * What a loss of power can leave of a directory, made by hand: a service starts on it by itself, and says what it found.

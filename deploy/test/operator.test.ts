@@ -7,6 +7,7 @@ import type { Postgres } from '@gamenet/engines'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
+import { verdictOf } from '../src/commands/status-verdict.js'
 import { backup } from '../src/operations/backup.js'
 import { Status } from '../src/operations/status.js'
 import { operatorClient } from '../src/operator/operator-client.js'
@@ -32,6 +33,7 @@ test('the operator port answers the command line, no web page, and nobody withou
     OPERATOR_TOKEN: '',
     METRICS_PORT: '0',
     SHUTDOWN_DELAY_SECONDS: '300',
+    DISK_FREE_MIN_BYTES: '0',
     UPSTREAM_URL: 'http://127.0.0.1:9',
     SCRAPE_NETWORK_SECONDS: '0',
     SCRAPE_GAMES_SECONDS: '0'
@@ -108,7 +110,21 @@ test('the operator port answers the command line, no web page, and nobody withou
     for (const path of ['/healthz', '/readyz', '/metrics']) t.equal((await fetch(url + path)).status, 200, url + path)
   }
   t.equal((await fetch(`${service.metricsUrl}/status`)).status, 404, 'the port of metrics has no operations')
-  t.match(await gamenet({ DATA_DIR, OPERATOR_TOKEN: '' }, ['status']), { code: 0 }, 'a command finds the token')
+  t.match(
+    await gamenet({ DATA_DIR, OPERATOR_TOKEN: '' }, ['status']),
+    { code: 0, stdout: /^Healthy\.\nGamenet Stats / },
+    'a command finds the token'
+  )
+  const troubled: Status = {
+    ...status,
+    degraded: ['log (Kafka) cannot be reached'],
+    parked: { scrape: 1 },
+    projections: [{ projection: 'title', state: 'failing', isOutdated: false, lagEvents: 1, reason: 'Code: 60' }]
+  }
+  t.equal(
+    verdictOf(troubled),
+    'Needs attention: log (Kafka) cannot be reached; the projection title fails (the reason is below); dead letters of scrape (gamenet dead-letters list).'
+  )
   const OPERATOR_URL = service.operatorUrl
   t.match(await gamenet({ OPERATOR_URL, OPERATOR_TOKEN: '' }, ['status']), {
     code: 1,

@@ -5,6 +5,7 @@ import { CAUGHT_UP_SECONDS_MAX, type CaughtUpReport, caughtUp } from '../operati
 import { type Status, status } from '../operations/status.js'
 import { noServiceLine, withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
+import { verdictOf } from './status-verdict.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const WAIT_SECONDS = 60
@@ -40,9 +41,8 @@ function secondsOf(wait: string | true): number {
 function linesOf(status: Status): string[] {
   const engines = Object.entries(status.engines).map(([role, engine]) => `${role} ${engine}`)
   return [
+    verdictOf(status),
     `Gamenet Stats ${status.version}, since ${status.startedAt}; ${engines.join(', ')}`,
-    ...(status.notReady === null ? [] : [`Not ready: ${status.notReady}`]),
-    ...status.degraded.map((reason) => `Degraded: ${reason}`),
     '',
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
     '',

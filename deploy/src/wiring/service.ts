@@ -5,7 +5,7 @@ import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector } from '@gamenet/projector'
 import { pino } from 'pino'
-import { collectDefaultMetrics, Registry } from 'prom-client'
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
@@ -13,6 +13,7 @@ import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
 import { requireOperatorToken } from '../operator/exposure.js'
 import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
+import { VERSION } from '../version.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
 import { type Components, openComponents, type Role, runs } from './component.js'
@@ -160,6 +161,12 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
+  new Gauge({
+    name: 'gamenet_build_info',
+    help: 'The version of the program and the role of the process',
+    labelNames: ['version', 'role'] as const,
+    registers: [registry]
+  }).set({ version: VERSION, role }, 1)
   const context = { config, role, threadPoolSize, logger, registry }
   const { parts, close } = await openComponents(components, context).catch(async (error: unknown) => {
     throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? error

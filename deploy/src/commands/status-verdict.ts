@@ -1,0 +1,33 @@
+import type { Status } from '../operations/status.js'
+
+/** Returns the first line of `gamenet status`: healthy, or each problem with the command or page that helps. */
+export function verdictOf(status: Status): string {
+  const problems = [...ofService(status), ...ofData(status)]
+  return problems.length === 0 ? 'Healthy.' : `Needs attention: ${problems.join('; ')}.`
+}
+
+function ofService({ notReady, degraded, disk, sources, spool }: Status): string[] {
+  const failing = sources.filter(({ lastRun }) => lastRun?.outcome === 'failed')
+  return [
+    ...(notReady === null ? [] : [`not ready, ${notReady}`]),
+    ...degraded,
+    ...disk.disks.filter(({ isLow }) => isLow).map(({ path }) => `the disk of ${path} is low (docs/operators/disk.md)`),
+    ...failing.map(({ source }) => `the last scrape of ${source} failed (gamenet scrape ${source})`),
+    ...(spool === null || spool.messages === 0 ? [] : [`${spool.messages} messages wait for Kafka`])
+  ]
+}
+
+function ofData({ halts, lostRows, projections, rebuilds, parked, trouble }: Status): string[] {
+  const failing = projections.filter(({ state }) => state === 'failing')
+  const topics = Object.keys(parked)
+  return [
+    ...halts.map(({ topic }) => `loading of ${topic} is stalled (gamenet gap list)`),
+    ...(trouble === null || halts.length > 0 ? [] : ['loading is stalled (the reason is below)']),
+    ...lostRows.map(({ table }) => `rows of ${table} are missing (gamenet verify)`),
+    ...failing.map(({ projection }) => `the projection ${projection} fails (the reason is below)`),
+    ...rebuilds
+      .filter(({ state }) => state === 'failed')
+      .map(({ projection }) => `the rebuild of ${projection} failed (gamenet rebuild status ${projection})`),
+    ...(topics.length === 0 ? [] : [`dead letters of ${topics.join(', ')} (gamenet dead-letters list)`])
+  ]
+}

@@ -167,7 +167,7 @@ function openSessions(
 }
 
 const writesUnavailable = async (): Promise<never> => {
-  throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+  throw new Refusal('engine_away', ['PostgreSQL'], { retryAfterSeconds: 5 })
 }
 const NO_WRITES: WriteTransactions = { query: writesUnavailable, transaction: writesUnavailable }
 

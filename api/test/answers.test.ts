@@ -228,7 +228,7 @@ test('when the tables are away the last answer to the same question is sent with
   }
   t.match(await outcomes(registry), { stale: 2 })
   tables.answer = async () => {
-    throw new Refusal('engine_away')
+    throw new Refusal('engine_away', ['The tables'])
   }
   const other = await app.inject('/api/counts?days=9')
   t.equal(other.statusCode, 503)

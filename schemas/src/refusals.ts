@@ -198,8 +198,8 @@ export const refusals = {
   },
   engine_away: {
     status: 503,
-    message: 'The tables cannot be reached at the moment; ask again shortly.',
-    when: 'No earlier answer is in memory; otherwise the service sends that answer with `Age`'
+    message: '%s cannot be reached at the moment; ask again shortly.',
+    when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`'
   }
 } as const satisfies Record<string, { status: number; message: string; when: string }>
 

@@ -291,7 +291,7 @@ postgresContract('a server', { skip }, openServer)
 test('a server that is away is refused as such, and is found again when it is back', { skip }, async (t) => {
   const postgres = await openServer(t)
   await postgres.check()
-  const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
+  const away = { name: 'Refusal', code: 'engine_away', message: /^PostgreSQL cannot be reached/, retryAfterSeconds: 5 }
   let reached = (): void => undefined
   const inside = new Promise<void>((resolve) => {
     reached = resolve

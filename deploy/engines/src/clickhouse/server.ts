@@ -111,7 +111,7 @@ const closeClients = async (
   abandon: AbortController
 ): Promise<void> => {
   const idle = Promise.all(LANE_NAMES.map((name) => slots[name].idle()))
-  const give = new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS })
+  const give = new Refusal('engine_away', ['The tables'], { retryAfterSeconds: AWAY_RETRY_SECONDS })
   let abandoning: NodeJS.Timeout | undefined
   const killing = setTimeout(() => {
     abandoning = setTimeout(() => abandon.abort(give), CLOSE_KILL_WAIT_MS)
@@ -223,7 +223,7 @@ const oneOf = (header: string | string[] | undefined): string | undefined =>
 const failure = (cause: unknown, sql: string): unknown => {
   if (cause instanceof ClientError) return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   if (cause instanceof TypeError) return cause
-  return new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
+  return new Refusal('engine_away', ['The tables'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }
 
 const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>

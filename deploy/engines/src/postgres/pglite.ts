@@ -182,7 +182,9 @@ const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Prom
 
 /** Returns the refusal of requests to a PostgreSQL that ended itself. */
 const ended = (reason: string, cause: unknown = new Error(reason)): Refusal =>
-  saysDiskFull(reason) ? diskFull(cause) : new Refusal('engine_away', [], { retryAfterSeconds: RETRY_SECONDS, cause })
+  saysDiskFull(reason)
+    ? diskFull(cause)
+    : new Refusal('engine_away', ['PostgreSQL'], { retryAfterSeconds: RETRY_SECONDS, cause })
 
 /** DATA_CORRUPTED, INDEX_CORRUPTED, and a missing or unreadable file. */
 const DAMAGE_CODES: ReadonlySet<unknown> = new Set(['XX001', 'XX002', '58P01', '58030'])

@@ -134,5 +134,5 @@ const failure = (cause: unknown): unknown => {
   if (code === DISK_FULL) return diskFull(cause)
   const isStatement = code !== undefined && !/^(08|57P|53300)/.test(code)
   if (isStatement || cause instanceof TypeError) return cause
-  return new Refusal('engine_away', [], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
+  return new Refusal('engine_away', ['PostgreSQL'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }

@@ -1,8 +1,11 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { scrapeTopic, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { acceptedGaps, acceptGaps, readProgress, readStalls } from '../src/index.js'
+import type { LogReader } from '../src/load/log.js'
+import { MemoryLog } from './memory-log.js'
 import { message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const counted = (minute: number, online: number) =>
@@ -58,5 +61,36 @@ test('what retention took before it was loaded stalls its partition alone, until
   ])
   t.match(await acceptedGaps(tables), [{ topic: 'title-count', epoch: 1, partition: 0, first: 2, next: 4 }])
   t.same(await acceptGaps(tables, await readStalls({ tables, log })), [], 'a second time there is nothing to accept')
+  await projector.stop()
+})
+
+test('a damaged batch stalls its partition in the status until its events are loaded', async (t) => {
+  const engine = await openTables()
+  const log = new MemoryLog()
+  log.append('title-count', [counted(0, 1), counted(1, 2)])
+  let repair: () => void = () => {}
+  const repaired = new Promise<void>((resolve) => {
+    repair = resolve
+  })
+  const damage = 'the batch at offset 0: its CRC-32C is 1, expected 2'
+  const damaged: LogReader = {
+    extents: (topic) => log.extents(topic),
+    commit: (topic, position) => log.commit(topic, position),
+    async consume(request) {
+      request.onStall?.({ topic: 'title-count', epoch: 0, partition: 0, first: 0, next: 2, wanted: 0, damage })
+      await repaired
+      await log.consume(request)
+    }
+  }
+  const registry = new Registry()
+  const projector = projectorOn(engine, damaged, { registry })
+  projector.start()
+  while ((await projector.status()).stalled.length === 0) await turn()
+  const reason = new RegExp(`^title-count, epoch 0, partition 0 was loaded to 0, .*: ${damage}; repair`)
+  t.match((await projector.status()).stalled, [{ topic: 'title-count', wanted: 0, reason }])
+  t.match(await registry.metrics(), /gamenet_loader_halted_partitions\{topic="title-count"\} 1/)
+  repair()
+  await projector.caughtUp()
+  t.same((await projector.status()).stalled, [])
   await projector.stop()
 })

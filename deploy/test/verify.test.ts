@@ -1,6 +1,6 @@
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
@@ -33,33 +33,34 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     return VerifyReport.parse(JSON.parse(done.stdout)).findings
   }
 
-  await t.test('rows of tables are made again', async (t) => {
-    const [table, part] = ['event_network_count', await partOf(whole, HOURS.length)]
-    await damaged('rows', part, flipMiddle)
-    const finding = { part: 'tables', what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/, repair: /verify --repair/ }
-    t.match(await verified('rows', '--repair'), [{ ...finding, isRepaired: true }])
+  await t.test('rows of tables and an index of the write side are made again', async (t) => {
+    await damaged('rows', await partOf(whole, HOURS.length), flipMiddle)
+    await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
+    t.match(await verified('rows', '--repair'), [
+      { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
+      {
+        part: 'tables',
+        what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
+        repair: /verify --repair/,
+        isRepaired: true
+      }
+    ])
+    // The folder of a part vanishes while nothing is running.
+    await rm(join(folder, 'rows', dirname(await partOf(join(folder, 'rows'), HOURS.length))), { recursive: true })
     const service = await openGamenet(t, environment('rows'))
     await gamenetJson(environment('rows'), ['status', '--wait', '60'])
     const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
-    t.match(body, { length: HOURS.length }, table)
+    t.match(body, { length: HOURS.length })
+    const metrics = await (await fetch(`${service.operatorUrl}/metrics`)).text()
+    const lost = [...metrics.matchAll(/^gamenet_lost_parts\{table="(\w+)"\}/gm)].map(([, table]) => table)
+    t.equal(new Set(lost).size, 2, `the tables of the damaged and of the missing part: ${lost}`)
     t.same(VerifyReport.parse(await gamenetJson(environment('rows'), ['verify'])).findings, [], 'of a running service')
     const refused = await gamenet(environment('rows'), ['verify', '--repair'])
     t.match(refused, { code: 1, stderr: /running service is not repaired: stop it/ })
     await service.stop()
-    await rm(join(folder, 'rows', dirname(await partOf(join(folder, 'rows'), HOURS.length))), { recursive: true })
-    const { stderr } = await spawnedGamenet(environment('rows'), ['verify', '--json'])
-    t.match(
-      stderr,
-      /1 parts of \w+ were missing .* made again/,
-      'the folder of a part vanished while nothing was running'
-    )
   })
 
-  await t.test('an index of the write side is made again, a table is told', async (t) => {
-    await damaged('index', 'writes/base/5/2675', flipMiddle)
-    t.match(await verified('index', '--repair'), [
-      { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true }
-    ])
+  await t.test('a damaged table of the write side is told', async (t) => {
     await damaged('table', 'writes/base/5/3456', flipMiddle)
     t.match(await verified('table'), [
       { part: 'writes', what: /the write side cannot be used: .*invalid page/, repair: /gamenet restore/ },
@@ -68,29 +69,21 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
   })
 
   await t.test('what cannot be opened is refused with a sentence', async (t) => {
-    const cases: [string, string, (path: string) => Promise<unknown>, RegExp][] = [
-      ['log', 'log/data.mdb', halve, /data.mdb of the log at .* is damaged: it is truncated.*gamenet restore/],
-      ['format', 'format.json', halve, /format.json cannot be read/],
-      [
-        'tables',
-        await formatOf(whole),
-        (path) => writeFile(path, '\u0007'),
-        /ClickHouse does not open .*move the folder `tables`/
-      ]
-    ]
-    for (const [name, file, damage, sentence] of cases) {
-      await damaged(name, file, damage)
-      await refuses(t, environment(name), sentence)
+    const refuses = async (start: typeof gamenet, name: string, sentence: RegExp) => {
+      const done = await start({ ...environment(name), PORT: '0', OPERATOR_PORT: '0' }, ['start'])
+      t.equal(done.code, 1, sentence.source)
+      t.match(done.stderr, sentence)
+      t.notMatch(done.stderr, /does not know|\n\s+at /)
     }
+    await damaged('log', 'log/data.mdb', halve)
+    await refuses(gamenet, 'log', /data.mdb of the log at .* is damaged: it is truncated.*gamenet restore/)
+    await damaged('format', 'format.json', halve)
+    await refuses(gamenet, 'format', /format.json cannot be read/)
+    await damaged('tables', await formatOf(whole), (path) => writeFile(path, '\u0007'))
+    // The engine itself writes to the standard error of its process.
+    await refuses(spawnedGamenet, 'tables', /ClickHouse does not open .*move the folder `tables`/)
   })
 })
-
-async function refuses(t: Test, environment: Record<string, string>, sentence: RegExp): Promise<void> {
-  const done = await spawnedGamenet({ ...environment, PORT: '0', OPERATOR_PORT: '0' }, ['start'])
-  t.equal(done.code, 1, sentence.source)
-  t.match(done.stderr, sentence)
-  t.notMatch(done.stderr, /does not know|\n\s+at /)
-}
 
 /** The data of a part with so many rows. */
 async function partOf(directory: string, rows: number): Promise<string> {

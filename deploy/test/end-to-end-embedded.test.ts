@@ -9,7 +9,7 @@ import { AUTHORIZED, gamenet, gamenetJson, openGamenet, spawnedGamenet, startGam
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes dozens of appends and loads: it is still under way when the first rows are loaded. */
-const ROWS = 100_000
+const ROWS = 60_000
 
 test('one process on embedded engines brings pages and files to answers, and starts again', async (t) => {
   const directory = t.testdir()
@@ -89,7 +89,7 @@ async function untilLoaded(operatorUrl: string): Promise<void> {
     return topics.find(({ topic }) => topic === 'title-count')?.loaded ?? 0
   }
   const before = await loaded()
-  while ((await loaded()) === before) await new Promise((resolve) => setTimeout(resolve, 5))
+  while ((await loaded()) === before) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
 test('a wrong start is one sentence and an exit code', async (t) => {

@@ -21,7 +21,7 @@ const FIRST_MS = Date.UTC(2020, 0, 1)
 const COUNTS = 3000
 const MINUTE_MS = 60_000
 /** Asking without a pause would take the processor from what is asked about. */
-const POLL_MS = 20
+const POLL_MS = 50
 const BOARD_ENTRIES = 100
 const BOARDS = [1, 2]
 const DAY = 'from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z'

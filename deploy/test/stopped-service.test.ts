@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, writeFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -7,7 +7,15 @@ import { test } from 'tap'
 import { z } from 'zod'
 import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
-import { type Environment, gamenet, gamenetJson, openGamenet, ROOT, startGamenet } from './service/gamenet.js'
+import {
+  type Environment,
+  gamenet,
+  gamenetJson,
+  openGamenet,
+  plainWrites,
+  ROOT,
+  startGamenet
+} from './service/gamenet.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const halo = {
@@ -56,13 +64,6 @@ test('what is done while the service is stopped is in its answers when it starts
   await t.test('an import is published and read', async (t) => {
     const command = ['import', 'network-count', join(directory, 'counts.csv')]
     t.match(await gamenetJson(environment, command), [{ published: 2, missing: 1, rejected: 0, finished: true }])
-    const piped = await gamenet(
-      environment,
-      ['import', 'title-count', '-', '--json'],
-      Buffer.from('titleId,observedAt,online\n4d530064,2017-02-17T06:00:00Z,7\n')
-    )
-    t.equal(piped.code, 0, piped.stderr)
-    t.match(JSON.parse(piped.stdout), [{ published: 1 }])
     t.ok(await isFree(), 'the folder is let go')
   })
 
@@ -106,6 +107,13 @@ test('what is done while the service is stopped is in its answers when it starts
 
   await t.test('the service starts with all of it', async (t) => {
     const service = await openGamenet(t, environment)
+    const piped = await gamenet(
+      environment,
+      ['import', 'title-count', '-', '--json'],
+      Buffer.from('titleId,observedAt,online\n4d530064,2017-02-17T06:00:00Z,7\n')
+    )
+    t.equal(piped.code, 0, piped.stderr)
+    t.match(JSON.parse(piped.stdout), [{ published: 1 }])
     const get = async (path: string) => (await ask(`${service.apiUrl}${path}`)).body
     t.same(await get(`/api/network-stats/online-24h?${DAY}`), COUNTED)
     t.match(await get('/api/network-stats/online-24h'), [{ online_count: 87 }], 'the failed scrape is no sample')
@@ -177,12 +185,28 @@ test('two services side by side do not see each other', async (t) => {
 })
 
 test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
-  const directory = t.testdir({ file: 'not a folder', 'counts.csv': COUNTS, 'cut.csv.gz': 'no gzip' })
-  const environment = environmentOf(join(directory, 'data'), 'http://127.0.0.1:9')
-  await writeFile(join(directory, 'other.csv'), 'When,Peak\n2017-02-17 06:00:00,9234\n')
+  const directory = t.testdir({
+    file: 'not a folder',
+    'counts.csv': COUNTS,
+    'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
+    'cut.csv.gz': 'no gzip'
+  })
+  const environment = { ...environmentOf(join(directory, 'data'), 'http://127.0.0.1:9'), ...(await plainWrites(t)) }
   const counts = join(directory, 'counts.csv')
+  const refuses = async (args: readonly string[], code: number, sentence: RegExp, more: Environment = {}) => {
+    const done = await gamenet({ ...environment, ...more }, args)
+    t.equal(done.code, code, `${args.join(' ')} ends with ${code}: ${done.stderr.trim()}`)
+    t.match(done.stderr, sentence)
+    t.notMatch(done.stderr, /\n\s+at /, 'no stack')
+    t.equal(done.stdout, '')
+  }
+  await refuses(['status'], 1, /There is no service and no data in/)
+  await refuses(['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/)
+  const unreachable = await gamenet(environment, ['scrape', 'network', '--json'])
+  t.equal(unreachable.code, 1, 'a page that cannot be had')
+  t.match(JSON.parse(unreachable.stdout), [{ outcome: 'failed', published: 0 }])
+  await openGamenet(t, environment)
   const cases: [readonly string[], number, RegExp, Environment?][] = [
-    [['status'], 1, /There is no service and no data in/],
     [['status', '--wait', 'soon'], 2, /--wait takes whole seconds/],
     [['scrape', 'weather'], 2, /weather/],
     [['scrape'], 2, /needs <source>/],
@@ -194,23 +218,13 @@ test('a command that cannot be done says why in its exit code and one sentence',
     [['import', 'network-count', counts, '--columns', 'online'], 2, /--columns takes field=value/],
     [['import', 'network-count', counts, '--columns', 'players=online'], 2, /no field "players"/],
     [['import', 'network-count', counts, '--set', 'observedAt=yesterday'], 2, /observedAt is "yesterday"/],
-    [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],
     [['import', 'network-count', join(directory, 'cut.csv.gz')], 2, /\S/],
     [['migrate', '--fast'], 2, /has no option --fast/],
     [['migrate'], 1, /cannot be written/, { DATA_DIR: join(directory, 'file') }],
     [['migrate'], 2, /LOG_LEVEL/, { LOG_LEVEL: 'loud' }],
     [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
   ]
-  for (const [args, code, sentence, more] of cases) {
-    const done = await gamenet({ ...environment, ...more }, args)
-    t.equal(done.code, code, `${args.join(' ')} ends with ${code}: ${done.stderr.trim()}`)
-    t.match(done.stderr, sentence)
-    t.notMatch(done.stderr, /\n\s+at /, 'no stack')
-    t.equal(done.stdout, '')
-  }
-  const unreachable = await gamenet(environment, ['scrape', 'network', '--json'])
-  t.equal(unreachable.code, 1, 'a page that cannot be had')
-  t.match(JSON.parse(unreachable.stdout), [{ outcome: 'failed', published: 0 }])
+  for (const each of cases) await refuses(...each)
   // What users type; other tests run commands without npx.
   const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
     cwd: fileURLToPath(ROOT),

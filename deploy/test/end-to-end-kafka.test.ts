@@ -11,7 +11,15 @@ import {
 import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { provesEndToEnd } from './service/end-to-end.js'
-import { type Environment, gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import {
+  type Environment,
+  gamenet,
+  gamenetJson,
+  type Opened,
+  openGamenet,
+  type Running,
+  startGamenet
+} from './service/gamenet.js'
 import {
   logOfOtherProcess,
   provesGap,
@@ -45,8 +53,7 @@ test(
     t.teardown(() => postgres.stop())
     const engines = { CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
     const real = { ...environment, ...engines, DATA_DIR: `${directory}/data` }
-    const projector = await startGamenet(real, 'projector')
-    t.teardown(() => projector.kill())
+    const projector = await openGamenet(t, real, 'projector')
     const ingest = await startGamenet(real, 'ingest')
     t.teardown(() => ingest.kill())
     // What else waits in a process does not hold up its stop.
@@ -54,14 +61,13 @@ test(
     const api = await startGamenet({ ...real, NODE_OPTIONS }, 'api')
     t.teardown(() => api.kill())
     await provesEndToEnd(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
-    const secondIngest = await startGamenet({ ...real, DATA_DIR: `${directory}/second` }, 'ingest')
-    t.teardown(() => secondIngest.kill())
+    const secondIngest = await openGamenet(t, { ...real, DATA_DIR: `${directory}/second` }, 'ingest')
     await t.test('two processes that scrape at once tell everything once', async (t) => {
       const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const
       await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl ?? '' })
     })
-    t.equal(await secondIngest.stop(), 0)
+    await secondIngest.stop()
 
     const known = await fetch(`${api.apiUrl}/api/online-users`)
     await front.kill()
@@ -94,7 +100,7 @@ test(
     t.match(reputation.headers.get('retry-after'), /^[1-9]/)
     await postgres.start()
 
-    t.equal(await projector.stop(), 0)
+    await projector.stop()
     // What Kafka lost before it was loaded is missed aloud, until an operator accepts it.
     const second = await provesGap(t, { kafka, environment: real, command: 'projector', apiUrl: api.apiUrl })
     const owner = await startGamenet(real, 'projector')
@@ -108,7 +114,8 @@ test(
       await provesRebuild(t, { ...world, pauseMs: POLL_MS })
     })
     const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
-    for (const process of [api, later, second]) t.equal(await process.stop(), 0)
+    await later.stop()
+    for (const process of [api, second]) t.equal(await process.stop(), 0)
   }
 )
 
@@ -116,7 +123,7 @@ test(
 async function provesSpool(
   t: Test,
   world: { upstream: Upstream; kafka: KafkaBroker; ingest: Running; real: Environment; apiUrl: string }
-): Promise<Running> {
+): Promise<Opened> {
   const { upstream, kafka, ingest, real, apiUrl } = world
   const onlineCounts = async () =>
     z
@@ -138,8 +145,7 @@ async function provesSpool(
   const waited = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '1'])
   t.match(waited, { code: 1, stdout: /the tables have not caught up: The log cannot be asked how far it reaches: / })
   await ingest.kill()
-  const later = await startGamenet(real, 'ingest')
-  t.teardown(() => later.kill())
+  const later = await openGamenet(t, real, 'ingest')
   await scrape(later.operatorUrl, 102)
   t.same(
     (await onlineCounts()).filter((online) => online > 100),

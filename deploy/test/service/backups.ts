@@ -20,8 +20,16 @@ import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { scrape } from '../../src/operations/scrape.js'
 import { VERSIONS } from '../../src/version.js'
-import { gamenet, gamenetJson, operationsAt, type Running, spawnGamenet } from './gamenet.js'
-import { Caller, type SignedIn, signIn, startAuth, startPeopleService, storedRatings } from './people-service.js'
+import { gamenet, gamenetJson, type Opened, operationsAt, type Running, spawnGamenet } from './gamenet.js'
+import {
+  Caller,
+  openPeopleService,
+  type SignedIn,
+  signIn,
+  startAuth,
+  startPeopleService,
+  storedRatings
+} from './people-service.js'
 import { startUpstream } from './upstream.js'
 
 const HALO = '4d530064'
@@ -60,8 +68,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   const upstream = await startPages(t, names)
   const environment = { DATA_DIR: part('data') }
   const start = (name: string) => startPeopleService(part(name), auth, { UPSTREAM_URL: upstream.url })
-  const service = await start('data')
-  t.teardown(() => service.kill())
+  const service = await openPeopleService(t, part('data'), auth, { UPSTREAM_URL: upstream.url })
   const caller = new Caller(service, 8)
   t.teardown(() => caller.close())
   const operations = operationsAt(service.operatorUrl)
@@ -91,6 +98,9 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   t.ok(answers.size > 30, `${answers.size} answers`)
   t.same(await shadowOf(part('data')), [], 'nothing stays frozen')
   await provesBackupRefusals(t, { operations, part })
+  const [ann, ben] = [names[0] ?? '', names[1] ?? '']
+  await gamenetJson(environment, ['erase', ann])
+  await service.stop()
 
   await t.test('elsewhere, all answers are equal, though restoring it was killed', async (t) => {
     await killRestores(t, part('quiet'), part('elsewhere'), scale)
@@ -115,9 +125,9 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     // What the copy's outbox has goes to the log first.
     let stored: Awaited<ReturnType<typeof storedRatings>>
     do {
-      const restored = await start('from-busy')
+      const restored = await openPeopleService(t, part('from-busy'), auth)
       await settle(restored)
-      t.equal(await restored.stop(), 0)
+      await restored.stop()
       stored = await storedRatings(part('from-busy'))
     } while (stored.outbox > 0)
     t.same(stored.tables, stored.writes)
@@ -129,9 +139,6 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   })
 
   await t.test('users erased since do not return with it; users who returned since stay', async (t) => {
-    const [ann, ben] = [names[0] ?? '', names[1] ?? '']
-    await gamenetJson(environment, ['erase', ann])
-    t.equal(await service.stop(), 0)
     t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
       toForget: 1
     })
@@ -474,13 +481,13 @@ function atRest(answer: unknown): unknown {
   return JSON.parse(JSON.stringify(answer, (name, value) => (isOfTheInstant(name) ? undefined : value)))
 }
 
-export async function settle({ operatorUrl }: Running): Promise<void> {
+export async function settle({ operatorUrl }: Pick<Opened, 'operatorUrl'>): Promise<void> {
   const { behind } = await operationsAt(operatorUrl).run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 
 /** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
-export async function restingAnswers(service: Running, caller: Caller, names: readonly string[]) {
+export async function restingAnswers(service: Pick<Opened, 'operatorUrl'>, caller: Caller, names: readonly string[]) {
   await settle(service)
   await untilEvaluated(service)
   await settle(service)
@@ -488,7 +495,7 @@ export async function restingAnswers(service: Running, caller: Caller, names: re
 }
 
 /** Waits until achievements have been evaluated of all that the tables hold now. */
-async function untilEvaluated({ operatorUrl }: Running): Promise<void> {
+async function untilEvaluated({ operatorUrl }: Pick<Opened, 'operatorUrl'>): Promise<void> {
   const nowMs = Date.now()
   for (let evaluatedMs = 0; evaluatedMs < nowMs; await wait(POLL_MS)) {
     const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()

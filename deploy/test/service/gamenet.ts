@@ -10,6 +10,7 @@ import { runProgram } from '../../src/commands/program.js'
 import { readConfig } from '../../src/config.js'
 import { Status } from '../../src/operations/status.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
+import type { Role } from '../../src/wiring/service.js'
 
 /** The root of the project, seen from the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
@@ -68,8 +69,6 @@ export async function gamenetJson(environment: Environment, args: readonly strin
 /** What a service prints with --json once it can be asked; `apiUrl` is null for a role without public port. */
 const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string(), metricsUrl: z.string().nullable() })
 
-const Addresses = z.object({ apiUrl: z.string(), operatorUrl: z.string() })
-
 export type Running = z.infer<typeof Started> & {
   readonly process: ChildProcess
   /** What it wrote to its log so far. */
@@ -87,7 +86,10 @@ export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl' | 'metricsUrl'> & 
 }
 
 /** A service in this process. */
-export type Opened = z.infer<typeof Addresses> & {
+export type Opened = {
+  /** Empty for a role without public port. */
+  readonly apiUrl: string
+  readonly operatorUrl: string
   /** Finishes what is in flight and releases everything; idempotent. */
   stop(): Promise<void>
 }
@@ -96,17 +98,21 @@ export type Opened = z.infer<typeof Addresses> & {
  * Opens a service in this process, until the test ends. It takes a second of processor time less than {@link startGamenet}, which is
  * for what concerns a process: signals, kills, exit codes and standard streams.
  */
-export async function openGamenet(t: Pick<Test, 'teardown'>, environment: Environment): Promise<Opened> {
+export async function openGamenet(
+  t: Pick<Test, 'teardown'>,
+  environment: Environment,
+  role: Role = 'all'
+): Promise<Opened> {
   const { openService } = await import('../../src/wiring/service.js')
   const settings = { PORT: '0', OPERATOR_PORT: '0', LOG_LEVEL: 'error', ...USUAL, ...environment }
-  const service = await openService(readConfig(settings), 'all', Number(process.env.UV_THREADPOOL_SIZE ?? 4))
+  const service = await openService(readConfig(settings), role, Number(process.env.UV_THREADPOOL_SIZE ?? 4))
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= service.close()
     return stopped
   }
   t.teardown(stop)
-  return { ...Addresses.parse(service), stop }
+  return { apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl ?? '', stop }
 }
 
 /**
@@ -156,7 +162,8 @@ export async function untilLoaded(operatorUrl: string, events: number): Promise<
     const status = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())
     const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
     if (loaded >= events) return
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    // Each status takes some 50 ms of processor time.
+    await new Promise((resolve) => setTimeout(resolve, 100))
   }
 }
 

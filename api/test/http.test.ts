@@ -314,7 +314,7 @@ test('what never becomes a request is answered in the same way, and the connecti
     [
       'GET /api/counts HTTP/1.1\r\nHost: x\r\nExpect: miracles\r\n\r\n',
       417,
-      'The only expectation that is met is 100-continue.'
+      'The only supported expectation is 100-continue.'
     ],
     [
       'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -407,13 +407,13 @@ test('/healthz and /readyz report the process and the data', async (t) => {
   let isReady = false
   let degraded: string[] = []
   const { app } = await testApp(t, {
-    ready: async () => (isReady ? { ok: true, degraded } : { ok: false, reason: 'the tables are being made' })
+    ready: async () => (isReady ? { ok: true, degraded } : { ok: false, reason: 'the tables are being created' })
   })
   t.same((await app.inject('/healthz')).json(), { status: 'ok' })
   const before = await app.inject('/readyz')
   t.equal(before.statusCode, 503)
   t.equal(before.headers['retry-after'], '1')
-  t.same(before.json(), { error: 'The service is not ready: the tables are being made.' })
+  t.same(before.json(), { error: 'The service is not ready: the tables are being created.' })
   isReady = true
   t.same((await app.inject('/readyz')).json(), { status: 'ready' })
   degraded = ['log (Kafka) cannot be reached']

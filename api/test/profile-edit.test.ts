@@ -139,7 +139,7 @@ onEachPostgres(
       }
     }
     const poisoned = await api.edit('Ann', ann, '{"bio":"after","__proto__":{"bio":"x"}}')
-    t.match([poisoned.status, poisoned.body.error], [400, 'the body must have no field "__proto__".'])
+    t.match([poisoned.status, poisoned.body.error], [400, 'the body must not have the field "__proto__".'])
     const twice = await api.edit('Ann', ann, '{"bio":"1","bio":"2"}')
     t.match([twice.status, twice.body.error], [400, 'the body has the field "bio" twice.'])
     const deep = await api.edit('Ann', ann, `{"bio":${'['.repeat(64)}${']'.repeat(64)}}`)
@@ -220,11 +220,11 @@ onEachPostgres('an address that is none of a chat profile is refused, and never 
     ID
   ]) {
     const { status, body } = await api.edit('Ann', ann, { bio: 'x', chat_profile_url: url })
-    t.match([status, body.error], [400, /^chat_profile_url is no address of a profile there/], url)
+    t.match([status, body.error], [400, /^chat_profile_url is no profile address of the chat platform/], url)
   }
   t.same(api.chat.asked, [])
   const unknown = await api.edit('Ann', ann, { bio: 'x', chat_profile_url: CHAT.replace('1', '2') })
-  t.match([unknown.status, unknown.body.error], [400, /^chat_profile_url is of no account/])
+  t.match([unknown.status, unknown.body.error], [400, /^chat_profile_url belongs to no account/])
   t.match(await postgres.query('SELECT p.bio, p.chat_id FROM profile AS p'), [{ bio: '', chat_id: null }])
 })
 
@@ -235,7 +235,7 @@ onEachPostgres('a chat platform that fails is 502, and nothing is changed', asyn
     api.chat.accounts.set(ID, 'face')
     api.chat.fault = fault
     const { status, body } = await api.edit('Ann', ann, { bio: fault, chat_profile_url: CHAT })
-    t.match([status, body.error], [502, 'The chat platform cannot be asked at the moment; nothing was changed.'], fault)
+    t.match([status, body.error], [502, 'The chat platform is unavailable at the moment; nothing was changed.'], fault)
     t.match(await postgres.query('SELECT p.bio FROM profile AS p'), [{ bio: '' }])
   }
   const away = await openPeopleApi(t, postgres, { chat: undefined })
@@ -366,7 +366,7 @@ onEachPostgres('an erased user returns by their own actions, not by being named'
   t.equal((await api.reputation('Bob', { key: ann })).status, 200)
   t.same(await postgres.query("SELECT p.username FROM profile AS p WHERE p.user_key = 'ann'"), [])
   const early = await api.edit('Ann', ann, { bio: 'x' })
-  t.match([early.status, early.headers['retry-after'], early.body.error], [503, '5', /is being forgotten/])
+  t.match([early.status, early.headers['retry-after'], early.body.error], [503, '5', /is being erased/])
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 503)
   t.same(await postgres.query('SELECT r.stars FROM rating AS r'), [])
   await recordErasure(true)

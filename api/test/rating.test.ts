@@ -50,8 +50,8 @@ onEachPostgres('nobody rates themselves, somebody unknown, or with anything but 
   const ann = api.signIn('Ann')
   api.see('Bob')
   for (const [path, body, status, sentence] of [
-    ['ann', { stars: 5 }, 400, 'Nobody rates their own profile.'],
-    ['ＡＮＮ', { stars: 5 }, 400, 'Nobody rates their own profile.'],
+    ['ann', { stars: 5 }, 400, 'Users cannot rate their own profile.'],
+    ['ＡＮＮ', { stars: 5 }, 400, 'Users cannot rate their own profile.'],
     ['Nobody', { stars: 5 }, 404, 'No user "Nobody" is known.'],
     [`'; DROP TABLE rating; --`, { stars: 5 }, 404, /^No user/],
     ['a\u0000', { stars: 5 }, 400, /^username must be 1 to 64 characters/],

@@ -21,12 +21,12 @@ onEachPostgres('a request is refused in the order: body, key, session, owner, th
     ['no key before wrong stars', await post({ stars: 9 }), 400, /^A session key is needed/],
     ['an empty key is none', await post({ stars: 9, sessionKey: '' }, ''), 400, /^A session key is needed/],
     ['a key that is no text is none', await post({ sessionKey: 5 }), 400, /^A session key is needed/],
-    ['a bad session before wrong stars', await post({ stars: 9 }, 'nobody'), 401, /^The session has ended/],
+    ['a bad session before wrong stars', await post({ stars: 9 }, 'nobody'), 401, /^The session is invalid/],
     ['a bad session before the owner', await patch('/api/profile/Bob', { x: 1 }, 'nobody'), 401, /ended/],
     ['the owner before a wrong field', await patch('/api/profile/Bob', { x: 1 }, ann), 403, /is not of "Bob"/],
     ['the owner, known or not', await put('/api/profile/Nobody', { x: 1 }, ann), 403, /is not of "Nobody"/],
     ['no owner at all', await put('/api/profile/%00', { x: 1 }, ann), 403, /is not of/],
-    ['then the field', await put('/api/profile/ANN', { x: 1 }, ann), 400, /^"x" is no field here/],
+    ['then the field', await put('/api/profile/ANN', { x: 1 }, ann), 400, /^"x" is no known field/],
     ['then the stars', await post({ stars: 9 }, ann), 400, /^stars must be/]
   ] as const) {
     t.equal(answer.status, status, what)
@@ -90,7 +90,7 @@ onEachPostgres('what can be no key is not asked about, and is no session', async
     'a\r\nX-Admin: 1'
   ]) {
     const answer = await api.ask(TALK, { method: 'POST', body: { stars: 3, sessionKey: key } })
-    t.match([answer.status, answer.body.error], [401, /^The session has ended/], key.slice(0, 20))
+    t.match([answer.status, answer.body.error], [401, /^The session is invalid/], key.slice(0, 20))
     if (/^[\x20-\x7e]+$/.test(key)) t.equal((await api.rate('Bob', key, { stars: 3 })).status, 401)
     const read = await api.reputation('Bob', {}, `?sessionKey=${encodeURIComponent(Buffer.from(key).toString())}`)
     t.match([read.status, read.body], [200, { viewer: null }])
@@ -143,7 +143,7 @@ onEachPostgres(
       api.auth.fault = fault
       const answer = await api.edit('Ann', ann, {})
       t.match([answer.status, answer.headers['retry-after']], [503, '5'], fault)
-      t.equal(answer.body.error, 'The auth service cannot be asked at the moment; ask again shortly.')
+      t.equal(answer.body.error, 'The auth service is unavailable at the moment; retry shortly.')
       const read = await api.reputation('Bob', { key: ann })
       t.match(
         [read.status, read.body, read.headers['cache-control']],

@@ -265,7 +265,7 @@ test('a cursor holds for its user, in every spelling, and what is none is refuse
   t.equal((await api.get(`/api/profile/ANN/timeline?after=${after}`)).json().length, 2)
   t.equal((await api.get('/api/profile/ANN/timeline?after=start')).json().length, 3)
   for (const [url, error] of [
-    [`/api/profile/zoe/timeline?after=${after}`, /it was given for another filter/],
+    [`/api/profile/zoe/timeline?after=${after}`, /it belongs to another filter/],
     [`/api/profile/ann/timeline?after=${after.slice(0, -1)}`, /it is broken/],
     ['/api/profile/ann/timeline?after=0', /it is broken/],
     ['/api/profile/ann/timeline?after=', /^after must be/],

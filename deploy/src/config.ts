@@ -23,7 +23,7 @@ const postgresUrl = () => z.url({ protocol: /^postgres(ql)?$/, error: 'expected 
 const openUrl = () =>
   httpUrl().refine(
     (address) => !/[?#]|\/\/[^/]*@/.test(address),
-    'expected an address without user, password, query and fragment: everybody is given it'
+    'expected an address without user, password, query and fragment, because it is public'
   )
 const text = () => z.string().min(1)
 /** A path; its value is the content of that file. */

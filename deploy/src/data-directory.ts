@@ -130,7 +130,7 @@ async function refuseHalfRestored(path: string): Promise<void> {
   const text = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return
   throw new FailureError(
-    `The data directory ${path} holds a backup that was not restored to its end; restore it again: gamenet restore ${text.trim() || 'DIR'}. It holds nothing else, and may be removed instead.`
+    `The data directory ${path} has a half-restored backup; restore it again: gamenet restore ${text.trim() || 'DIR'}. It contains nothing else and may be removed instead.`
   )
 }
 

@@ -143,7 +143,7 @@ test('an operator looks at what an older program could not read, retries it, and
       [['show', 'title-count', '1/0/999'], 1, /There is no dead letter at title-count 1\/0\/999/],
       [['show', 'title-count', '7'], 2, /A position is epoch\/partition\/offset.*"7"/],
       [['drop', 'titles', '1/0/0'], 2, /There is no topic "titles"; there are /],
-      [['retry', '--all'], 2, /No choice was given/],
+      [['retry', '--all'], 2, /Give either a topic/],
       [['list', '--limit', '0'], 2, /--limit takes .*"0"/]
     ] as const) {
       const done = await gamenet(reach, ['dead-letters', ...args])

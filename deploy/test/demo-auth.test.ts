@@ -120,7 +120,7 @@ test('a session ends by logout, by time, or all at once, and then nothing is ans
     await end(sessionKey)
     t.same(await ask(auth, 'verify', { body: { sessionKey } }), { status: 401, body: { valid: false } }, how)
     for (const noun of ['user', 'friends', 'games', 'profile']) {
-      t.match(await ask(auth, noun, { sessionKey }), { status: 401, body: { error: /^The session has ended/ } }, how)
+      t.match(await ask(auth, noun, { sessionKey }), { status: 401, body: { error: /^The session is invalid/ } }, how)
     }
     t.equal((await ask(auth, 'refresh/friends', { sessionKey, method: 'POST' })).status, 401)
     t.equal((await ask(auth, 'verify', { body: { sessionKey: other } })).status, how === 'logout' ? 200 : 401)

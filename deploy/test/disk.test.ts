@@ -213,15 +213,15 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
     await fill(small, 22 * MB + (await stat(counts)).size)
     const cut = await importing()
     t.equal(cut.code, 1)
-    t.match(
-      cut.stderr,
-      /was cut off when \d+ rows had been read: .* disk of .* free.* run the same import again to go on/
-    )
+    t.match(cut.stderr, /was interrupted after \d+ rows: .* disk of .* free.* run the same import again to resume/)
   }
 
   const refused = await gamenet(environment, ['import', 'network-count', join(files, 'one.csv')])
   t.equal(refused.code, 1)
-  t.match(refused.stderr, /^The import of one\.csv is refused: the disk of .* free .*DISK_FREE_MIN_BYTES\)\. Make room/)
+  t.match(
+    refused.stderr,
+    /^The import of one\.csv is refused: the disk of .* free .*DISK_FREE_MIN_BYTES\)\. Free some space/
+  )
   t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 1$/m)
   t.equal(service.stderr().match(/Low disk/g)?.length, 1, 'said once')
   const { disk } = Status.parse(await gamenetJson(environment, ['status']))
@@ -229,8 +229,8 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   for (const part of ['log', 'tables', 'writes'] as const) t.ok((disk.used[part] ?? 0) > 0, part)
   const shown = (await gamenet(environment, ['status'])).stdout
   t.match(shown, /^Disk: log .*B, tables .*B, Postgres .*B$/m)
-  t.match(shown, /free, LOW: below .* imports and merges of tables stand still$/m)
-  t.match(shown, /growth: not known yet; /)
+  t.match(shown, /free, LOW: below .* imports and merges of tables are stopped$/m)
+  t.match(shown, /growth: unknown; /)
 
   if (small === undefined) return
   await rm(join(small, 'ballast'))

@@ -34,7 +34,7 @@ test('one process on embedded engines brings pages and files to answers, and sta
     const { port } = taken.address() as AddressInfo
     const done = await spawnedGamenet({ ...environment, PORT: String(port), OPERATOR_PORT: '0' }, ['start'])
     t.equal(done.code, 1)
-    t.match(done.stderr, /is taken by another program; set PORT to another port, or 0 for any free one\.\n$/)
+    t.match(done.stderr, /is used by another program; set PORT to another port, or 0 for any free one\.\n$/)
     t.notMatch(done.stderr, /\n\s+at /, 'no stack')
   })
   const again = await startGamenet(environment)

@@ -143,7 +143,7 @@ async function provesSpool(
   t.match(status.stdout, /\d+ messages wait for the log since .*, \d+ of \d+ bytes: /)
   t.match(await (await fetch(`${ingest.operatorUrl}/metrics`)).text(), /^gamenet_spool_messages [1-9]/m)
   const waited = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '1'])
-  t.match(waited, { code: 1, stdout: /the tables have not caught up: The log cannot be asked how far it reaches: / })
+  t.match(waited, { code: 1, stdout: /the tables have not caught up: The end of the log cannot be read: / })
   await ingest.kill()
   const later = await openGamenet(t, real, 'ingest')
   await scrape(later.operatorUrl, 102)

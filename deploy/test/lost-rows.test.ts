@@ -29,7 +29,7 @@ test('what needs lost rows is refused until they are made again, all else is ans
   })
   t.same(await readers.rows('SELECT t.title_id FROM title AS t', {}), [])
   t.match(await lostRows.status(), [
-    { table: 'network_count', parts: 1, state: 'repairing', reason: /made again from the log/ },
+    { table: 'network_count', parts: 1, state: 'repairing', reason: /being restored from the log/ },
     { table: 'title__7', parts: 1, state: 'left', reason: /discard that rebuild/ }
   ])
   t.same(lostRows.repairing(), ['network_count'])

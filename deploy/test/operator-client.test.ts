@@ -17,8 +17,7 @@ test('a client of a service that ends meanwhile learns that it may be done, and 
     await new Promise((resolve) => server.once('listening', resolve))
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     await t.rejects(operatorClient({ operatorUrl: url }).run(rebuild.swap, { projection: 'title-count' }), {
-      message:
-        /ended before it had answered \((ECONNRESET|UND_ERR_SOCKET)\): .* may have been done or not\. .* gamenet status\./
+      message: /ended before it had answered \((ECONNRESET|UND_ERR_SOCKET)\): .* unknown whether .* gamenet status\./
     })
     server.close()
   }

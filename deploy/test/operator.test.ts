@@ -80,13 +80,13 @@ test('the operator port answers the command line, no web page, and nobody withou
     [
       'a username of 5 kB',
       400,
-      /is longer than the 4096 bytes/,
+      /is longer than the limit of 4096 bytes/,
       await send('POST', '/forget', octets, 'a'.repeat(5000))
     ],
     [
       'a username of 5 kB and no length',
       400,
-      /the username, is longer than the 4096 bytes/,
+      /the username, is longer than the limit of 4096 bytes/,
       await send('POST', '/forget', { ...octets, 'transfer-encoding': 'chunked' }, 'a'.repeat(5000))
     ],
     ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/forget?anyway=yes', octets, 'ann')],
@@ -211,6 +211,6 @@ test('a service that dies during an answer leaves a sentence, and after the repo
   t.same(await operations.run(backup, { directory: '/b' }), report)
   await t.rejects(operations.run(backup, { directory: '/b' }), {
     message:
-      'The service ended the backup without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.'
+      'The service ended the backup without a report; its log has the reason, unless it was killed. Repeat it: operations are idempotent.'
   })
 })

@@ -45,11 +45,11 @@ test('a service whose tables lost all rows starts by itself, and makes them agai
   const operations = operationsAt(service.operatorUrl)
   while ((await operations.run(status, {})).lostRows.some(({ state }) => state === 'repairing')) {
     const { status, body } = await answerOf(service)
-    if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being made again/ })
+    if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being restored/ })
     else t.same({ status, body }, before, 'nothing wrong is answered')
   }
   t.same(await answerOf(service), before)
-  t.match(service.stderr(), /parts of event_network_count were missing or could not be read at the start/)
+  t.match(service.stderr(), /parts of event_network_count were missing or unreadable at the start/)
   t.match(
     await (await fetch(`${service.operatorUrl}/metrics`)).text(),
     /gamenet_lost_parts\{table="network_count"\} 0\n/

@@ -209,8 +209,8 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
     /^title-count is rebuilt with all that reads its tables: 3 of them, swapped together\.\n/,
     new RegExp(`^title-count +event_title_count +${holds('title_count')} +${events} +\\S`, 'm'),
     new RegExp(`^title-count-hour +title_count, event_title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
-    new RegExp(`^${3 * events} events, about .+ by a sample that was measured just now$`, 'm'),
-    /^[\d.]+ [kM]B of disk are needed beside what there is; [\d.]+ [MGT]B are free$/m
+    new RegExp(`^${3 * events} events, about .+ estimated from a sample$`, 'm'),
+    /^[\d.]+ [kM]B of additional disk space are needed; [\d.]+ [MGT]B are free$/m
   ]) {
     t.match(plan.stdout, said)
   }
@@ -347,7 +347,7 @@ async function showsDifferences({ t, environment }: Commands): Promise<void> {
     verified.stdout,
     /title_count title_id "4d530064", ts "2020-01-01 00:05:00.000"\n +online +old 4242 +new \d+\n/
   )
-  t.match(verified.stdout, /made by the events at \d+\/\d+\/\d+\n/)
+  t.match(verified.stdout, /from the events at \d+\/\d+\/\d+\n/)
   await refused(t, environment, ['swap', 'title-count'], 1, /differs from the tables that serve in 1 rows/)
   await rebuildJson(t, environment, SwapReport, ['swap', 'title-count', '--accept-differences'])
 }

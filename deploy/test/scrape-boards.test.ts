@@ -241,8 +241,8 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     const events = (await world.events(leaderboardEntryTopic)).length
     const lists = (await world.events(leaderboardTopic)).length
     for (const [page, reason] of [
-      ['<html></html>', /no list of boards, where 2 were listed/],
-      [{ lobbies: [] }, /no list of boards, where 2 were listed/],
+      ['<html></html>', /no list of boards, although 2 boards were listed/],
+      [{ lobbies: [] }, /no list of boards, although 2 boards were listed/],
       [null, /status 404/]
     ] as const) {
       upstream.showGame(HALO.titleId, page)

@@ -92,7 +92,7 @@ async function provesSightings(t: Test, { upstream, clock, process, ingest, sigh
 async function provesUnreadable(t: Test, { upstream, ingest, sightings }: Given) {
   upstream.showPlayers([{ ...dan, game: 'Halo' }, { ...eve, username: '\u200b' }, bob, { ...bob, game: 'Halo' }])
   t.match(await ingest.runNow('players'), [
-    { outcome: 'partial', published: 1, reason: /^row 2: expected a username .*; one user stands on the rows 3, 4$/ }
+    { outcome: 'partial', published: 1, reason: /^row 2: expected a username .*; one user is on the rows 3, 4$/ }
   ])
   t.same((await sightings()).length, 1)
   upstream.showPlayers('<html><body>Maintenance</body></html>')

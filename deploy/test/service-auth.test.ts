@@ -129,7 +129,7 @@ test('a failing method tells its listeners and rejects with an Error that has a 
   }
   t.match(await service.getProfile(), { count: Number }, 'what failed is not kept')
   auth.expireSessions()
-  await fails(service.refreshProfile(), 401, /^The session has ended/)
+  await fails(service.refreshProfile(), 401, /^The session is invalid/)
   t.equal(service.isLoggedIn(), true, 'only verifySession judges a session')
   t.equal(await service.verifySession(), false)
   t.equal(service.isLoggedIn(), false)

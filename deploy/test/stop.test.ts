@@ -59,7 +59,7 @@ test('neither an import nor clients that hold connections hold up a stop; the im
   t.equal(await service.stop(), 0, service.stderr())
   isStopped = true
   for (const socket of sockets) socket.destroy()
-  t.match(await importing, /The service is stopping|cut off/)
+  t.match(await importing, /The service is stopping|interrupted/)
 })
 
 /** Browsers open connections in advance; others begin a request and never end it. */

@@ -118,7 +118,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     await begun.opened
     await t.rejects(
       second.shared(async () => undefined),
-      { name: 'StepsHeld', message: /this step has to wait/ }
+      { name: 'StepsHeld', message: /this step waits/ }
     )
     end.open()
     await alone

@@ -56,14 +56,14 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     t.equal(new Set(lost).size, 2, `the tables of the damaged and of the missing part: ${lost}`)
     t.same(VerifyReport.parse(await gamenetJson(environment('rows'), ['verify'])).findings, [], 'of a running service')
     const refused = await gamenet(environment('rows'), ['verify', '--repair'])
-    t.match(refused, { code: 1, stderr: /running service is not repaired: stop it/ })
+    t.match(refused, { code: 1, stderr: /running service cannot be repaired: stop it/ })
     await service.stop()
   })
 
   await t.test('a damaged table of the write side is told', async (t) => {
     await damaged('table', 'writes/base/5/3456', flipMiddle)
     t.match(await verified('table'), [
-      { part: 'writes', what: /the write side cannot be used: .*invalid page/, repair: /gamenet restore/ },
+      { part: 'writes', what: /the write side is unusable: .*invalid page/, repair: /gamenet restore/ },
       { part: 'writes', what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }
     ])
   })

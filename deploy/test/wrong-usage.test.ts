@@ -9,8 +9,8 @@ test('wrong usage is told by what was found, what was expected, and where it is 
   for (const [args, ...sentences] of [
     ['begin', /^gamenet has no command "begin"; there are start, ingest/],
     ['strt', /did you mean start\?/],
-    ['--bogus', /^gamenet has no option --bogus; its commands have some/],
-    ['start --port 80', /^gamenet start has no option --port; it takes --json alone, and settings are environment var/],
+    ['--bogus', /^gamenet has no option --bogus; its commands have options/],
+    ['start --port 80', /^gamenet start has no option --port; its only option is --json; settings are environment var/],
     ['start 80', /^gamenet start takes no argument and got 1: "80"; expected: gamenet start \[options\]/],
     ['rebuild mend title', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['rebuild plan', /^gamenet rebuild plan needs <projection>, which was not given; expected: gamenet rebuild plan /],
@@ -78,7 +78,7 @@ test('standard input is kept while it is used, and refused where the disk has no
   await t.rejects(withStandardInput({ input, config: config(Number.MAX_SAFE_INTEGER) }, text), {
     name: 'Error',
     message:
-      /^Standard input is kept in .* until it ends\. 0 bytes of it have come, .* stay free .* set TMPDIR to a directory/
+      /^Standard input is kept in .* until it ends\. 0 bytes have arrived, .* stay free .* set TMPDIR to a directory/
   })
   t.ok(taken < 100, 'it is not read on')
   t.same(await readdir(directory), [], 'and nothing of it is left')

@@ -131,7 +131,7 @@ test('columns of other names, and a title that the file does not name, are mappe
   t.same(result.ignoredColumns, ['visits'])
   await t.rejects(
     importText(t, 'titleId,observedAt,host\n4d530064,2020-01-01,A\n'),
-    /gives any of matches, currentPlayers/
+    /has any of matches, currentPlayers/
   )
   await t.rejects(importText(t, 'observedAt,currentPlayers\n2020-01-01,1\n'), /takes titleId from the column/)
 })

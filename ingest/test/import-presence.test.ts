@@ -79,7 +79,7 @@ test('a bad sighting is reported with its line and reason', async (t) => {
     [`Ann,,online,${'g'.repeat(201)},60,2020-01-01`, /game is /],
     [`Ann,${'g'.repeat(201)},online,Halo,60,2020-01-01`, /gamertag is /],
     ['Ann,,online,Halo,60,', /observedAt is missing/],
-    ['Ann,,online,Halo,60,2020-02-30', /no calendar has the day/],
+    ['Ann,,online,Halo,60,2020-02-30', /there is no day/],
     ['Ann,,online,Halo,60,2026-03-01 00:01:01', /more than a minute in the future/]
   ]
   const { result, sightings } = await importText(t, [HEADER, ...lines.map(([line]) => line)].join('\n'))

@@ -136,7 +136,7 @@ test('a broken element of an array is one fault, and the elements behind it are 
 
 test('an array that is not closed, and something behind its end, are faults', async (t) => {
   t.match(await array('[{"a":1},\n{"a":2}'), [{ object: { a: 1 } }, { object: { a: 2 } }, { fault: /not closed/ }])
-  t.match(await array('[{"a":1}]\n{"a":2}\n{"a":3}'), [{ object: { a: 1 } }, { line: 2, fault: /behind the end/ }])
+  t.match(await array('[{"a":1}]\n{"a":2}\n{"a":3}'), [{ object: { a: 1 } }, { line: 2, fault: /after the end/ }])
 })
 
 test('bytes that are no UTF-8 and NUL make a fault of their row alone', async (t) => {

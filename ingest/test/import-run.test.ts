@@ -196,7 +196,12 @@ test('what cannot be imported is refused with a sentence before anything is publ
   const csv = `${HEADER}\n2020-01-01,5\n`
   const ok = /./
   const cases: [string, string | Buffer, Given, RegExp][] = [
-    ['unknown topic', csv, { topic: 'titles' }, /nothing to import into "titles"; the topics are network-count, title/],
+    [
+      'unknown topic',
+      csv,
+      { topic: 'titles' },
+      /"titles" is no topic for imports; the topics are network-count, title/
+    ],
     ['unknown field mapped', csv, { columns: { onlin: 'online' } }, /has no field "onlin"; its fields are observedAt/],
     ['unknown field set', csv, { set: { toString: '1' } }, /has no field "toString"/],
     [
@@ -226,8 +231,8 @@ test('what cannot be imported is refused with a sentence before anything is publ
       {},
       /takes observedAt from the column "observedAt".*the header has "when", "online"/
     ],
-    ['nothing measured', 'observedAt,peak\n2020-01-01,5\n', {}, /gives any of registered, online, lobbies/],
-    ['nothing measured in JSON', '{"observedAt":"2020-01-01","peak":5}', {}, /gives any of/],
+    ['nothing measured', 'observedAt,peak\n2020-01-01,5\n', {}, /has any of registered, online, lobbies/],
+    ['nothing measured in JSON', '{"observedAt":"2020-01-01","peak":5}', {}, /has any of/],
     ['column twice', 'observedAt,online,online\n2020-01-01,5,6\n', {}, /"online" stands twice/],
     ['empty file', '', {}, /counts.csv is empty/],
     ['only blank lines', '\n \r\n\n', {}, /is empty/],
@@ -264,7 +269,7 @@ test('a file that unpacks to far more than tables do is refused while little of 
   await t.rejects(runImport(request, { log, known: log.known, onProgress }), {
     name: 'ImportRefused',
     message:
-      /^counts\.csv\.gz is no likely gzip file: its first \d+ bytes unpack to \d+, and at most 250 times.* import it unpacked$/
+      /^counts\.csv\.gz is an unlikely gzip file: its first \d+ bytes unpack to \d+, and at most 250 times.* import it unpacked$/
   })
   t.ok(read < 2 * 2 ** 20, `${read} of ${bomb.length} bytes were read`)
   t.same(log.appends, [])
@@ -527,7 +532,7 @@ test('wherever the log fails, importing again completes the import, and goes on 
       const log = memoryLog()
       log.failAt(at, isWritten)
       const failure = await importBytes(t, content, { now }, log).catch((error: unknown) => error)
-      t.match(failure, { name: 'ImportCutOff', message: /cut off when \d+ rows had been read: the disk is full/ })
+      t.match(failure, { name: 'ImportCutOff', message: /interrupted after \d+ rows: the disk is full/ })
       t.ok(failure instanceof ImportCutOff && failure.rowsRead > 0)
       const { result } = await importBytes(t, content, { now }, log)
       if (result.skipped > 0 && !result.alreadyDone) resumed += 1

@@ -37,7 +37,7 @@ test('a time is the same instant however it is written', async (t) => {
 
 test('a time that is none is a fault that says why', async (t) => {
   const faults: [string, RegExp][] = [
-    ['2017-02-30 00:00:00', /no calendar has the day 2017-02-30/],
+    ['2017-02-30 00:00:00', /there is no day 2017-02-30/],
     ['2017-02-29', /no calendar/],
     ['1900-02-29', /no calendar/],
     ['2017-00-10', /no calendar/],

@@ -88,7 +88,7 @@ test('a failure of the log ends the thread with what failed as the cause, and th
   const failure = await importInWorker(request, { log, known: log.known }).catch((error: unknown) => error)
   t.match(failure, {
     name: 'ImportCutOff',
-    message: /counts.csv was cut off when \d+ rows had been read: the disk is full/,
+    message: /counts.csv was interrupted after \d+ rows: the disk is full/,
     cause: { message: 'the disk is full' }
   })
   t.match(await importInWorker(request, { log, known: log.known }), { published: 6000, rejected: 1 })

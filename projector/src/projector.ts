@@ -240,7 +240,7 @@ async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuil
   await of.rebuilds.stepsEnded()
 }
 
-const LOG_SILENT = 'the log does not say how far it reaches'
+const LOG_SILENT = 'the end of the log is unknown'
 
 /** What of a projector tells its status. */
 type Seen = {

@@ -240,8 +240,8 @@ test('dead letters that are retried', async (t) => {
     projector.start()
     await projector.caughtUp()
     t.match((await listDeadLetters(control, { state: 'parked', limit: 9 })).messages, [
-      { reason: /does not open with the keys/ },
-      { reason: /does not open with the keys/ }
+      { reason: /cannot be decrypted with the keys/ },
+      { reason: /cannot be decrypted with the keys/ }
     ])
     let isInStep = false
     const without = retryNeeds(control, {

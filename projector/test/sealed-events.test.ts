@@ -85,10 +85,10 @@ test('the loader', async (t) => {
         'SELECT p.offset, p.reason FROM parked_message AS p FINAL ORDER BY p.offset'
       )
       t.match(deadLetters, [
-        { offset: '2', reason: /does not open/ },
-        { offset: '3', reason: /does not open/ },
+        { offset: '2', reason: /cannot be decrypted/ },
+        { offset: '3', reason: /cannot be decrypted/ },
         { offset: '4', reason: /is not sealed/ },
-        { offset: '7', reason: /does not open/ }
+        { offset: '7', reason: /cannot be decrypted/ }
       ])
       const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
       t.match(await newestWrites(control), { person: opened }, 'a person above these is new')

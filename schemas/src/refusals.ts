@@ -62,12 +62,12 @@ export const refusals = {
   },
   session_invalid: {
     status: 401,
-    message: 'The session has ended or never was; sign in again.',
+    message: 'The session is invalid or has ended; sign in again.',
     when: 'The auth service rejects the key, or the key is invalid: more than 512 characters, or characters other than visible ASCII'
   },
   profile_not_owned: {
     status: 403,
-    message: 'A profile is edited by its owner alone; the session is not of %s.',
+    message: 'Only its owner can edit a profile; the session is not of %s.',
     when: 'Whether such a user is known or not'
   },
   username_unstable: {
@@ -88,10 +88,10 @@ export const refusals = {
   },
   chat_away: {
     status: 502,
-    message: 'The chat platform cannot be asked at the moment; nothing was changed.',
+    message: 'The chat platform is unavailable at the moment; nothing was changed.',
     when: 'Also where none is configured'
   },
-  rating_of_self: { status: 400, message: 'Nobody rates their own profile.', when: 'However the name is spelt' },
+  rating_of_self: { status: 400, message: 'Users cannot rate their own profile.', when: 'However the name is spelt' },
   title_unknown: {
     status: 404,
     message: 'No title %s is known.',
@@ -109,7 +109,7 @@ export const refusals = {
   },
   instant_in_future: {
     status: 400,
-    message: '%s lies in the future: %s; ask for an instant up to now.',
+    message: '%s is in the future: %s; give an instant up to now.',
     when: '`asOf`, `from`, `to` of a board'
   },
   cursor_invalid: {
@@ -151,12 +151,12 @@ export const refusals = {
   },
   expectation_failed: {
     status: 417,
-    message: 'The only expectation that is met is 100-continue.',
+    message: 'The only supported expectation is 100-continue.',
     when: 'Another value in `Expect`'
   },
   write_budget_spent: {
     status: 429,
-    message: 'At most %s edits and ratings a minute are taken of one user; ask again in %s s.',
+    message: 'A user has at most %s edits and ratings per minute; retry in %s s.',
     when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with an invalid body'
   },
   headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },
@@ -168,37 +168,37 @@ export const refusals = {
   not_ready: { status: 503, message: 'The service is not ready: %s.', when: '`/readyz` only' },
   auth_away: {
     status: 503,
-    message: 'The auth service cannot be asked at the moment; ask again shortly.',
+    message: 'The auth service is unavailable at the moment; retry shortly.',
     when: 'Unreachable, slow, broken, or none is configured'
   },
   erasure_in_progress: {
     status: 503,
-    message: 'This user is being forgotten as they asked; ask again shortly.',
+    message: 'This user is being erased on request; retry shortly.',
     when: "An edit or a rating during the user's erasure"
   },
   engine_busy: {
     status: 503,
-    message: 'Too many questions at once; ask again shortly.',
+    message: 'Too many queries at once; retry shortly.',
     when: 'The bounded queue is full and no earlier answer is in memory'
   },
   table_incomplete: {
     status: 503,
-    message: 'Rows of the table %s were lost and are being made again from the log; ask again later.',
+    message: 'Rows of the table %s were lost and are being restored from the log; retry later.',
     when: 'After a start that found damaged parts of tables'
   },
   data_damaged: {
     status: 503,
-    message: 'What this needs is damaged on the disk of the service; its operator can repair it (gamenet verify).',
+    message: 'The data for this request is damaged on the disk of the service; its operator can repair it (gamenet verify).',
     when: 'An engine found bytes that differ from what it wrote'
   },
   disk_full: {
     status: 503,
-    message: 'The disk of the service is full, and nothing was stored; ask again when its operator has freed space.',
+    message: 'The disk of the service is full, and nothing was stored; retry when its operator has freed space.',
     when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, or no space for its write-ahead log), a query without space for temporary files'
   },
   engine_away: {
     status: 503,
-    message: '%s cannot be reached at the moment; ask again shortly.',
+    message: '%s cannot be reached at the moment; retry shortly.',
     when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`'
   }
 } as const satisfies Record<string, { status: number; message: string; when: string }>

@@ -105,7 +105,7 @@ test('a message that another key sealed, or with a changed or missing byte, is n
   const unreadable = {
     ok: false,
     isErased: undefined,
-    reason: /^the message (does not open|is not sealed|has no value)/
+    reason: /^the message (cannot be decrypted|is not sealed|has no value)/
   }
   fc.assert(
     fc.property(anySighting, anySeal, anyKey, fc.nat(), (event, seal, otherKey, at) => {
@@ -131,7 +131,7 @@ test('a message that another key sealed, or with a changed or missing byte, is n
 })
 
 test('a value under another event id or topic is no event, with its version byte or without', async (t) => {
-  const unreadable = { ok: false, isErased: undefined, reason: /^the message does not open/ }
+  const unreadable = { ok: false, isErased: undefined, reason: /^the message cannot be decrypted/ }
   const anyMove = fc.constantFrom<(record: LogRecord) => LogRecord>(
     (record) => record,
     (record) => ({ ...record, value: String(record.value).replace('"sealed":"1.', '"sealed":"') })
@@ -256,6 +256,6 @@ test('every topic about people is sealed, and its identity says nothing of them'
   const event = { achievementId: 3, points: 10, unlockedAt: '2026-03-14T20:00:00Z', username: 'Ann' }
   const sealed = encodeEvent(achievementUnlockTopic, event, source, [{ id: 5, key: new Uint8Array(32) }])
   t.equal(sealed.headers.ce_id, 'achievement-unlock/5/3@2026-03-14T20:00:00Z')
-  t.throws(() => encodeEvent(achievementUnlockTopic, event, source), /about 1 people and was given the seals of 0/)
+  t.throws(() => encodeEvent(achievementUnlockTopic, event, source), /about 1 people and got the seals of 0/)
   t.throws(() => encodeEvent(achievementUnlockTopic, event, source, [{ id: 5, key: new Uint8Array(16) }]), /16 bytes/)
 })

@@ -16,27 +16,27 @@ export type HttpMetrics = {
 export function httpMetrics(registry: Registry, memoryBytes: () => number): HttpMetrics {
   const duration = new Histogram({
     name: 'gamenet_http_request_duration_seconds',
-    help: 'Time from a request to the handing over of its answer.',
+    help: 'Time from a request until its answer is handed to the socket.',
     labelNames: ['route', 'method', 'status'],
     buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry]
   })
   const requests = new Counter({
     name: 'gamenet_answer_requests_total',
-    help: 'Requests for data by where the answer came from.',
+    help: 'Requests for data by origin of the answer.',
     labelNames: ['outcome'],
     registers: [registry]
   })
   const queries = new Histogram({
     name: 'gamenet_query_duration_seconds',
-    help: 'Time to make an answer from the tables.',
+    help: 'Time to compute an answer from the tables.',
     labelNames: ['operation'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
     registers: [registry]
   })
   new Gauge({
     name: 'gamenet_answer_memory_bytes',
-    help: 'Bytes of answers kept in memory.',
+    help: 'Bytes of cached answers.',
     registers: [registry],
     collect() {
       this.set(memoryBytes())
@@ -64,7 +64,7 @@ export function httpMetrics(registry: Registry, memoryBytes: () => number): Http
 export function sessionMetrics(registry: Registry): SessionMetrics {
   const judgements = new Counter({
     name: 'gamenet_session_checks_total',
-    help: 'Session keys by how they were judged: by the auth service (valid, invalid), by its last yes (kept), not at all (unchecked).',
+    help: 'Session keys by outcome of the check: by the auth service (valid, invalid), cached as valid (kept), not checked (unchecked).',
     labelNames: ['judgement'],
     registers: [registry]
   })

@@ -173,7 +173,10 @@ class Answering {
   async #viewerOf(sessionKey: string | undefined, request: FastifyRequest): Promise<Session | undefined> {
     if (sessionKey === undefined) return undefined
     return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
-      this.#needs.logger.warn({ err: error, reqId: request.id }, 'a session cannot be checked; its viewer is nobody')
+      this.#needs.logger.warn(
+        { err: error, reqId: request.id },
+        'a session cannot be checked; the request is answered without a viewer'
+      )
       return undefined
     })
   }
@@ -218,7 +221,10 @@ class Answering {
     const isUnavailable = error instanceof Refusal && error.status === 503
     const answer = isUnavailable ? cache.newest(question) : undefined
     if (answer === undefined) throw error
-    logger.warn({ err: error, reqId: exchange.request.id }, 'the last answer is served for want of a newer one')
+    logger.warn(
+      { err: error, reqId: exchange.request.id },
+      'the last answer is served, because no newer one is available'
+    )
     await this.#send(exchange, question, { answer, outcome: 'stale' }, isPersonal)
   }
 

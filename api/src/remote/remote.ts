@@ -82,7 +82,7 @@ async function answerOf(
 }
 
 function nonsense(status: number): Error {
-  return new Error(`the answer, of status ${status}, makes no sense`)
+  return new Error(`the answer, of status ${status}, is invalid`)
 }
 
 function jsonOf(text: string): unknown {

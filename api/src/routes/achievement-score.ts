@@ -12,8 +12,8 @@ export const achievementLeaderboard: Endpoint<{ limit: number }, { limit: number
   path: '/api/achievements/leaderboard',
   tags: ACHIEVEMENT_TAGS,
   summary: 'The highest achievement scores',
-  description: 'Equal scores share a rank (1, 1, 3) and stand in the order of their names without case.',
-  input: z.object({ limit: integer({ min: 1, max: 100 }).default(25).describe('At most so many users.') }),
+  description: 'Equal scores share a rank (1, 1, 3) and are ordered by name without case.',
+  input: z.object({ limit: integer({ min: 1, max: 100 }).default(25).describe('Maximum number of users.') }),
   resolve: (input) => input,
   reads: () => [{ projection: 'achievement-score' }],
   answer: async ({ limit }, { tables, signal }) => ({

@@ -15,8 +15,8 @@ export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
   path: '/api/achievements/recent',
   tags: ACHIEVEMENT_TAGS,
   summary: 'The newest unlocks',
-  description: 'Of all users, newest first. Of a hidden achievement nothing is told but its number and points.',
-  input: z.object({ limit: integer({ min: 1, max: 100 }).default(10).describe('At most so many unlocks.') }),
+  description: 'Of all users, newest first. A hidden achievement shows only its number and points.',
+  input: z.object({ limit: integer({ min: 1, max: 100 }).default(10).describe('Maximum number of unlocks.') }),
   resolve: (input) => input,
   reads: () => [{ projection: 'achievement-unlock-feed' }, { projection: 'achievement-unlock' }],
   answer: async ({ limit }, context) => ({

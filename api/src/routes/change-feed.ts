@@ -72,7 +72,7 @@ function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane
 }
 
 function fromTheFuture(): Refusal {
-  return new Refusal('cursor_invalid', ['it is from the future, beyond all that this service has recorded'])
+  return new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
 }
 
 /** Reads this many changes of a lane in growing ranges. The first range takes the same time at every depth. */

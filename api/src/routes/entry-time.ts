@@ -30,12 +30,12 @@ export const searchByTime: Endpoint<
   tags: SEARCH_TAGS,
   summary: 'Entries with a time',
   description:
-    'Entries whose time is the given one, give or take `tolerance` milliseconds: nearest first, then faster, then by title, board and name.',
+    'Entries whose time is within `tolerance` milliseconds of the given one: nearest first, then faster, then by title, board and name.',
   input: z.object({
     time: time().describe('`M:SS.mmm` or `SS.mmm`; seconds above 59 in the second form only.'),
     tolerance: integer({ min: 0, max: 60_000 }).default(0).describe('Milliseconds.'),
     titleId: titleId().optional().describe('Only boards of this title.'),
-    limit: integer({ min: 1, max: 500 }).default(100).describe('At most so many entries.')
+    limit: integer({ min: 1, max: 500 }).default(100).describe('Maximum number of entries.')
   }),
   resolve: async ({ titleId, ...request }, context) => ({ ...request, titleId: await titleFilter(titleId, context) }),
   reads: ({ titleId }) => [{ projection: 'entry-time' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],

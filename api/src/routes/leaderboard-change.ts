@@ -50,10 +50,10 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   tags: ['Leaderboards'],
   summary: 'Changes of leaderboard entries',
   description:
-    'Entries that came, left, or whose rating changed; newest first, and of one instant that first which was recorded last. To follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order in which they were recorded, whatever arrives meanwhile; at the end the list is empty and the link leads on to what comes. Cursors are opaque, hold for one filter, and outlive rebuilds.',
+    'Entries that came, left, or whose rating changed; newest first; of one instant, the last recorded first. To follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order of recording, whatever arrives meanwhile; at the end the list is empty and the link leads to later changes. Cursors are opaque, valid for one filter, and survive rebuilds.',
   input: z.object({
-    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many changes.'),
-    offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('So many of the newest are left out.'),
+    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
+    offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
     after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
@@ -96,7 +96,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
       changedAt: '2026-03-01T18:22:05.000Z'
     }
   ],
-  responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else where there is one.' },
+  responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else if there is one.' },
   refuses: {
     400: 'A parameter is malformed or out of range, parameters contradict each other, or the cursor is broken, of another filter or from the future.',
     404: 'No game of this id or name is known.'
@@ -106,7 +106,9 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
 async function resolve(input: ChangesInput, context: ResolveContext): Promise<ChangesRequest> {
   const { limit, offset, after, game, leaderboardId, player, changeType, since, until } = input
   if (leaderboardId !== undefined && game === undefined) {
-    throw new Refusal('request_invalid', ['leaderboardId needs game, for ids of boards repeat over games; give both'])
+    throw new Refusal('request_invalid', [
+      'leaderboardId needs game, because ids of boards repeat across games; give both'
+    ])
   }
   if (after !== undefined && offset !== undefined) {
     throw new Refusal('request_invalid', ['offset cannot be given together with after; follow the Link header instead'])

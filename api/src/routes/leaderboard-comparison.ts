@@ -29,13 +29,15 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
   tags: ['Leaderboards'],
   summary: 'What changed on a leaderboard between two instants',
   description:
-    'Compares the board as it stood at `from` with the board as it stood at `to`, or now. Entries of one name that stand twice are compared in their order. `counts` tells how long the whole lists are.',
+    'Compares the board at `from` with the board at `to`, or now. Several entries of one name are compared in their order. `counts` has the lengths of the complete lists.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,
     from: instant().describe('The earlier instant.'),
-    to: instant().optional().describe('The later instant; now when not given.'),
-    limit: integer({ min: 1, max: COMPARED_MAX }).default(COMPARED_LIMIT).describe('At most so many entries a list.')
+    to: instant().optional().describe('The later instant; default: now.'),
+    limit: integer({ min: 1, max: COMPARED_MAX })
+      .default(COMPARED_LIMIT)
+      .describe('Maximum number of entries per list.')
   }),
   resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
     requirePast('from', from, context.nowMs)

@@ -30,13 +30,13 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   tags: TAGS,
   summary: 'A leaderboard, now or as of any instant',
   description:
-    'The entries in the order of the board, with the ranks that it shows; two players may share one. All of them, at most 10,000, unless `limit` is given; where there are more, `Link` has the next page. With `asOf` the board as it stood at that instant.',
+    'The entries in the order of the board, with its ranks; players may share a rank. All of them, at most 10,000, unless `limit` is given; if there are more, `Link` has the next page. With `asOf`, the board at that instant.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,
-    limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('At most so many entries; all when not given.'),
-    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('So many entries are left out at the top.'),
-    asOf: instant().optional().describe('An instant that has been; now when not given.')
+    limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('Maximum number of entries; default: all.'),
+    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of entries to skip at the top.'),
+    asOf: instant().optional().describe('An instant in the past; default: now.')
   }),
   resolve: async ({ game, leaderboardId, limit, offset, asOf }, context) => {
     if (asOf !== undefined) requirePast('asOf', asOf, context.nowMs)
@@ -80,8 +80,8 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
       { rank: '2', name: 'bob', rating: '01:02.999', timeMs: 62_999, timeFormatted: '1:02.999', isTime: true }
     ]
   },
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
-  refuses: { 400: 'A parameter is malformed or out of range, or `asOf` lies in the future.', ...unknownBoard }
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
+  refuses: { 400: 'A parameter is malformed or out of range, or `asOf` is in the future.', ...unknownBoard }
 }
 
 /**

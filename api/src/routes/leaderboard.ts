@@ -14,7 +14,7 @@ export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }>
   path: '/api/game/:game/leaderboard-summary',
   tags: TAGS,
   summary: 'Leaderboards of a game, counted',
-  description: 'The boards that the game lists now, and the entries that stand on them now.',
+  description: 'The number of boards that the game lists now, and of their current entries.',
   input: z.object({ game: gameParameter }),
   resolve: async ({ game }, context) => ({ titleId: await knownGame(game, context) }),
   reads: ({ titleId }) => [
@@ -54,7 +54,7 @@ export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
   path: '/api/game/:game/leaderboards',
   tags: TAGS,
   summary: 'Leaderboards of a game',
-  description: 'The boards that the game lists now, by id. A board that it no longer lists can still be asked for.',
+  description: 'The boards that the game lists now, by id. A board that is no longer listed can still be requested.',
   input: z.object({ game: gameParameter }),
   resolve: async ({ game }, context) => ({ titleId: await knownGame(game, context) }),
   reads: ({ titleId }) => [

@@ -38,7 +38,7 @@ const unknownTitle = { 404: 'No title of this id is known.' }
 const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title that no list is known of has none.',
+    'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title without a known list has none.',
   input: z.object({ titleId: titleParameter }),
   resolve: ({ titleId }, context) => ofKnownTitle(titleId, context),
   reads: ({ titleId }) => [{ projection: 'match-latest', key: titleId }],
@@ -90,7 +90,7 @@ export const lobbies: Endpoint<TitleInput, OfTitle> = {
 const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationId' | 'path' | 'summary' | 'input'> = {
   tags: TAGS,
   description:
-    'Matches that overlap the window, the last begun first, of equal ones by host. A match goes on while the n-th lobby of its host stands in successive lists of the title; what a failed scrape has missed neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it stands in the newest list of the title, and that is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
+    'Matches that overlap the window, last begun first, equal ones by host. A match lasts while the n-th lobby of its host is in successive lists of the title; a failed scrape neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it is in the newest list of the title, and the list is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
   resolve: async ({ titleId, ...input }, context) => {
     const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
     await knownTitle(titleId, context)
@@ -138,7 +138,7 @@ export const matchHistory: Endpoint<HistoryInput, HistoryRequest> = {
   summary: 'Matches of a title over time',
   input: z.object({
     titleId: titleParameter,
-    hours: hoursParameter.optional().describe('Length of the window that ends now; 24 when not given.'),
+    hours: hoursParameter.optional().describe('Length of the window that ends now; default: 24.'),
     ...windowParameters
   })
 }
@@ -159,7 +159,7 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryReques
 const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and what the last 30 days were like. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is the mean from first to last sight of those of 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
+    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and statistics of the last 30 days. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is their mean time from first to last sight over 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
@@ -230,7 +230,7 @@ function readsOfMatches(titleId: string): Dependency[] {
 
 function tooManyMatches({ fromMs, toMs }: Window): Refusal {
   return new Refusal('answer_too_large', [
-    `the window from ${shownInstant(fromMs)} to ${shownInstant(toMs)} holds more than ${MATCHES_MAX} matches; ask for shorter ones, one after the other, with from and to`
+    `the window from ${shownInstant(fromMs)} to ${shownInstant(toMs)} holds more than ${MATCHES_MAX} matches; request shorter windows with from and to`
   ])
 }
 

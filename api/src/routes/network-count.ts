@@ -51,7 +51,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
   description:
     'One point per UTC day, today included, oldest first: the last count of that day. A day without a count has no point.',
   input: z.object({
-    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; 30 when not given.')
+    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.')
   }),
   resolve: ({ days = 30 }, { nowMs }) => lastDays(days, nowMs),
   reads: ({ fromMs, toMs }) => [{ projection: 'network-count-hour', fromMs, toMs }],
@@ -100,7 +100,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
   description:
     'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the game with the highest count of players; of equal games the first by name. Without data the counts are 0, times and `mostPlayedGame` null.',
   input: z.object({
-    period: oneOf(['today', '7d']).optional().describe('The last 24 or 168 hours; `today` when not given.')
+    period: oneOf(['today', '7d']).optional().describe('The last 24 or 168 hours; default: `today`.')
   }),
   resolve: ({ period = 'today' }, { nowMs }) => {
     const { fromMs, toMs } = window({}, PERIODS[period], nowMs)
@@ -156,11 +156,11 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   description:
     'Lowest, highest and mean online count of each UTC day, oldest first. `coverage` is the share of the day’s 24 hours (today: of the hours begun) that hold a sample; a day without a sample has no row.',
   input: z.object({
-    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; 30 when not given.'),
+    days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.'),
     from: windowParameters.from.describe(
       'First day: its start, such as 2026-03-01T00:00:00Z. Without `to`: up to today.'
     ),
-    to: windowParameters.to.describe('The start of the day behind the last one; needs `from`.')
+    to: windowParameters.to.describe('The start of the day after the last one; needs `from`.')
   }),
   resolve: (input, { nowMs }) => {
     const days = wholeDays(input, nowMs)
@@ -189,7 +189,7 @@ function networkSeries(
     tags: TAGS,
     description: `The last \`days\` days up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
     input: z.object({
-      days: integer({ min: 1, max: 30 }).optional().describe('Length of the window that ends now; 1 when not given.'),
+      days: integer({ min: 1, max: 30 }).optional().describe('Length of the window that ends now; default: 1.'),
       ...seriesParameters
     }),
     resolve: (input, { nowMs }) => seriesRequest(input, { days: 1 }, nowMs),

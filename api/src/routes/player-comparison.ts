@@ -20,11 +20,11 @@ export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = 
   tags: ['Players'],
   summary: 'Two players, board by board',
   description:
-    'The boards that both stand on, who leads on each, and totals. Names are those on boards, whole and compared without case; every spelling counts, and of several entries on one board the best. A player who stands on no board shares none: 200 and empty.',
+    'The boards with entries of both, the leader on each, and totals. Names are complete names on boards, compared without case; every spelling counts, and of several entries on one board the best. A player without a board shares none: 200 and empty.',
   input: z.object({
     names: twoNames().describe('Two whole names, separated by a comma.'),
-    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('At most so many boards.'),
-    offset: integer({ min: 0, max: OFFSET_MAX }).default(0).describe('So many of the first are left out.')
+    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('Maximum number of boards.'),
+    offset: integer({ min: 0, max: OFFSET_MAX }).default(0).describe('Number of the first ones to skip.')
   }),
   resolve: (input) => input,
   reads: () => [{ projection: 'player-entry' }, ...readsNames('')],
@@ -66,7 +66,7 @@ export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = 
       }
     ]
   },
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
 async function answerComparison(request: ComparisonRequest, context: AnswerContext): Promise<EndpointResult> {

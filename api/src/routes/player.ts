@@ -39,11 +39,11 @@ export const player: Endpoint<PageRequest, PageRequest> = {
   tags: TAGS,
   summary: 'All boards of a player',
   description:
-    'Every entry of the player, best rank first, with the size of its board, its percentile and the entry above. Every spelling of the name counts. A player who stands on no board has none: 200 and empty.',
+    'Every entry of the player, best rank first, with the size of its board, its percentile and the entry above. Every spelling of the name counts. A player without a board has none: 200 and empty.',
   input: z.object({
     playerName: playerParameter,
-    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('At most so many entries.'),
-    offset: offsetParameter.describe('So many of the best are left out.')
+    limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('Maximum number of entries.'),
+    offset: offsetParameter.describe('Number of the best ones to skip.')
   }),
   resolve: (input) => input,
   reads: () => [{ projection: 'player-entry' }, { projection: 'leaderboard-entry' }, ...readsNames('')],
@@ -80,7 +80,7 @@ export const player: Endpoint<PageRequest, PageRequest> = {
       }
     ]
   },
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
 /** `GET /api/player/:playerName/history`: the changes of a player's entries. */
@@ -90,11 +90,11 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   tags: TAGS,
   summary: 'Changes of a player’s entries',
   description:
-    'When the player came to a board, left it, or had another rating: newest first, and of one instant that first which was recorded last. Every spelling of the name counts.',
+    'When the player entered a board, left it, or got another rating: newest first; of one instant, the last recorded first. Every spelling of the name counts.',
   input: z.object({
     playerName: playerParameter,
-    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many changes.'),
-    offset: offsetParameter.describe('So many of the newest are left out.')
+    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
+    offset: offsetParameter.describe('Number of the newest ones to skip.')
   }),
   resolve: (input) => input,
   reads: () => [{ projection: 'leaderboard-entry' }, ...readsNames('')],
@@ -126,7 +126,7 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
       changedAt: '2026-03-01T18:22:05.000Z'
     }
   ],
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' }
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 
 const EVERYTHING = {
@@ -145,10 +145,10 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
   tags: SEARCH_TAGS,
   summary: 'Names of players that begin with a text',
   description:
-    'Compared without case, one spelling of each name, in the order of the names without case. Every name that a board ever showed counts.',
+    'Compared without case, one spelling of each name, in the order of the names without case. Includes every name that a board ever showed.',
   input: z.object({
-    q: text().describe('How the name begins.'),
-    limit: integer({ min: 1, max: 50 }).default(10).describe('At most so many names.')
+    q: text().describe('Beginning of the name.'),
+    limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of names.')
   }),
   resolve: ({ q, limit }) => ({ prefixes: prefixesOf(q), limit }),
   reads: () => [{ projection: 'player' }],

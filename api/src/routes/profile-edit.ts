@@ -55,14 +55,14 @@ const shape = {
     (raw) => (typeof raw === 'string' && raw.length <= CHAT_URL_LENGTH_MAX ? raw : undefined)
   )
     .optional()
-    .describe('Verified by asking the platform for the account; "" clears it, and social_links with it.'),
+    .describe('Verified with the platform; "" clears it and social_links.'),
   display_name_override: bodyField(
     `1 to ${NAME_LENGTH_MAX} characters on one line, or null`,
     { type: ['string', 'null'], maxLength: NAME_LENGTH_MAX },
     readDisplayName
   )
     .optional()
-    .describe('Trimmed; null to be shown by username.'),
+    .describe('Trimmed; null shows the username instead.'),
   linked_gamertag: nameField(
     `"" or 1 to ${NAME_LENGTH_MAX} characters on one line`,
     (given) => given === '' || isName(given, NAME_LENGTH_MAX)
@@ -78,13 +78,13 @@ const shape = {
     typeof raw === 'boolean' ? raw : undefined
   )
     .optional()
-    .describe('True takes the avatar of the linked chat account, once, instead of `avatar_url`.'),
+    .describe('True copies the avatar of the linked chat account once, instead of `avatar_url`.'),
   social_links: z
     .unknown()
     .optional()
     .meta({
       ...jsonSchemaOf(Links.shape.social_links),
-      description: 'Allowed with a linked and verified chat profile alone; all of them at once.'
+      description: 'Requires a linked and verified chat profile; replaces all links.'
     })
 }
 
@@ -98,7 +98,7 @@ export const editProfile: Action<{ username: string }, Fields> = {
   tags: ['Profiles'],
   summary: 'Edit your own profile',
   description:
-    'Only the fields that are given change; of two edits at once the later one wins in each. Text is kept as it was sent, HTML too: escape what you show.',
+    'Only given fields change; of two concurrent edits the later one wins in each. Text is stored as sent, including HTML: escape it before display.',
   parameters: z.object({ username: usernameParameter }),
   body: strictFields(shape),
   bodyExample: { bio: 'Racing since 2004.', linked_gamertag: 'Lucky Badger' },
@@ -121,8 +121,8 @@ export const editProfile: Action<{ username: string }, Fields> = {
     sync_avatar_from_chat: false
   },
   refuses: {
-    403: 'The session is not of the owner or its username is not the one that it looks like, or social_links was given without a verified chat profile.',
-    502: 'The chat platform cannot be asked at the moment; nothing was changed.'
+    403: 'The session is not the owner’s, its username has characters that look like others, or social_links was given without a verified chat profile.',
+    502: 'The chat platform is unavailable at the moment; nothing was changed.'
   }
 }
 
@@ -156,10 +156,10 @@ async function linkedChat(given: string, chat: ChatPlatform): Promise<NonNullabl
   if (given === '') return null
   const address = chat.readProfileUrl(given)
   if (address === undefined) {
-    throw new Refusal('chat_profile_unknown', [`is no address of a profile there: ${shown(given)}`])
+    throw new Refusal('chat_profile_unknown', [`is no profile address of the chat platform: ${shown(given)}`])
   }
   const account = await chat.account(address.id)
-  if (account === undefined) throw new Refusal('chat_profile_unknown', [`is of no account: ${shown(given)}`])
+  if (account === undefined) throw new Refusal('chat_profile_unknown', [`belongs to no account: ${shown(given)}`])
   return { url: address.url, account }
 }
 
@@ -171,7 +171,7 @@ async function accountAfter(
   if (linked !== undefined && linked !== null) return linked.account
   const account = linked === null || before.chat_id === null ? undefined : await chat.account(before.chat_id)
   if (account !== undefined) return account
-  throw new Refusal('request_invalid', ['sync_avatar_from_chat needs a chat profile that is linked and still there'])
+  throw new Refusal('request_invalid', ['sync_avatar_from_chat needs a linked chat profile that still exists'])
 }
 
 function readSocialLinks(given: unknown): SocialLink[] {

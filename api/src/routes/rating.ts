@@ -33,10 +33,10 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   tags: ['Profiles'],
   summary: 'Ratings of a profile',
   description:
-    'A session is optional and never refused: `viewer` is null without a good one. An answer to a request with a session key is kept by nobody.',
+    'A session is optional and never refused: `viewer` is null without a valid one. An answer to a request with a session key is never cached.',
   input: z.object({
     username: usernameParameter,
-    feedbackLimit: integer({ min: 1, max: 30 }).default(12).describe('At most so many ratings, the newest.')
+    feedbackLimit: integer({ min: 1, max: 30 }).default(12).describe('Maximum number of ratings; the newest are given.')
   }),
   resolve: ({ username, feedbackLimit }) => ({ ...userRequest(username), feedbackLimit }),
   reads: ({ userKey }) => [
@@ -58,7 +58,7 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
   tags: ['Profiles'],
   summary: 'Rate a profile',
   description:
-    'One rating a rater and profile: a second one replaces the first. A comment is kept as it was sent, HTML too: escape what you show.',
+    'One rating per rater and profile: a second one replaces the first. A comment is stored as sent, including HTML: escape it before display.',
   parameters: z.object({ username: usernameParameter }),
   body: z.object({
     stars: bodyInteger({ min: 1, max: 5 }),
@@ -68,7 +68,7 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
       readComment
     )
       .optional()
-      .describe('Trimmed; a blank one is none.')
+      .describe('Trimmed; a blank one counts as none.')
   }),
   bodyExample: { stars: 4, comment: 'Good sport.' },
   act: ({ username }, { stars, comment }, context) => rate(userRequest(username), { stars, comment }, context),

@@ -20,14 +20,14 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   operationId: 'getLeaderboardRecords',
   path: '/api/game/:game/leaderboards/:leaderboardId/records',
   tags: TAGS,
-  summary: 'The record of a leaderboard and how it came about',
+  summary: 'The record of a leaderboard and its history',
   description:
-    'Each reign of the record, oldest first: who held it, since when, until when. Where the holder was removed, the best that was left has it from then on; its `setAt` is earlier than its `fromAt`.',
+    'Each reign of the record, oldest first: who held it, since when, until when. If the holder was removed, the best remaining entry holds it from then on; its `setAt` is earlier than its `fromAt`.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,
-    limit: integer({ min: 1, max: RECORDS_MAX }).optional().describe('At most so many reigns; all when not given.'),
-    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('So many reigns are left out at the start.')
+    limit: integer({ min: 1, max: RECORDS_MAX }).optional().describe('Maximum number of reigns; default: all.'),
+    offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of reigns to skip at the start.')
   }),
   resolve: async ({ game, leaderboardId, limit, offset }, context) => ({
     titleId: await knownGame(game, context),
@@ -86,7 +86,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
       }
     ]
   },
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: { 404: 'No such game or leaderboard is known.' }
 }
 
@@ -100,10 +100,10 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   tags: TAGS,
   summary: 'Records newly set',
   description:
-    'Newest first, on any board: a better time or score than all before, and the first on a board. A record that a removal gave back is not newly set and is not listed.',
+    'Newest first, on any board: a better time or score than all before, or the first on a board. A record that a removal restored is not new and is not listed.',
   input: z.object({
-    limit: integer({ min: 1, max: 500 }).default(50).describe('At most so many records.'),
-    offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('So many of the newest are left out.'),
+    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
+    offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.')
   }),
   resolve: async ({ limit, offset, game }, context) => ({
@@ -157,6 +157,6 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
       isCurrent: true
     }
   ],
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: { 404: 'No game of this id or name is known.' }
 }

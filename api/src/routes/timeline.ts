@@ -45,10 +45,10 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   tags: PROFILE_TAGS,
   summary: 'What a user has reached, newest first',
   description:
-    'Achievements unlocked, records set, and ranks gained on leaderboards: by coming to a board, or to a better rank on it. What set a record is listed as that alone. Follow `Link: <…>; rel="next"` to go back in time; what arrives meanwhile shifts nothing.',
+    'Achievements unlocked, records set, and ranks gained on leaderboards: by entering a board, or by a better rank on it. A change that set a record is listed only as the record. Follow `Link: <…>; rel="next"` to go back in time; new events shift nothing.',
   input: z.object({
     username: usernameParameter,
-    limit: integer({ min: 1, max: 100 }).default(25).describe('At most so many events.'),
+    limit: integer({ min: 1, max: 100 }).default(25).describe('Maximum number of events.'),
     after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.')
   }),
   resolve: ({ username, limit, after }) => {
@@ -92,7 +92,7 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
       isTime: true
     }
   ],
-  responseHeaders: { Link: 'The next page, with `rel="next"`, where there is one.' },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
   refuses: {
     400: 'A parameter is malformed or out of range, or the cursor is broken or of another user.',
     404: 'No user of this name is known.'

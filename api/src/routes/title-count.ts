@@ -33,7 +33,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   tags: ['Titles'],
   summary: 'Players online by game, now',
   description:
-    'Every game of the newest scrape, or where nothing was ever scraped of the newest instant that was imported, zero counts too, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game that nobody has described yet has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in the order of the list, none when that is more than 10 minutes older than the count.',
+    'Every game of the newest scrape (or, if nothing was ever scraped, of the newest imported instant), including zero counts, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game without a description has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in list order; empty when that is more than 10 minutes older than the count.',
   input: z.object({}),
   resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
   reads: () => [{ projection: 'title-latest' }, { projection: 'match-latest' }, { projection: 'title' }],
@@ -95,7 +95,7 @@ export const titleOnlineHistory: Endpoint<
   description: `The last \`hours\` hours up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
   input: z.object({
     titleId: titleId().describe('The title’s id, 8 hexadecimal digits of any case.'),
-    hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; 48 when not given.'),
+    hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; default: 48.'),
     ...seriesParameters
   }),
   resolve: async ({ titleId, ...input }, context) => {
@@ -131,11 +131,11 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
   tags: ['Network'],
   summary: 'Games by their peak of players',
   description:
-    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is that of the samples, `activeHours` counts UTC hours with a sample above 0.',
+    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is the mean of the samples, `activeHours` counts UTC hours with a sample above 0.',
   input: z.object({
-    days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; 30 when not given.'),
+    days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; default: 30.'),
     ...windowParameters,
-    limit: integer({ min: 1, max: 500 }).optional().describe('At most so many games; all when not given.')
+    limit: integer({ min: 1, max: 500 }).optional().describe('Maximum number of games; default: all.')
   }),
   resolve: ({ limit, ...input }, { nowMs }) => {
     const { fromMs, toMs } = window(input, { days: 30 }, nowMs)

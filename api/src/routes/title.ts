@@ -10,7 +10,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   tags: ['Titles'],
   summary: 'What is known of a game',
   description:
-    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are asked for as `Name [titleid]`. What is not known is `""`.',
+    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
   input: z.object({ game: text().describe('A title id, or a game’s name, percent-encoded.') }),
   resolve: async ({ game }, { catalog }) => {
     const title = (await catalog()).byGame(game)

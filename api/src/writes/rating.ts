@@ -85,7 +85,7 @@ async function writeBatch(writes: WriteSide, batch: readonly Waiting[]): Promise
     )
     for (const [n, { resolve, reject }] of batch.entries()) {
       const result = results[n]
-      if (result === undefined) reject(new Error('writing a rating returned no row'))
+      if (result === undefined) reject(new Error('the statement that writes a rating returned no row'))
       else resolve(result)
     }
   } catch (error) {

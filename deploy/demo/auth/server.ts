@@ -46,7 +46,7 @@ export type DemoAuth = {
 const SESSION_MS = 12 * 3_600_000
 const SLOW_MS = 10_000
 const BODY_BYTES_MAX = 64 * 1024
-const NO_KEY = 'The session has ended or never was; log in again.'
+const NO_KEY = 'The session is invalid or has ended; log in again.'
 
 const Login = z.object({ email: z.string(), password: z.string() })
 const Key = z.object({ sessionKey: z.string() })

@@ -198,7 +198,7 @@ if (missing !== undefined) {
   void test('an append to a topic that was not made is refused with a sentence', async (t) => {
     await t.rejects(
       openLog(t).append('nothing', messages(1)),
-      /did not take an append to nothing: .*has to be made first/s
+      /refused an append to nothing: .*has to be created first/s
     )
   })
 
@@ -221,7 +221,10 @@ if (missing !== undefined) {
     const configEntries = { 'cleanup.policy': 'compact', 'segment.bytes': '1048576' }
     t.match(await made({ partitions: 3, configEntries }), { partitions: 3, ...configEntries, 'retention.ms': '-1' })
     t.match(await made({ configEntries: { 'retention.ms': '86400000' } }), { 'retention.ms': '86400000' })
-    await t.rejects(made({ configEntries: { 'cleanup.policy': 'forget' } }), /the topics .*shaped cannot be made: .*/)
+    await t.rejects(
+      made({ configEntries: { 'cleanup.policy': 'forget' } }),
+      /the topics .*shaped cannot be created: .*/
+    )
   })
 
   void test('topics that the broker packs by another codec are read', async (t) => {
@@ -383,7 +386,7 @@ if (missing !== undefined) {
     await reader.until(() => reader.values.length === 10)
     await reader.stop()
     const isPublished = crashes.some((crash) =>
-      /^thing, partition 0 stood still at offset 5 of 10 for 1500 ms$/.test(crash)
+      /^thing, partition 0 was stuck at offset 5 of 10 for 1500 ms$/.test(crash)
     )
     t.ok(isPublished, crashes.join())
     t.same(
@@ -637,7 +640,7 @@ if (missing !== undefined) {
     const away = openLog(t, { brokers: ['127.0.0.1:1'] })
     const refusal = await away.append('thing', messages(1)).catch((error: unknown) => error)
     t.type(refusal, LogUnreachable, 'so that it may wait')
-    t.match(refusal, { message: /Kafka at 127\.0\.0\.1:1 did not take an append to thing/ })
+    t.match(refusal, { message: /Kafka at 127\.0\.0\.1:1 refused an append to thing/ })
   })
 }
 

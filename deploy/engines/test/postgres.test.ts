@@ -70,7 +70,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
         /MD5 checksum failed for migration \[1\]/
       )
       await postgres.query("INSERT INTO schema_migration (version, name) VALUES (9000, 'later')")
-      await t.rejects(migratePostgres(postgres), /made by a newer program: it has migration 9000/)
+      await t.rejects(migratePostgres(postgres), /created by a newer program: it has migration 9000/)
       await postgres.query('DELETE FROM schema_migration WHERE version = 9000')
     }
   )

@@ -171,17 +171,17 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
     const way = relative(outer, inner)
     if (way === '' || !(way.startsWith('..') || isAbsolute(way))) {
       throw new UsageError(
-        `The backup cannot be made at ${target}: the data directory is ${dataDirectory}. Give a directory apart from it, best on another disk.`
+        `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside it, preferably on another disk.`
       )
     }
   }
   const names = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTDIR') return ignoreAbsent(error)
-    throw new UsageError(`${target} is a file, or lies in one; a backup goes into a directory that is new or empty.`)
+    throw new UsageError(`${target} is a file, or inside one; a backup needs a new or empty directory.`)
   })
   if (names !== undefined && names.length > 0) {
     throw new FailureError(
-      `${target} holds something already (${names[0]}); a backup goes into a directory that is new or empty. Give another one, or remove it.`
+      `${target} is not empty (${names[0]}); a backup needs a new or empty directory. Give another one, or remove it.`
     )
   }
   makeFolder(dirname(target))
@@ -210,7 +210,7 @@ export async function refuseLowDisk(folder: string, needed: number): Promise<voi
   const free = bavail * bsize
   if (free >= needed + SPARE_BYTES) return
   throw new FailureError(
-    `The disk of ${folder} has ${bytesText(free)} free; this takes ${bytesText(needed)}, and ${bytesText(SPARE_BYTES)} are left for others. Make room, or use another disk.`
+    `The disk of ${folder} has ${bytesText(free)} free; this needs ${bytesText(needed)}, and ${bytesText(SPARE_BYTES)} must stay free. Free some space, or use another disk.`
   )
 }
 
@@ -220,7 +220,7 @@ async function removeUnfinished(draft: string): Promise<void> {
   if (names === undefined) return
   if (names.length > 0 && !names.includes(UNFINISHED_FILE)) {
     throw new FailureError(
-      `${draft} is where the backup would be made, and holds something else (${names[0]}). Move it away.`
+      `${draft} is needed for the unfinished backup, and contains something else (${names[0]}). Move it away.`
     )
   }
   await rm(draft, { recursive: true })

@@ -59,7 +59,7 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
     }
     await unfreeze(folder)
   }
-  throw new Error(`the tables were made, dropped or swapped ${ROUNDS_MAX} times while they were copied`)
+  throw new Error(`tables were created, dropped or swapped ${ROUNDS_MAX} times while they were copied`)
 }
 
 /** Releases the frozen files. */

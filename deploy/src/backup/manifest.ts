@@ -57,7 +57,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) {
     throw new FailureError(
-      `${directory} holds no whole backup: there is no ${MANIFEST_FILE} in it. Give the directory that \`gamenet backup\` made.`
+      `${directory} is no complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`
     )
   }
   const format = z.object({ format: z.int(), program: z.string() }).safeParse(jsonOf(text))
@@ -69,7 +69,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const manifest = Manifest.safeParse(jsonOf(text))
   if (!manifest.success) throw damaged(directory, `${MANIFEST_FILE} cannot be read`)
   if ((await hashOfFile(join(directory, ENTRIES_FILE)).catch(() => '')) !== manifest.data.sha256) {
-    throw damaged(directory, `${ENTRIES_FILE} is not the one that was written with it`)
+    throw damaged(directory, `${ENTRIES_FILE} is not the file of this backup`)
   }
   return manifest.data
 }

@@ -149,9 +149,7 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
 /** Refuses a data directory inside the backup: a service there would damage the backup. */
 function refuseInside(path: string, backup: string): void {
   if (!`${path}${sep}`.startsWith(`${backup}${sep}`)) return
-  throw new UsageError(
-    `The data directory ${path} lies in the backup ${backup} itself. Give DATA_DIR a folder apart from it.`
-  )
+  throw new UsageError(`The data directory ${path} is inside the backup ${backup}. Give DATA_DIR a folder outside it.`)
 }
 
 async function refuseFilled(path: string): Promise<void> {
@@ -164,7 +162,7 @@ async function refuseFilled(path: string): Promise<void> {
   const found = names.filter((name) => !MAY_BE_THERE.test(name))
   if (found.length === 0) return
   throw new FailureError(
-    `The data directory ${path} holds something already (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` reads from it the users erased since the backup.`
+    `The data directory ${path} is not empty (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` reads from it the users erased since the backup.`
   )
 }
 

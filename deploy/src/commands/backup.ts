@@ -11,10 +11,10 @@ import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addBackup(program: Command, terminal: Terminal): void {
-  addCommand(program, 'backup', 'copy everything that an embedded service stores, while it runs or is stopped')
-    .argument('<dir>', 'target: a directory that is new or empty, on the machine of the service')
+  addCommand(program, 'backup', 'copy all data of an embedded service, running or stopped')
+    .argument('<dir>', 'target: a new or empty directory on the machine of the service')
     .action(async (dir: string, options: { json?: boolean }) => {
-      if (dir === '') throw new UsageError('gamenet backup takes a directory that is new or empty; got "".')
+      if (dir === '') throw new UsageError('gamenet backup needs a new or empty directory; got "".')
       const config = terminal.config()
       const report = await runShown(
         terminal,
@@ -30,7 +30,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
       const size = `${report.files} files, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
         `Backed up to ${report.directory}: everything that was acknowledged before ${report.createdAt}; ${size}, in ${durationText(report.tookMs / 1000)}.`,
-        'It has the keys of people and what they wrote: protect it like the service itself.'
+        'It contains the keys of people and their data: protect it like the service itself.'
       ])
     })
 }

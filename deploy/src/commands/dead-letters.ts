@@ -29,7 +29,7 @@ export function addDeadLetters(program: Command, terminal: Terminal): void {
   const command = program
     .command('dead-letters')
     .alias('parked')
-    .description('messages that could not be read: inspect, retry or drop them')
+    .description('unreadable messages: inspect, retry or drop them')
   addLooking(command, terminal)
   addDeciding(command, terminal)
 }
@@ -37,7 +37,7 @@ export function addDeadLetters(program: Command, terminal: Terminal): void {
 function addLooking(parent: Command, terminal: Terminal): void {
   addCommand(parent, 'list', 'print position, time, size and reason of each')
     .option('--topic <topic>', 'of this topic only')
-    .option('--limit <messages>', 'print at most so many', String(LIST_LIMIT))
+    .option('--limit <messages>', 'maximum number to print', String(LIST_LIMIT))
     .option('--dropped', 'print dropped ones instead')
     .action(async ({ json, topic, limit, dropped = false }: ListOptions) => {
       const query = {
@@ -82,7 +82,7 @@ function choosing(parent: Command, name: string, description: string): Command {
   return addCommand(parent, name, description)
     .argument('[topic]', 'as `gamenet dead-letters list` prints it')
     .argument('[positions...]', 'epoch/partition/offset each')
-    .option('--topic <topic>', 'with --all: of this topic')
+    .option('--topic <topic>', 'with --all: the topic')
     .option('--all', 'every dead letter of the topic')
 }
 
@@ -90,9 +90,7 @@ function choiceOf(topic: string | undefined, positions: readonly string[], optio
   const { topic: allOf, all = false } = options
   if (all && allOf !== undefined && topic === undefined) return { topic: allOf, positions: 'all' }
   if (all || allOf !== undefined || topic === undefined || positions.length === 0) {
-    throw new UsageError(
-      'No choice was given, or two; give a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.'
-    )
+    throw new UsageError('Give either a topic and positions (title-count 1/0/17 1/0/23), or --topic title-count --all.')
   }
   if (positions.length > DEAD_LETTER_CHOICE_MAX) {
     throw new UsageError(

@@ -18,7 +18,7 @@ export function addErase(program: Command, terminal: Terminal): void {
     .alias('forget')
     .argument('[username]', 'of the site; case does not matter')
     .option('--list', 'print past erasures, as hashes of the usernames')
-    .option('--anyway', 'also a username about which nothing is stored: it is ignored from now on')
+    .option('--anyway', 'also for a username without stored data: it is ignored from now on')
     .action(async (username: string | undefined, options: Options) => {
       if (options.list === true) {
         if (username !== undefined) throw new UsageError('--list takes no username.')
@@ -40,7 +40,7 @@ export function addErase(program: Command, terminal: Terminal): void {
 
 const PHASES = {
   keys: 'destroying the key',
-  waiting: 'waiting for readers of the log that still have it',
+  waiting: 'waiting for readers of the log that still have the keys',
   tables: 'cleaning the tables',
   files: 'cleaning the files'
 } as const
@@ -51,10 +51,10 @@ function progressOf({ phase, done, total }: ErasureProgress): Progress {
 
 function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureReport): string {
   if (!isEntered)
-    return 'Nothing is stored about a user of this name, and nothing was done. Check the spelling (case does not matter); --anyway erases the name all the same: pages and files that contain it are then ignored.'
+    return 'Nothing is stored about a user of this name; nothing was changed. Check the spelling (case does not matter); with --anyway, the name is ignored in pages and files from now on.'
   return wasKnown
     ? `Erased: ${rowsOfWrites} rows of the write side and ${rowsOfTables} rows of the tables are deleted. The user's events in the log can no longer be read.`
-    : 'Nothing was stored about this user; what pages and files contain about them is ignored from now on.'
+    : 'Nothing was stored about this user; the name is ignored in pages and files from now on.'
 }
 
 function linesOf(erasures: readonly Erasure[]): string[] {

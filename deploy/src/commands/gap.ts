@@ -21,7 +21,7 @@ export function addGap(program: Command, terminal: Terminal): void {
 }
 
 function linesOf({ open, accepted }: Gaps): string[] {
-  if (open.length + accepted.length === 0) return ['The log has everything that is loaded next.']
+  if (open.length + accepted.length === 0) return ['There are no gaps: the log has all events that are loaded next.']
   return [
     ...open.map(({ reason }) => `Stalled: ${reason}`),
     ...accepted.map(
@@ -32,7 +32,7 @@ function linesOf({ open, accepted }: Gaps): string[] {
 }
 
 function acceptedLines(topic: string, accepted: readonly StallStatus[]): string[] {
-  if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was done.`]
+  if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was changed.`]
   return accepted.map(
     ({ epoch, partition, loaded, first }) =>
       `Loading of ${topic}, epoch ${epoch}, partition ${partition} continues at ${first}; offsets ${loaded} to ${first - 1} stay missing.`

@@ -14,13 +14,13 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
       print(terminal, json, runs, linesOf(runs))
     }
   )
-  addCommand(importCommand, 'undo', 'undo an import: all tables read as if it had not been')
+  addCommand(importCommand, 'undo', 'undo an import: its events no longer count in any table')
     .argument('<importId>', 'as gamenet import list prints it')
     .action(async (importId: string, _options: unknown, command: Command) => {
       const options = command.optsWithGlobals<{ json?: boolean }>()
       const report = await runShown(terminal, options, undoImport, { importId }, progressOf)
       const line = report.alreadyDone
-        ? `Import ${importId} was undone before; nothing was done.`
+        ? `Import ${importId} was undone before; nothing was changed.`
         : `Import ${importId} is undone: ${report.published} events of ${report.topic} no longer count.`
       print(terminal, options.json, report, [line])
     })

@@ -27,11 +27,11 @@ export function addImport(program: Command, terminal: Terminal): void {
     'publish events from CSV, NDJSON or a JSON array, gzip too; `-` is standard input'
   )
     .addArgument(new Argument('<topic>', 'kind of event').choices(importableTopics.map((topic) => topic.name)))
-    .argument('<file...>', 'files in the order in which to read them')
-    .option('--columns <field=Header,...>', 'which header of the file gives which field; may be repeated', collect, [])
+    .argument('<file...>', 'files, in reading order')
+    .option('--columns <field=Header,...>', 'maps a field to a header of the file; may be repeated', collect, [])
     .option('--set <field=value>', 'a constant for a field; may be repeated', collect, [])
-    .option('--strict', 'publish nothing when any row is bad')
-    .option('--no-wait', 'do not wait until the events can be read')
+    .option('--strict', 'publish nothing if any row is invalid')
+    .option('--no-wait', 'do not wait until the tables contain the events')
     .action(async (topic: string, files: string[], options: Options) => {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
@@ -113,10 +113,10 @@ function linesOf(report: FileReport): string[] {
       : countsLine(report),
     ...faults,
     ...(more > 0 ? [`  and ${more} more`] : []),
-    ...(report.finished ? [] : ['  nothing was published, since rows are bad and --strict was given']),
-    ...(report.ignoredColumns.length > 0 ? [`  columns that no field takes: ${report.ignoredColumns.join(', ')}`] : []),
+    ...(report.finished ? [] : ['  nothing was published, because rows are invalid and --strict was given']),
+    ...(report.ignoredColumns.length > 0 ? [`  columns without a field: ${report.ignoredColumns.join(', ')}`] : []),
     ...(report.absentColumns.length > 0
-      ? [`  mapped columns that the file does not have: ${report.absentColumns.join(', ')}`]
+      ? [`  mapped columns that the file lacks: ${report.absentColumns.join(', ')}`]
       : [])
   ]
 }

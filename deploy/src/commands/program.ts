@@ -85,7 +85,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
   }
   if (isUnreachable(error)) {
     terminal.errors.write(
-      `${message} Look at KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
+      `${message} Check KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
     )
     return 1
   }
@@ -93,7 +93,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     terminal.errors.write(`An engine failed: ${message} \`gamenet verify\` shows whether its files are damaged.\n`)
     return 1
   }
-  terminal.errors.write(`Something went wrong that the program does not know: ${message}\n`)
+  terminal.errors.write(`Unexpected error: ${message}\n`)
   return 1
 }
 

@@ -25,14 +25,14 @@ export function linesOfPlan(plan: RebuildPlan): string[] {
     `${events}`,
     seconds === null ? '?' : durationText(seconds)
   ])
-  const free = plan.bytesFree === null ? 'how much is free is not known' : `${bytesText(plan.bytesFree)} are free`
+  const free = plan.bytesFree === null ? 'free space unknown' : `${bytesText(plan.bytesFree)} are free`
   return [
     `${plan.projection} is rebuilt with all that ${fromLog === null ? 'reads its tables' : 'is made of its events'}: ${plan.unit.length} of them, swapped together.`,
     '',
     ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...loaded, ...rows]),
     '',
-    `${plan.events} events, about ${durationText(plan.seconds)} by a sample that was measured just now`,
-    `${bytesText(plan.bytesNeeded)} of disk are needed beside what there is; ${free}`,
+    `${plan.events} events, about ${durationText(plan.seconds)} estimated from a sample`,
+    `${bytesText(plan.bytesNeeded)} of additional disk space are needed; ${free}`,
     ...plan.obstacles.map((obstacle) => `It cannot be started: ${obstacle}`)
   ]
 }
@@ -75,11 +75,11 @@ export function linesOfStatus(rebuild: RebuildStatus): string[] {
 function nextStep({ projection, state, until, tables }: RebuildStatus): string[] {
   const command = (name: string) => `\`gamenet rebuild ${name} ${projection}\``
   const places = Object.values(tables).join(', ')
-  if (state === 'filling') return [`It is followed by ${command('status')}, held by ${command('pause')}.`]
+  if (state === 'filling') return [`${command('status')} shows its progress, ${command('pause')} pauses it.`]
   if (state === 'paused' || state === 'failed')
     return [`${command('resume')} continues it, ${command('cancel')} ends it.`]
-  if (state === 'filled' && until !== null) return [`To be looked at in ${places}; ${command('cancel')} drops them.`]
-  if (state === 'filled') return [`It is compared by ${command('verify')}, then takes the place by ${command('swap')}.`]
+  if (state === 'filled' && until !== null) return [`For inspection in ${places}; ${command('cancel')} drops them.`]
+  if (state === 'filled') return [`${command('verify')} compares it, then ${command('swap')} swaps it in.`]
   return []
 }
 
@@ -110,9 +110,9 @@ export function linesOfVerify(report: VerifyReport): string[] {
 
 function conclusionOf({ isEqual, until }: VerifyReport): string {
   if (isEqual)
-    return until === null ? 'Old and new are equal.' : `Old and new are equal: nothing since ${until} changed them.`
+    return until === null ? 'Old and new are equal.' : `Old and new are equal: nothing changed them after ${until}.`
   return until === null
-    ? 'Old and new differ; `swap` refuses, unless it is given --accept-differences.'
+    ? 'Old and new differ; `swap` needs --accept-differences.'
     : `The new ones end at ${until}, the old ones continue: rows that later events created or changed differ as expected, and they are listed. The new tables are for inspection only and cannot be swapped in.`
 }
 
@@ -121,7 +121,7 @@ function linesOfDifference({ table: name, key, live, fresh, columns, events }: D
   const keyText = Object.entries(key)
     .map(([column, value]) => `${column} ${shown(value)}`)
     .join(', ')
-  const which = live === null ? ': only the new one has it' : fresh === null ? ': only the old one has it' : ''
+  const which = live === null ? ': only in the new tables' : fresh === null ? ': only in the old tables' : ''
   const values = columns.map((column) => [
     `  ${column}`,
     live === null ? '' : `old ${shown(live[column])}`,
@@ -130,7 +130,7 @@ function linesOfDifference({ table: name, key, live, fresh, columns, events }: D
   return [
     `${name} ${keyText}${which}`,
     ...table(values),
-    ...(events.length === 0 ? [] : [`  made by the events at ${events.join(', ')}`])
+    ...(events.length === 0 ? [] : [`  from the events at ${events.join(', ')}`])
   ]
 }
 

@@ -24,7 +24,7 @@ export function addRebuild(program: Command, terminal: Terminal): void {
 
 function addLooking(parent: Command, terminal: Terminal): void {
   onProjection(parent, 'plan', 'print what a rebuild reads and writes, how long it takes, and whether it can start')
-    .option('--from-log', 'with the event tables loaded from the log first')
+    .option('--from-log', 'including a reload of the event tables from the log')
     .action(async (projection: string, { json, fromLog }: StartOptions) => {
       const reload = fromLog === true ? { isFromLog: true } : {}
       const plan = await waitFor(terminal, (operations) => operations.run(rebuild.plan, { projection, ...reload }))
@@ -124,7 +124,7 @@ function following(command: Command): Command {
 }
 
 function swappedLine(what: string, { caughtUp, heldMs }: SwapReport): string {
-  return `${what}; ${caughtUp} events were caught up before, answers waited ${Math.ceil(heldMs)} ms.`
+  return `${what}; ${caughtUp} events were loaded first; answers waited ${Math.ceil(heldMs)} ms.`
 }
 
 async function changeState(

@@ -30,7 +30,7 @@ export function addRestore(program: Command, terminal: Terminal): void {
 
 function erasureLine(toForget: number | null, createdAt: string): string {
   if (toForget === null)
-    return `Users erased after ${createdAt} are restored: erase them again, or restore with --ledger.`
+    return `Users erased after ${createdAt} are in the restored data: erase them again, or restore with --ledger.`
   if (toForget === 0) return 'The ledger has no erasures since the backup.'
   return `${toForget} erased since are erased again when the service starts, before it answers.`
 }

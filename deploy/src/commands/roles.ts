@@ -4,10 +4,10 @@ import { addCommand, type Terminal } from './terminal.js'
 
 /** The roles of a service of several processes, on servers. Each role may run in any number of processes. */
 const ROLES = {
-  ingest: 'reads upstream pages and publishes events; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
+  ingest: 'scrapes upstream pages and publishes events; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
   projector:
-    'loads the log into tables and keeps the read tables; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
-  api: 'answers; needs CLICKHOUSE_URL and POSTGRES_URL'
+    'loads the log into tables and updates the read tables; needs KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL',
+  api: 'serves the API; needs CLICKHOUSE_URL and POSTGRES_URL'
 } as const
 
 export function addRoles(program: Command, terminal: Terminal): void {

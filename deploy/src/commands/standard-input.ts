@@ -55,8 +55,8 @@ async function requireSpace(directory: string, wanted: number | undefined, read:
     const freeMinBytes = freeMinBytesOf(wanted, sizeBytes)
     if (freeBytes >= freeMinBytes) continue
     throw new FailureError(
-      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} of it have come, the disk has ${bytesText(freeBytes)} free, and ` +
-        `${bytesText(freeMinBytes)} stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import it as files, or set TMPDIR to a directory with room.`
+      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ${bytesText(freeBytes)} free, and ` +
+        `${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import files, or set TMPDIR to a larger disk.`
     )
   }
 }

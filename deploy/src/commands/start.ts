@@ -20,7 +20,7 @@ function linesOf(service: Service): string[] {
     `  operators        npx gamenet status, ${service.operatorUrl}/metrics`,
     service.demoUrl === null
       ? ''
-      : `  demo network     ${service.demoUrl}/ is what is scraped; its history is filled in in the background`,
+      : `  demo network     ${service.demoUrl}/ is scraped; its history is generated in the background`,
     ...(service.demoUser === null
       ? []
       : [

@@ -14,7 +14,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
   addCommand(program, 'status', 'sources, loaded positions of topics, lag of projections, dead letters, disk')
     .option(
       '--wait [seconds]',
-      `wait until the tables have caught up with the log of now (${WAIT_SECONDS} s unless given)`
+      `wait until the tables have caught up with the current log (${WAIT_SECONDS} s unless given)`
     )
     .action(async (options: { json?: boolean; wait?: string | true }) => {
       const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)

@@ -7,12 +7,8 @@ import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addVerify(program: Command, terminal: Terminal): void {
-  addCommand(
-    program,
-    'verify',
-    'check the checksums of everything that is stored; exit code 1 when something is damaged'
-  )
-    .option('--repair', 'repair what can be restored, of a stopped service')
+  addCommand(program, 'verify', 'verify the checksums of all stored data; exit code 1 when something is damaged')
+    .option('--repair', 'repair what can be restored, only while the service is stopped')
     .action(async ({ json = false, repair = false }: { json?: boolean; repair?: boolean }) => {
       const report = await runShown(terminal, { json }, verify, { repair }, ({ phase, bytes, bytesTotal }) =>
         progressOfBytes(phase, bytes, bytesTotal)

@@ -85,9 +85,9 @@ function commandsOf(command: Command): string {
 
 function optionsOf({ options, parent }: Command): string {
   if (parent === null || options.length === 0)
-    return 'its commands have some, and settings are environment variables (docs/configuration.md)'
+    return 'its commands have options; settings are environment variables (docs/configuration.md)'
   if (options.every(({ long }) => long === '--json')) {
-    return 'it takes --json alone, and settings are environment variables (docs/configuration.md)'
+    return 'its only option is --json; settings are environment variables (docs/configuration.md)'
   }
   return `it takes ${options.map(({ flags }) => flags).join(', ')}`
 }

@@ -86,7 +86,7 @@ function refusalOf({ path, freeBytes, freeMinBytes }: GuardedDisk, bytes: number
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
     `is refused${needed}: the disk of ${path} has ${bytesText(freeBytes)} free, and ${bytesText(freeMinBytes)} stay free ` +
-    'for what cannot wait (DISK_FREE_MIN_BYTES). Make room and do it again; what was done stays.'
+    'for urgent writes (DISK_FREE_MIN_BYTES). Free some space and repeat it; completed work is kept.'
   )
 }
 
@@ -139,7 +139,7 @@ class DiskWatch {
       this.#options.warn(
         isLow
           ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables wait for free space; everything else continues.`
-          : `Room again: ${free}. Imports are taken, and tables are merged.`
+          : `Disk space is sufficient again: ${free}. Imports and merges of tables continue.`
       )
     }
   }
@@ -166,7 +166,7 @@ class DiskWatch {
       this.#trouble = undefined
     } catch (error) {
       const trouble = errorMessage(error)
-      if (trouble !== this.#trouble) this.#options.warn(`The free space of the disk cannot be watched: ${trouble}`)
+      if (trouble !== this.#trouble) this.#options.warn(`The free space of the disk cannot be checked: ${trouble}`)
       this.#trouble = trouble
     }
   }

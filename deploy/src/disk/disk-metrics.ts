@@ -17,18 +17,18 @@ export function addDiskMetrics(registry: Registry, disk: Disk): void {
     })
   ofDisks(
     'gamenet_disk_free_bytes',
-    'What may still be written to a disk of the data directory',
+    'Bytes that may still be written to a disk of the data directory',
     ({ freeBytes }) => freeBytes
   )
   ofDisks('gamenet_disk_size_bytes', 'Size of a disk of the data directory', ({ sizeBytes }) => sizeBytes)
   ofDisks(
     'gamenet_disk_low',
-    'Alarm: 1 while less is free than DISK_FREE_MIN_BYTES, so that imports and merges stand still',
+    'Alarm: 1 while less than DISK_FREE_MIN_BYTES is free, which stops imports and merges',
     ({ isLow }) => (isLow ? 1 : 0)
   )
   new Gauge({
     name: 'gamenet_disk_used_bytes',
-    help: 'What the log, the tables and the write side take',
+    help: 'Bytes used by the log, the tables and the write side',
     labelNames: ['part'],
     registers: [registry],
     async collect() {

@@ -33,6 +33,6 @@ async function nearest(path: string): Promise<{ path: string; device: number }> 
   const found = await stat(path).catch(() => undefined)
   if (found !== undefined) return { path, device: found.dev }
   const parent = dirname(path)
-  if (parent === path) throw new Error(`There is no ${path} whose free space could be asked for.`)
+  if (parent === path) throw new Error(`The free space of ${path} cannot be measured: it does not exist.`)
   return nearest(parent)
 }

@@ -135,13 +135,13 @@ export function diskLines({ used, disks }: DiskStatus): string[] {
 
 function freeLine({ path, freeBytes, sizeBytes, freeMinBytes, isLow }: DiskStatus['disks'][number]): string {
   const free = `  ${path}: ${bytesText(freeBytes)} of ${bytesText(sizeBytes)} free`
-  if (freeMinBytes === 0) return `${free}; DISK_FREE_MIN_BYTES=0, so nothing stops before it is full`
-  if (isLow) return `${free}, LOW: below ${bytesText(freeMinBytes)} imports and merges of tables stand still`
+  if (freeMinBytes === 0) return `${free}; DISK_FREE_MIN_BYTES=0, so nothing stops until the disk is full`
+  if (isLow) return `${free}, LOW: below ${bytesText(freeMinBytes)} imports and merges of tables are stopped`
   return `${free}; low below ${bytesText(freeMinBytes)}`
 }
 
 function growthLine({ growthBytesPerDay: growth, measuredHours, daysLeft: days }: DiskStatus['disks'][number]): string {
-  if (growth === null) return `  growth: not known yet; an hour of measuring is needed, ${measuredHours} h are there`
+  if (growth === null) return `  growth: unknown; it needs an hour of measurements, there are ${measuredHours} h`
   const measured = `(measured over ${measuredHours} h)`
   if (days === null) return `  growth: none ${measured}`
   return `  growth: ${bytesText(growth)} a day ${measured}; low in ${days} days at this rate`

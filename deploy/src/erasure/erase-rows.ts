@@ -108,7 +108,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
   try {
     let deleted = 0
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
-      if (round > ROUNDS_MAX) throw new Error('rows of an erased person keep coming back into the tables')
+      if (round > ROUNDS_MAX) throw new Error('rows of an erased person reappear in the tables repeatedly')
       await stepsEnded()
       await insertsEnded(cleaning)
       const conditions = await conditionsByTable(cleaning, userKey)
@@ -147,8 +147,7 @@ async function insertsEnded({ tables, signal }: EraseRowsNeeds): Promise<void> {
     left = (await running()).filter((id) => begun.has(id)).length
     return left === 0
   })
-  if (left > 0)
-    throw new Error(`${left} statements still store rows that they may have read before; they are waited for again`)
+  if (left > 0) throw new Error(`${left} running statements may still store rows of the person; waiting for them`)
 }
 
 /** Runs work on a table of a rebuild, which may be dropped at any time. */
@@ -265,8 +264,7 @@ async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<
     left = (await dropped()).filter((uuid) => before.has(uuid)).length
     return left === 0
   })
-  if (left > 0)
-    throw new Error(`the files of ${left} tables that were dropped are still there; they are waited for again`)
+  if (left > 0) throw new Error(`the files of ${left} dropped tables still exist; waiting for their removal`)
 }
 
 /** Polls until the condition holds, for at most `ms`. */

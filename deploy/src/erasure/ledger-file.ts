@@ -67,7 +67,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
 export async function mergeLedger(writes: Postgres, ledger: LedgerFile): Promise<number> {
   if (ledger.saltMark !== saltMark(await readSalt(writes))) {
     throw new FailureError(
-      `The ledger is of another installation (${ledger.saltMark}); its hashes say nothing here. Give the one of the service that the backup is of.`
+      `The ledger is of another installation (${ledger.saltMark}); its hashes cannot be compared. Give the ledger of the service that wrote the backup.`
     )
   }
   return await addToLedger(writes, ledger.entries)

@@ -49,7 +49,7 @@ export async function eraseFromWrites(writes: Postgres, userKey: string): Promis
       [userKey]
     )
     const [entry] = await transaction.query<{ name_hash: string }>(ENTER, [userKey, persons[0]?.id ?? null])
-    if (entry === undefined) throw new Error('the erasure ledger gave no entry')
+    if (entry === undefined) throw new Error('the erasure ledger returned no entry')
     await notifyAll(transaction)
     return { nameHash: entry.name_hash, rows: profiles.length + ratings.length + persons.length }
   })

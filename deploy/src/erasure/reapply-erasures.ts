@@ -20,6 +20,6 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
       logger.warn({ erasures: done }, 'an older copy was restored: users who were erased since are erased again')
     await writeLedgerCopy(engines)
   } catch (error) {
-    logger.error({ err: error }, 'the erasures could not be compared with the tables; the next start tries again')
+    logger.error({ err: error }, 'the erasures could not be compared with the tables; the next start retries')
   }
 }

@@ -225,7 +225,7 @@ async function waitUntilProjected(
 
 function noneAt(position: DeadLetterPosition): FailureError {
   return new FailureError(
-    `There is no dead letter at ${textOf(position)}, or it was retried; \`gamenet dead-letters list\` lists those there are.`
+    `There is no dead letter at ${textOf(position)}, or it was retried; \`gamenet dead-letters list\` lists all.`
   )
 }
 

@@ -97,7 +97,7 @@ async function erasureNeeds(
       await headsOf(needs, topics)
     )
     if (isCaughtUp) return
-    throw new FailureError(`The log is not read to its end; the next start tries again: ${behind.join('; ')}.`)
+    throw new FailureError(`The tables have not caught up with the log; the next start retries: ${behind.join('; ')}.`)
   }
   const tables = engines.clickhouse.control
   const writes = await engines.writes()

@@ -30,7 +30,7 @@ export async function findDamage(
   const { clickhouse, directory, log } = engines
   const damages: Damage[] = []
   const writes = await engines.writes().catch((error: unknown) => {
-    const what = `the write side cannot be used: ${reasonOf(error)}`
+    const what = `the write side is unusable: ${reasonOf(error)}`
     damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
     return undefined
   })
@@ -99,20 +99,22 @@ async function damageOfPages(
        FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE pg_relation_filenode(c.oid) = $1`,
         [filenode]
       )) ?? []
-    const { name = 'no table of ours', kind = '' } = relation ?? {}
-    const what = `${pages.length} pages of writes/${file} (${name}) are not what was written`
+    const { name = 'no table of this program', kind = '' } = relation ?? {}
+    const what = `${pages.length} pages of writes/${file} (${name}) are damaged`
     if (kind === 'i' && writes !== undefined) {
       const isMade = repair && (await made(writes, name))
       damages.push({
         part: 'writes',
         what,
-        cost: 'questions by this index fail',
-        repair: 'the index is made again of its table: gamenet verify --repair',
+        cost: 'queries by this index fail',
+        repair: 'rebuild the index from its table: gamenet verify --repair',
         isRepaired: isMade
       })
     } else {
       const isOurs = (kind !== '' || writes === undefined) && /^base\/5\//.test(file)
-      const cost = isOurs ? 'what stood there is lost; reads and writes of it fail' : 'nothing that the service reads'
+      const cost = isOurs
+        ? 'the rows of these pages are lost; reads and writes of them fail'
+        : 'none; the service does not read it'
       damages.push({ part: 'writes', what, cost, repair: RESTORE })
     }
   }
@@ -143,7 +145,7 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
       damages.push({
         part: 'writes',
         what,
-        cost: 'what it holds is lost; reads and writes of it fail',
+        cost: 'its rows are lost; reads and writes of it fail',
         repair: RESTORE
       })
     }
@@ -193,7 +195,7 @@ async function damageOfLog(
   expected: Expected,
   report: ReportBytes
 ): Promise<Damage[]> {
-  const cost = 'these events cannot be loaded again; what the tables have of them stays'
+  const cost = 'these events cannot be loaded again; rows of them in the tables stay'
   const unopened = new Map<string, { count: number; first: number }>()
   const take = async (events: CheckedEvents, bytes: number) => {
     const { topic, epoch, partition, records } = events
@@ -228,7 +230,7 @@ async function damageOfLog(
         return { part: 'log', what, cost, repair: RESTORE }
       }),
       ...[...unopened].map(([place, { count, first }]): Damage => {
-        const what = `${count} events of ${place}, from offset ${first} on, do not open with the keys of their people`
+        const what = `${count} events of ${place}, from offset ${first} on, cannot be decrypted with the keys of their people`
         return { part: 'seals', what, cost, repair: RESTORE }
       })
     ]
@@ -240,13 +242,13 @@ async function damageOfLog(
 /** Verifies every part of every table by its checksums. */
 async function damageOfTables(tables: ClickHouse['control'], repair: boolean, report: ReportBytes): Promise<Damage[]> {
   const damages: Damage[] = []
-  const again = 'gamenet verify --repair sets them aside, and the next start makes their rows again'
+  const again = 'gamenet verify --repair sets them aside, and the next start restores their rows'
   for (const { table } of await findLostParts(tables)) {
-    const what = `a part of ${table} is missing, or was set aside since it could not be read`
+    const what = `a part of ${table} is missing, or was set aside because it was unreadable`
     damages.push({
       part: 'tables',
       what,
-      cost: 'its rows are missing until they are made again',
+      cost: 'its rows are missing until they are restored',
       repair: 'gamenet start'
     })
   }
@@ -266,7 +268,7 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, re
       damages.push({
         part: 'tables',
         what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
-        cost: 'questions that read it fail, or give wrong answers',
+        cost: 'queries that read it fail, or return wrong answers',
         repair: again,
         isRepaired: repair && partName !== ''
       })
@@ -277,9 +279,9 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, re
 }
 
 async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
-  const cost = 'answers that it is asked for may be wrong'
+  const cost = 'answers from it may be wrong'
   return (await changedDefinitions(tables)).map((name) => {
-    return { part: 'tables', what: `${name} is not defined as the program made it`, cost, repair: TABLES_WAY_OUT }
+    return { part: 'tables', what: `${name} is not defined as the program created it`, cost, repair: TABLES_WAY_OUT }
   })
 }
 
@@ -308,7 +310,7 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
         damages.push({
           part: 'checkpoints',
           what: `${place} is loaded up to ${next}; the log has ${extent?.first ?? 0} to ${extent?.next ?? 0}`,
-          cost: 'the topic stands still; events that the log lost cannot be loaded again',
+          cost: 'the topic is stalled; events that the log lost cannot be loaded again',
           repair: `gamenet gap list, then gamenet gap accept ${topic}; or ${RESTORE}`
         })
         continue

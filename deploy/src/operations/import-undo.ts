@@ -49,7 +49,9 @@ function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
     const targets = topics === undefined ? undefined : await headsOf(needs, topics)
     const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, targets)
     if (isCaughtUp) return
-    throw new FailureError(`The log is not read to its end; undo the import again later: ${behind.join('; ')}.`)
+    throw new FailureError(
+      `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`
+    )
   }
   return { engines, projector, importing, caughtUp }
 }

@@ -114,7 +114,7 @@ async function publishFile(
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
     if (errorCode(error) === 'ENOSPC') {
       throw new FailureError(
-        `The disk that stores the upload of ${file} is full; free space and import again: what was published stays, the rest follows.`
+        `The disk that stores the upload of ${file} is full; free some space and import again: published events stay, the rest follows.`
       )
     }
     throw error
@@ -135,7 +135,7 @@ const Known = z.object({
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
   const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
   const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
-  if (!isCaughtUp) throw new FailureError(`Whether this was imported before cannot be known: ${behind.join('; ')}.`)
+  if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
   const [row] = await needs.engines.clickhouse.control.rows(
     `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
        i.import_id IN (SELECT r.import_id FROM import_retraction AS r) AS isRetracted
@@ -146,7 +146,7 @@ async function knownImport(needs: OperationNeeds, importId: string): Promise<Kno
 }
 
 function concurrent(file: string, importId: string): string {
-  return `${file} is being imported already, as ${importId}: gamenet import list shows when that has ended. Nothing was published by this command.`
+  return `${file} is already being imported as ${importId}: gamenet import list shows when that has ended. This command published nothing.`
 }
 
 /** Yields the chunks of an upload, which is stored before it is imported; refuses when the disk is low. */

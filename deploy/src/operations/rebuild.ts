@@ -97,7 +97,7 @@ function action<Input extends { readonly projection: string }, Result>(
     path: `/rebuilds/:projection/${verb}`,
     input,
     inputRule:
-      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, each where gamenet rebuild has the option',
+      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of gamenet rebuild',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {
@@ -123,13 +123,13 @@ async function answered<Answer>(
 }
 
 export function notProjecting(): UsageError {
-  return new UsageError('This process rebuilds nothing; ask one that projects (gamenet start or projector).')
+  return new UsageError('This process does not project; ask one that does (gamenet start or projector).')
 }
 
 /** Refuses work that reads or swaps tables while rows of some are missing. */
 export function requireRepaired(repairing: readonly string[]): void {
   if (repairing.length === 0) return
   throw new FailureError(
-    `Rows of ${repairing.join(', ')} were lost and are not restored yet; nothing is rebuilt until they are. gamenet status shows the progress.`
+    `Rows of ${repairing.join(', ')} were lost and are not restored yet; rebuilds wait for them. gamenet status shows the progress.`
   )
 }

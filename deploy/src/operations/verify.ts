@@ -13,7 +13,8 @@ export const verify = operation({
   progress: VerifyProgress,
   result: VerifyReport,
   run: async ({ engines, isRunning, stopping }, { repair }, { onProgress }) => {
-    if (repair && isRunning) throw new FailureError('A running service is not repaired: stop it, and ask again.')
+    if (repair && isRunning)
+      throw new FailureError('A running service cannot be repaired: stop it, and repeat the command.')
     const { findDamage } = await import('./find-damage.js')
     return await findDamage(engines, { repair }, onProgress, stopping)
   }

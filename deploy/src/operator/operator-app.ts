@@ -73,12 +73,12 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
  */
 function refuseForeign(headers: { origin?: string | undefined; host?: string | undefined }, isLocal: boolean): void {
   if (headers.origin !== undefined) {
-    throw new ForeignRequest('The operator port answers no web page; a request with Origin is refused.')
+    throw new ForeignRequest('The operator port refuses requests of web pages (with Origin).')
   }
   const name = (headers.host ?? '').replace(/:\d+$/, '').replace(/^\[|\]$/g, '')
   if (isLocal && !isLoopback(name)) {
     throw new ForeignRequest(
-      `The operator port is asked for as localhost or by its address; got ${JSON.stringify(name)}.`
+      `Requests to the operator port must name localhost or its address; got ${JSON.stringify(name)}.`
     )
   }
 }
@@ -143,7 +143,7 @@ async function contentOf(declared: NonNullable<AnyOperation['body']>, body: unkn
   for await (const chunk of body) {
     bytes += chunk.byteLength
     if (bytes > declared.bytesMax)
-      throw new UsageError(`The body, the ${field}, is longer than the ${declared.bytesMax} bytes that are read of it.`)
+      throw new UsageError(`The body, the ${field}, is longer than the limit of ${declared.bytesMax} bytes.`)
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString()

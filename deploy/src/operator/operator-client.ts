@@ -81,7 +81,7 @@ async function follow<Input, Progress, Result>(
   }
   if (last === undefined)
     throw new FailureError(
-      `The service ended the ${name} without a report; its log has the reason, unless it was killed. Do it again: what is done is not done twice.`
+      `The service ended the ${name} without a report; its log has the reason, unless it was killed. Repeat it: operations are idempotent.`
     )
   if ('report' in last) return last.report
   throw last.usage ? new UsageError(last.error) : new FailureError(last.error)
@@ -112,11 +112,11 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
     const code = errorCode(error)
     if (INTERRUPTED.has(code)) {
       throw new FailureError(
-        `The service at ${operatorUrl} ended before it had answered (${code}): the operation may have been done or not. Start it again, and look by gamenet status.`
+        `The service at ${operatorUrl} ended before it had answered (${code}): it is unknown whether the operation was completed. Start the service again, and check gamenet status.`
       )
     }
     throw new FailureError(
-      `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or have just ended: ask again in a moment, or give another OPERATOR_URL.`
+      `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or may have just ended: retry in a moment, or give another OPERATOR_URL.`
     )
   }
 }

@@ -33,8 +33,8 @@ export async function advanceSequences(
     )
     logger.error(
       { found, newest },
-      `PostgreSQL is older than the tables: its ${what} are numbered to ${found}, those of the tables to ${newest}. It goes on behind ` +
-        'these, so that what is written from now on counts; what was written in between the read tables show, and PostgreSQL lacks. ' +
+      `PostgreSQL is older than the tables: its ${what} are numbered to ${found}, those of the tables to ${newest}. Numbering continues after ` +
+        'these, so that later changes count. The read tables show changes that PostgreSQL has lost. ' +
         'Restore a newer copy of it, if there is one.'
     )
   }

@@ -22,7 +22,7 @@ export function addEngineMetrics(registry: Registry, engines: Engines): void {
   })
   const refused = new Gauge({
     name: 'gamenet_engine_refused_statements',
-    help: 'Statements refused since the start because too many waited, by lane',
+    help: 'Statements refused since the start because the queue was full, by lane',
     labelNames: ['lane'] as const,
     registers: [registry]
   })
@@ -31,7 +31,7 @@ export function addEngineMetrics(registry: Registry, engines: Engines): void {
 function addTransactionAge(registry: Registry, postgres: Postgres): void {
   new Gauge({
     name: 'gamenet_postgres_transaction_age',
-    help: 'Transactions since the oldest one that is not frozen; at 2147483648 PostgreSQL takes no more writes',
+    help: 'Age in transactions of the oldest unfrozen row; at 2147483648 PostgreSQL refuses writes',
     registers: [registry],
     async collect() {
       const age = transactionAge(postgres)

@@ -183,7 +183,7 @@ async function openWriteSide(config: Config, dir: string | undefined): Promise<P
   if (url !== undefined) return openPostgres({ url, listenUrl, polled: POLLED })
   if (dir !== undefined) return await openPglite({ dir })
   throw new UsageError(
-    'This needs the write side, which processes that share their log and tables have together. Set POSTGRES_URL.'
+    'This needs the write side, which all processes of one installation must share. Set POSTGRES_URL.'
   )
 }
 

@@ -8,7 +8,7 @@ export async function listen(app: FastifyInstance, host: string, port: number, v
     return await app.listen({ host, port })
   } catch (error) {
     const code = errorCode(error)
-    const why = code === 'EADDRINUSE' ? 'is taken by another program' : `cannot be listened on (${code})`
+    const why = code === 'EADDRINUSE' ? 'is used by another program' : `cannot be listened on (${code})`
     throw new FailureError(`${host}:${port} ${why}; set ${variable} to another port, or 0 for any free one.`)
   }
 }

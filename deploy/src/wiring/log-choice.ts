@@ -36,7 +36,7 @@ function sslOf(config: Config): KafkaChoice['ssl'] {
     throw new UsageError('KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE need KAFKA_SSL=true.')
   }
   if ((cert === undefined) !== (key === undefined))
-    throw new UsageError('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE belong together: give both or none.')
+    throw new UsageError('KAFKA_SSL_CERT_FILE and KAFKA_SSL_KEY_FILE must be given together.')
   if ((ca ?? cert) === undefined) return true
   return {
     ...(ca === undefined ? {} : { ca }),

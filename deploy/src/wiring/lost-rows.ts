@@ -131,16 +131,16 @@ export async function openLostRows({
       if (targets === undefined) return
       const options = { targets, signal: stopping.signal }
       const catchUp = () => projector.caughtUp(options).then(last)
-      repaired = untilDone(catchUp, 'rows that were lost are not made again yet').then((isDone) => {
+      repaired = untilDone(catchUp, 'lost rows are not restored yet').then((isDone) => {
         if (!isDone) return false
         incomplete = () => undefined
         repairing.clear()
-        logger.warn({ tables: [...tablesOf(ours)] }, 'the rows that were lost are made again')
+        logger.warn({ tables: [...tablesOf(ours)] }, 'the lost rows are restored')
         return true
       })
       finishing = repaired.then(async (isDone) => {
         if (!isDone) return
-        const failed = 'what was set aside of tables cannot be dropped yet'
+        const failed = 'parts that were set aside cannot be dropped yet'
         if (await untilDone(() => dropAgain(tables, ours), failed)) setAside.clear()
       })
     },
@@ -183,7 +183,7 @@ async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart
 function unrecoverableTable({ table, topic, epoch, partition, next }: MissingEvents, log: string): LostTable {
   const reason =
     `Rows of ${table} were lost, and ${log} has ${topic}, epoch ${epoch}, partition ${partition}, only from offset ${next} on: ` +
-    'those of earlier events stay lost. Restore a backup that has them.'
+    'rows of earlier events stay lost. Restore a backup that contains them.'
   return { table, parts: 0, state: 'left', reason }
 }
 
@@ -226,16 +226,15 @@ function sentences(
 ): readonly (readonly [string, string])[] {
   return [...tablesOf(parts)].map((table) => {
     const count = parts.filter((each) => each.table === table).length
-    const found = `${count} parts of ${table} were missing or could not be read at the start, so that rows are missing`
+    const found = `${count} parts of ${table} were missing or unreadable at the start, so rows are missing`
     const lost = lasting.get(table)
     if (lost !== undefined) return [table, `${found}: ${lost}.`]
     const way = wayOf(table)
-    if (way === 'now') return [table, `${found}; they are made again from the log.`]
-    if (way === 'next start')
-      return [table, `${found}; the next gamenet start that reaches the log makes them again from there.`]
+    if (way === 'now') return [table, `${found}; they are being restored from the log.`]
+    if (way === 'next start') return [table, `${found}; the next gamenet start that reaches the log restores them.`]
     return [
       table,
-      `${found}. Rebuild what is made of it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ` +
+      `${found}. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ` +
         `ALTER TABLE ${table} DROP DETACHED PARTITION ALL SETTINGS allow_drop_detached = 1`
     ]
   })
@@ -254,7 +253,7 @@ async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, reado
 function addMetric(registry: Registry, tables: ClickHouse['control'], dropped: readonly LostTable[]): void {
   const gauge = new Gauge({
     name: 'gamenet_lost_parts',
-    help: 'Alarm: parts of tables that could not be read at a start, whose rows are missing until they are made again; and partitions whose rows the log no longer has',
+    help: 'Alarm: parts of tables that were unreadable at a start, whose rows are missing until they are restored; and partitions whose lost rows the log no longer has',
     labelNames: ['table'],
     registers: [registry],
     async collect() {

@@ -10,11 +10,10 @@ const ALONE_WITHIN_MS = 300_000
 /** A waiter that waits longer for the lock lets those behind it run first, and waits again. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
-const HELD =
-  'PostgreSQL cannot be reached, without which nobody could wait for this step: it has to wait until PostgreSQL is back.'
-const BUSY = 'A rebuild is begun, or event tables change places; this step has to wait for it.'
-const HELD_UP = 'Tables are swapped or compared; what was to be stored waits for it, and is made again.'
-const SWAPPED = 'Tables were swapped while PostgreSQL could not be reached; the step is made again.'
+const HELD = 'PostgreSQL is unavailable; this step needs its lock and waits.'
+const BUSY = 'A rebuild is starting, or event tables are being swapped; this step waits.'
+const HELD_UP = 'Tables are being swapped or compared; this step waits and is repeated.'
+const SWAPPED = 'Tables were swapped while PostgreSQL was unavailable; the step is repeated.'
 
 /**
  * Locks that are required. Passes run without PostgreSQL; rebuild steps wait until it is back, because no reader
@@ -59,14 +58,14 @@ export function sharedPasses(needs: {
           const locked = await withLock(writes, lock, 'alone', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
-            'PostgreSQL cannot be reached, without which other projectors would write into the tables meanwhile; do it again when it is back.'
+            'PostgreSQL is unavailable; without its lock other projectors could write into the tables meanwhile. Repeat the command when PostgreSQL is back.'
           )
         } catch (error) {
           if (!isLockTimeout(error)) throw error
         }
       }
       throw new FailureError(
-        `Another projector has not ended its pass, or its step of a rebuild, within ${ALONE_WITHIN_MS / 1000} s; look at \`gamenet status\` there, then do it again.`
+        `Another projector has not ended its pass, or its step of a rebuild, within ${ALONE_WITHIN_MS / 1000} s; check \`gamenet status\` there, then repeat the command.`
       )
     }
   }
@@ -100,7 +99,7 @@ async function withLock<Result>(
       throw error
     }
   }
-  if (done === undefined) throw new Error('a transaction that was committed had not been worked in')
+  if (done === undefined) throw new Error('a committed transaction did not run its work')
   return done
 }
 

@@ -74,7 +74,7 @@ export function readiness({
   const check = async (): Promise<Readiness> => {
     if (isStopping) return { ok: false, reason: 'it is stopping' }
     if (hasApi && !dataVersions.hasBeenCurrent)
-      return { ok: false, reason: 'what changed in the tables is not known yet' }
+      return { ok: false, reason: 'the changes of the tables are not known yet' }
     const faults = (await engineFaults()).filter(({ fault }) => fault !== undefined)
     const sentence = ({ engine, fault }: (typeof faults)[number]) => `${engine} (${engines.names[engine]}) ${fault}`
     const blocking = faults.find(({ engine }) => NEEDED[role].includes(engine))

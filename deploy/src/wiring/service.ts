@@ -189,8 +189,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
 }
 
 function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
-  if (process.getuid?.() === 0)
-    logger.warn('The service runs as root. Start it as a user of its own that owns DATA_DIR.')
+  if (process.getuid?.() === 0) logger.warn('The service runs as root. Start it as a separate user that owns DATA_DIR.')
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {
@@ -200,7 +199,7 @@ async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | '
 function openDataVersions({ engines, logger }: Needs): DataVersions {
   return new DataVersions({
     tables: engines.clickhouse.control,
-    onFailure: (error) => logger.warn({ err: error }, 'what changed in the tables cannot be read')
+    onFailure: (error) => logger.warn({ err: error }, 'the changes of the tables cannot be read')
   })
 }
 
@@ -248,7 +247,7 @@ async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<
 /** Completes erasures that an earlier process left, in the background. */
 function finishErasures({ operations, logger }: Needs): void {
   operations.finish.erasures().catch((error: unknown) => {
-    logger.error({ err: error }, 'an interrupted erasure could not be ended; the next start tries again')
+    logger.error({ err: error }, 'an interrupted erasure could not be completed; the next start retries')
   })
 }
 
@@ -256,6 +255,6 @@ function finishErasures({ operations, logger }: Needs): void {
 function finishImportUndos({ operations, lostRows, logger }: Needs): void {
   const finish = async () => ((await lostRows.whenRepaired()) ? await operations.finish.importUndos() : 0)
   finish().catch((error: unknown) => {
-    logger.error({ err: error }, 'an interrupted import undo could not be ended; the next start tries again')
+    logger.error({ err: error }, 'an interrupted import undo could not be completed; the next start retries')
   })
 }

@@ -101,7 +101,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
     }
     if (closing.signal.aborted) return
     reason = null
-    logger.warn('the log is back: all that waited in the spool is in it')
+    logger.warn('the log is available again and has all messages of the spool')
   }
   const startDraining = (): void => {
     if (closing.signal.aborted) return
@@ -141,7 +141,9 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
     async extents(topic) {
       const { messages } = spool.state()
       if (SPOOLED_TOPICS.has(topic) && messages > 0)
-        throw new LogUnreachable(`${messages} messages wait in the spool, where ${topic} ends is not known until then`)
+        throw new LogUnreachable(
+          `${messages} messages wait in the spool; the end of ${topic} is unknown until they are published`
+        )
       return await log.extents(topic)
     },
     status: () => statusOf(spool, reason),
@@ -196,29 +198,29 @@ function spoolMetrics(registry: Registry, spool: Spool) {
     })
   gauge(
     'gamenet_spool_messages',
-    'Alarm: messages that wait on the disk for a log that is away',
+    'Alarm: messages that wait on the disk for an unavailable log',
     (state) => state.messages
   )
   gauge('gamenet_spool_bytes', 'Bytes that wait in the spool', (state) => state.bytes)
   gauge('gamenet_spool_bytes_max', 'SPOOL_BYTES_MAX', (state) => state.bytesMax)
-  gauge('gamenet_spool_oldest_seconds', 'How long the oldest message waits; 0 when none does', ({ oldestAtMs }) =>
+  gauge('gamenet_spool_oldest_seconds', 'Age of the oldest waiting message; 0 without one', ({ oldestAtMs }) =>
     oldestAtMs === null ? 0 : Math.max(0, (Date.now() - oldestAtMs) / 1000)
   )
   return {
     spooled: new Counter({
       name: 'gamenet_spooled_messages_total',
-      help: 'Messages that went into the spool',
+      help: 'Messages put into the spool',
       labelNames: ['topic'],
       registers
     }),
     drained: new Counter({
       name: 'gamenet_spool_drained_messages_total',
-      help: 'Messages that went out of the spool into the log',
+      help: 'Messages published from the spool to the log',
       registers
     }),
     refused: new Counter({
       name: 'gamenet_spool_refused_messages_total',
-      help: 'Alarm: messages that are lost, since the spool was full or could not be written',
+      help: 'Alarm: messages that are lost because the spool was full or not writable',
       registers
     })
   }

@@ -34,7 +34,7 @@ function ownSwaps(dataVersions: DataVersions, logger: Logger): TableSwaps {
   const swaps = new Swaps({
     learn: (projections) =>
       dataVersions.refresh().catch((error: unknown) => {
-        logger.warn({ err: error }, 'what changed by a swap of tables cannot be read; all of it counts as changed')
+        logger.warn({ err: error }, 'the changes of a swap of tables cannot be read; everything counts as changed')
         dataVersions.outdate(projections)
       })
   })

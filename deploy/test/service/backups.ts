@@ -245,7 +245,7 @@ async function killRestores(t: Test, backup: string, data: string, { restoreKill
     if ((await entriesOf(data)) < 5) continue
     await t.rejects(
       claimDataDirectory(data, VERSIONS),
-      /not restored to its end; restore it again: gamenet restore .*quiet/
+      /half-restored backup; restore it again: gamenet restore .*quiet/
     )
   }
 }
@@ -300,19 +300,19 @@ async function provesBackupRefusals(
   { operations, part }: { operations: Operations; part: (name: string) => string }
 ) {
   const backUp = (target: string) => operations.run(backup, { directory: target })
-  await t.rejects(backUp(part('busy')), /holds something already/)
+  await t.rejects(backUp(part('busy')), /is not empty/)
   const environment = { DATA_DIR: part('data') }
-  t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /apart from it/ })
+  t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /outside it/ })
   const sparse = join(part('data'), 'sparse')
   await writeFile(sparse, '')
   await truncate(sparse, 2 ** 42)
-  await t.rejects(backUp(part('large')), /[kMGTP]B free; this takes/)
+  await t.rejects(backUp(part('large')), /[kMGTP]B free; this needs/)
   await rm(sparse)
   await mkdir(part('foreign.unfinished'))
   await writeFile(join(part('foreign.unfinished'), 'mine'), '')
-  await t.rejects(backUp(part('foreign')), /holds something else \(mine\)/)
-  await t.rejects(backUp(join(part('foreign.unfinished'), 'mine')), /is a file, or lies in one/)
-  t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /takes a directory.*got ""/ })
+  await t.rejects(backUp(part('foreign')), /contains something else \(mine\)/)
+  await t.rejects(backUp(join(part('foreign.unfinished'), 'mine')), /is a file, or inside one/)
+  t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /needs a new or empty directory.*got ""/ })
   t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
 }
 
@@ -334,7 +334,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await saying({ dataFormat: 9 }, /newer program/)
   await saying({ migrations: { tables: ['9999-moon'], writes: 1 } }, /migration 9999-moon of the tables/)
   await saying({ migrations: { tables: [], writes: 999 } }, /migration 999 of the write side/)
-  await saying({ bytes: 2 ** 50 }, /[kMGTP]B free; this takes/)
+  await saying({ bytes: 2 ** 50 }, /[kMGTP]B free; this needs/)
   await saying({ sha256: '0' }, /damaged: files.ndjson/)
   await t.rejects(attempt(part('nothing')), /ledger .*nothing.* cannot be read \(ENOENT\)/)
   await writeFile(part('foreign.json'), JSON.stringify({ format: 1, saltMark: 'a', entries: [] }))
@@ -359,18 +359,18 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await mkdir(part('cut-off'))
   await writeFile(join(part('cut-off'), 'restoring.json'), `${part('busy')}\n`)
   await t.rejects(restoreHere(backup, part('cut-off')), /damaged/)
-  await t.rejects(claimDataDirectory(part('cut-off'), VERSIONS), /not restored to its end; restore it again.*busy/)
+  await t.rejects(claimDataDirectory(part('cut-off'), VERSIONS), /half-restored backup; restore it again.*busy/)
   await rm(file)
-  await t.rejects(attempt(), /no whole backup/)
+  await t.rejects(attempt(), /no complete backup/)
 
-  t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no whole backup/ })
+  t.match(await gamenet({ DATA_DIR: part('half') }, ['restore', backup]), { code: 1, stderr: /no complete backup/ })
   t.match(await gamenet({ CLICKHOUSE_URL: 'http://x', DATA_DIR: part('half') }, ['restore', part('busy')]), { code: 2 })
   await t.rejects(restoreHere(part('busy'), '/proc/nobody/data'), /directory \/proc\/nobody\/data cannot be written/)
-  await t.rejects(restoreHere(part('busy'), part('data')), /holds something already/)
-  await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /lies in the backup .* itself/)
+  await t.rejects(restoreHere(part('busy'), part('data')), /is not empty/)
+  await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /is inside the backup/)
   await mkdir(part('half'), { recursive: true })
   await writeFile(join(part('half'), 'restoring.json'), `${part('busy')}\n`)
-  t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /not restored to its end/ })
+  t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /half-restored backup/ })
 }
 
 export async function startPages(t: Test, names: readonly string[]) {

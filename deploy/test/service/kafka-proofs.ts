@@ -144,7 +144,7 @@ export async function provesGap(
     stderr: /no topic "network-cuont"; there are/
   })
   const nothing = await gamenet(reach, ['gap', 'accept', 'scrape'])
-  t.match(nothing, { code: 0, stdout: 'Nothing of scrape is missing; nothing was done.\n' })
+  t.match(nothing, { code: 0, stdout: 'Nothing of scrape is missing; nothing was changed.\n' })
   t.match(await gamenet(reach, ['gap', 'accept', topic]), {
     code: 0,
     stdout: `Loading of ${topic}, epoch 1, partition ${partition} continues at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`

@@ -75,7 +75,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
     } catch (error) {
       if (signal.aborted) return
       metrics.failing.set(1)
-      logger.warn({ err: error }, 'achievements cannot be evaluated; it is tried again')
+      logger.warn({ err: error }, 'achievements cannot be evaluated; retrying')
     }
   }
   return {
@@ -99,7 +99,7 @@ function evaluatorMetrics(registry: Registry) {
   return {
     users: new Counter({
       name: 'gamenet_achievement_users_evaluated_total',
-      help: 'Users who were asked about because events touched them',
+      help: 'Users evaluated because events touched them',
       registers
     }),
     unlocked: new Counter({
@@ -109,12 +109,12 @@ function evaluatorMetrics(registry: Registry) {
     }),
     evaluated: new Gauge({
       name: 'gamenet_achievements_evaluated_timestamp_seconds',
-      help: 'When this process last looked at the tables and had then evaluated all that they held; 0 before',
+      help: 'When this process last had evaluated all events in the tables; 0 before',
       registers
     }),
     failing: new Gauge({
       name: 'gamenet_achievement_evaluation_failing',
-      help: 'Alarm: 1 while the last evaluation failed, so that nobody unlocks anything',
+      help: 'Alarm: 1 while the last evaluation failed, so that no achievement is unlocked',
       registers
     })
   }

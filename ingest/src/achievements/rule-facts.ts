@@ -161,7 +161,7 @@ export function sharedFirst(): Rule {
 
 function goalOf(is: (goal: RankGoal) => boolean): number {
   const goal = rankGoals.find(is)
-  if (goal === undefined) throw new Error('A rule asks for a place on a board that is none of rankGoals: add it there.')
+  if (goal === undefined) throw new Error('A rule needs a rank that is not in rankGoals: add it there.')
   return goal.id
 }
 

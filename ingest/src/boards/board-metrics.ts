@@ -36,7 +36,7 @@ export function createBoardMetrics(registry: Registry): BoardMetrics {
   const all = new Gauge({ name: 'gamenet_boards', help: 'Boards and lists of boards that are visited', registers })
   const due = new Gauge({
     name: 'gamenet_boards_overdue',
-    help: 'Boards and lists of boards that are due and that nobody visits',
+    help: 'Boards and lists of boards that are due and not being visited',
     registers
   })
   for (const outcome of OUTCOMES) visits.inc({ outcome }, 0)

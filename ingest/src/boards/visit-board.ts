@@ -102,7 +102,7 @@ export async function visitBoard(
   const needed = neededFor(lease, batch)
   if (!(lease.leaderboardId === null ? batch.areListsKnown : batch.reached.has(needed))) {
     await needs.leases.end(lease, { ...unchanged(lease), restS: BEHIND_REST_S })
-    return { outcome: 'behind', fault: `${pathOf(lease)}: what was published of it before cannot be read yet` }
+    return { outcome: 'behind', fault: `${pathOf(lease)}: the tables do not contain its earlier changes yet` }
   }
   if (batch.departed.has(lease.titleId)) return await visitDeparted(needs, reader, lease, batch)
   const before = stateOf(lease, batch)
@@ -224,10 +224,10 @@ function otherBoardIn(shown: ShownBoard, requestedId: number, address: string | 
   if (shown.leaderboardId === requestedId) return undefined
   if (shown.leaderboardId === undefined && address !== undefined) {
     if (new URL(address).searchParams.get('leaderboard') === `${requestedId}`) return undefined
-    return `asked for board ${requestedId}, and was led to a page that does not say which one it shows`
+    return `requested board ${requestedId}, and was redirected to a page that does not name its board`
   }
   const named = typeof shown.leaderboardId === 'number' ? `board ${shown.leaderboardId}` : 'none'
-  return `asked for board ${requestedId}, the page shows ${named}`
+  return `requested board ${requestedId}, the page shows ${named}`
 }
 
 /**
@@ -239,7 +239,7 @@ function listOf(list: GamePage['boards'], known: ReadonlyMap<number, KnownBoard>
   if (list.value !== undefined) return { ok: true, value: list.value }
   const listed = [...known.values()].filter((board) => board.listed).length
   if (listed === 0) return { ok: true, value: [] }
-  return { ok: false, reason: `the page has no list of boards, where ${listed} were listed` }
+  return { ok: false, reason: `the page has no list of boards, although ${listed} boards were listed` }
 }
 
 async function publishNews(

@@ -92,7 +92,7 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
     async fetch(path, { validators = {}, signal, urgency = 'soon' } = {}) {
       const heldBackMs = heldBackUntilMs - exchange.now()
       if (heldBackMs > 0) {
-        return failed(`upstream asked to be left alone for another ${Math.ceil(heldBackMs / 1000)} s`)
+        return failed(`upstream asked for a pause of another ${Math.ceil(heldBackMs / 1000)} s`)
       }
       const url = pageUrl(base, path)
       const stopped = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
@@ -136,7 +136,7 @@ function upstreamBase(upstreamUrl: string): URL {
     throw new Error(`The upstream address must be an http or https address; got ${JSON.stringify(upstreamUrl)}.`)
   }
   if (base.username !== '' || base.password !== '') {
-    throw new Error('The upstream address must not hold a name or password.')
+    throw new Error('The upstream address must not contain a name or password.')
   }
   base.hash = ''
   return base
@@ -192,7 +192,7 @@ async function attemptPage(
     return await exchange.throttle.run(stopped, attempt, urgency)
   } catch (error) {
     if (stopped.aborted) return { page: failed(STOPPING) }
-    const cause = timeout?.aborted === true ? `no whole page within ${timeoutMs} ms` : faultOf(error)
+    const cause = timeout?.aborted === true ? `no complete page within ${timeoutMs} ms` : faultOf(error)
     return { page: failed(`${url.href}: ${cause}`), retry: {} }
   }
 }

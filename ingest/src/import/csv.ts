@@ -75,7 +75,7 @@ export function* cellsOf(rows: readonly Row[]): Generator<Cells> {
   const parsed = quoted.length === 0 ? new Map<Row, Cells>() : parseQuoted(quoted)
   for (const row of rows) {
     if (row.fault !== undefined) yield { line: row.line, fault: row.fault }
-    else if (broken.has(row)) yield { line: row.line, fault: 'the row is not valid CSV: a quote stands where none may' }
+    else if (broken.has(row)) yield { line: row.line, fault: 'the row is not valid CSV: a quote is not allowed there' }
     else yield parsed.get(row) ?? { line: row.line, cells: row.text.split(',') }
   }
 }

@@ -62,7 +62,7 @@ export async function withImportFile<Result>(
     const path = join(directory, 'input')
     await spool(bytes, path, name, options.signal)
     const file = await describe(path, name)
-    if (file === undefined) throw new Error(`${path} is no file although it was just written`)
+    if (file === undefined) throw new Error(`${path} does not exist although it was just written`)
     return await use(file)
   } finally {
     await rm(directory, { recursive: true, force: true })
@@ -98,7 +98,7 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
     for await (const chunk of chunks) {
       written += chunk.byteLength
       if (written > SPOOL_BYTES_MAX) {
-        throw new ImportRefused(`${name} gives more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
+        throw new ImportRefused(`${name} has more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
       }
       yield chunk
     }
@@ -158,8 +158,8 @@ export async function fingerprint(
 function requireLikelyRatio(name: string, bytes: number, packedBytes: number): void {
   if (bytes <= UNPACKED_FREE_BYTES || bytes <= GZIP_RATIO_MAX * packedBytes) return
   throw new ImportRefused(
-    `${name} is no likely gzip file: its first ${packedBytes} bytes unpack to ${bytes}, and at most ${GZIP_RATIO_MAX} times as ` +
-      'many are taken. Look at what it holds; if that is right, unpack it and import it unpacked'
+    `${name} is an unlikely gzip file: its first ${packedBytes} bytes unpack to ${bytes}, and at most ${GZIP_RATIO_MAX} times as ` +
+      'many are accepted. Inspect its content; if it is right, import it unpacked'
   )
 }
 

@@ -22,8 +22,8 @@ export class ImportCutOff extends Error {
   constructor(file: string, counts: { readonly rowsRead: number; readonly published: number }, cause: unknown) {
     const reason = errorMessage(cause).replace(/\.$/, '')
     super(
-      `The import of ${file} was cut off when ${counts.rowsRead} rows had been read: ${reason}. ` +
-        'What was published stays; run the same import again to go on',
+      `The import of ${file} was interrupted after ${counts.rowsRead} rows: ${reason}. ` +
+        'Published events stay; run the same import again to resume',
       { cause }
     )
     this.name = 'ImportCutOff'

@@ -49,7 +49,7 @@ function timeOf(text: string): ReadTime {
 /** Parses a number as epoch seconds or milliseconds, depending on its size; see {@link readTime}. */
 export function readEpoch(value: number): ReadTime {
   if (!(value >= EPOCH_SECONDS_MIN)) {
-    return { fault: 'an epoch time before 3 March 1973 could as well be a date in digits; write it as ISO 8601' }
+    return { fault: 'an epoch time before 3 March 1973 may be a date in digits; write it as ISO 8601' }
   }
   // Rounded to the microsecond first: 1489212000.001 * 1000 is slightly less than a whole number.
   const ms = value < EPOCH_MILLISECONDS_MIN ? Math.round(value * 1e6) / 1e3 : value
@@ -62,9 +62,9 @@ function readWritten(text: string, match: RegExpExecArray): ReadTime {
   const offsetMinutes = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes ?? 0)
   const date = Number(day)
   const isOnCalendar = date >= 1 && date <= daysIn(Number(year), Number(month))
-  if (!isOnCalendar) return { fault: `no calendar has the day ${text.slice(0, 10)}` }
-  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return { fault: 'no clock shows that time' }
-  if (Number(hours ?? 0) > 23 || Number(minutes ?? 0) > 59) return { fault: 'no zone has that offset' }
+  if (!isOnCalendar) return { fault: `there is no day ${text.slice(0, 10)}` }
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return { fault: 'there is no such time of day' }
+  if (Number(hours ?? 0) > 23 || Number(minutes ?? 0) > 59) return { fault: 'there is no such UTC offset' }
   const wall = Date.UTC(Number(year), Number(month) - 1, date, Number(hour), Number(minute), Number(second))
   if (milliseconds === 0 && offsetMinutes === 0 && isStorableMs(wall)) {
     // The fast path for the usual format: formatting the number again costs as much as parsing the text.

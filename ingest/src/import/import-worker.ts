@@ -80,7 +80,7 @@ async function importPathInWorker(
     known: (importId) => keepingError(async () => needs.known(importId)),
     seals: (usernames) =>
       keepingError(async () => {
-        if (needs.people === undefined) throw new Error('Whose seals these are was not given to the import')
+        if (needs.people === undefined) throw new Error('The import was started without access to seal keys')
         return await needs.people.seals(usernames)
       }),
     passedOver: (topic, events) => needs.people?.passedOver(topic, events),

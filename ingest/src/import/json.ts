@@ -44,7 +44,7 @@ export function arrayCutter(): Cutter {
       }
       if (place === 'behind') {
         place = 'done'
-        return { kind: 'fault', start, next: text.length, reason: 'something stands behind the end of the array' }
+        return { kind: 'fault', start, next: text.length, reason: 'there is text after the end of the array' }
       }
       if (isLost && first !== BRACE_OPEN && first !== BRACKET_CLOSED) return skipLine(text, start)
       isLost = false
@@ -62,7 +62,7 @@ export function arrayCutter(): Cutter {
     },
     endFault() {
       const isOpen = place === 'before' || place === 'inside'
-      return isOpen ? 'the array is not closed; the file seems to be cut off' : undefined
+      return isOpen ? 'the array is not closed; the file seems to be truncated' : undefined
     }
   }
 }

@@ -59,8 +59,8 @@ export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax
       const bytes = lists.length * LIST_BYTES + hosts.bytes() + rows.length() * ROW_BYTES
       if (bytes <= bytesMax) return
       throw new ImportRefused(
-        `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more do not fit into ` +
-          `the ${Math.round(bytesMax / 2 ** 20)} MB that one import may take; nothing was published of them. Split ` +
+        `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the limit: ` +
+          `${Math.round(bytesMax / 2 ** 20)} MB per import; nothing was published of them. Split ` +
           'the file by time, all rows of one instant into the same part, and import the parts one after the other'
       )
     },
@@ -77,7 +77,7 @@ const NO_HOST = 0xffff_ffff
 function gathered({ titleId, ms, line, rows }: List, matches: Lobby[]): Gathered {
   const observedAt = instantOf(ms)
   if (matches.length > LOBBIES_MAX) {
-    const fault = `the list of ${titleId} at ${observedAt} has ${matches.length} lobbies, at most ${LOBBIES_MAX} are taken`
+    const fault = `the list of ${titleId} at ${observedAt} has ${matches.length} lobbies; at most ${LOBBIES_MAX} are accepted`
     return { fault, line, rows }
   }
   return { event: { titleId, observedAt, matches } satisfies MatchesListed, rows }

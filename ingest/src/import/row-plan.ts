@@ -76,7 +76,7 @@ export function planRows(
   const isSuspect = !options.isSample || ignoredColumns.length > 0
   if (isSuspect && target.measured.length > 0 && !target.measured.some((field) => given.has(field))) {
     throw new ImportRefused(
-      `No column gives any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
+      `No column has any of ${target.measured.join(', ')}; ${found(columns, options.isSample)}; map one of them`
     )
   }
   const latest = latestOf(target, options.nowMs)

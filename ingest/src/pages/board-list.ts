@@ -29,7 +29,7 @@ export function readBoardList(select: PageElement, source: PageSource): PagePart
       return refused(index, `expected a whole number as its value, got ${quoted(value ?? '')}`)
     }
     if (name.length > NAME_LENGTH_MAX) return refused(index, `expected a name of at most ${NAME_LENGTH_MAX} characters`)
-    if (boards.has(leaderboardId)) return refused(index, `the board ${leaderboardId} stands in it twice`)
+    if (boards.has(leaderboardId)) return refused(index, `the board ${leaderboardId} occurs in it twice`)
     boards.set(leaderboardId, { leaderboardId, name })
   }
   return { ok: true, value: [...boards.values()] }
@@ -71,7 +71,7 @@ function boardIdIn(value: string | undefined): number | undefined {
 /** Returns the options, or the fault if the markup lost some: text next to them, or an option without its end tag. */
 function optionsIn(select: PageElement, source: PageSource): PageElement[] | string {
   const extent = extentOf(select)
-  if (extent?.end === undefined) return `${NAME} is not closed: the page is cut off or broken`
+  if (extent?.end === undefined) return `${NAME} is not closed: the page is truncated or broken`
   if (hasCommentedOut(select, OPTION_TAG)) return `${NAME} has an option inside a comment`
   const text = source.html.slice(extent.start, extent.end)
   if (hasOtherTags(text) || brokenTagIn(source, extent.start, extent.end)) return `${NAME} has a broken tag`

@@ -83,7 +83,7 @@ function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
     else if (userKey !== undefined) readable.push({ player, userKey })
   }
   for (const at of places.values()) {
-    if (at.length > 1) unreadable.push(`one user stands on the rows ${listed(at)}`)
+    if (at.length > 1) unreadable.push(`one user is on the rows ${listed(at)}`)
   }
   return {
     players: readable.filter(({ userKey }) => places.get(userKey)?.length === 1).map(({ player }) => player),
@@ -98,7 +98,7 @@ function playerIn(cells: readonly PageElement[], username: string | undefined): 
     return `expected a gamertag of at most ${NAME_LENGTH_MAX} characters, got ${name.length}`
   }
   const gamertag = name === '' ? undefined : name
-  if (username === undefined) return 'expected a username of 1 to 64 characters that can all be seen'
+  if (username === undefined) return 'expected a username of 1 to 64 visible characters'
   const shown = visibleText(whereabouts)
   if (OFFLINE.test(shown)) return { username, gamertag, game: undefined }
   const [, game] = ONLINE.exec(shown) ?? []

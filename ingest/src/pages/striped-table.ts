@@ -44,7 +44,7 @@ export function stripedRows(table: PageElement, source: PageSource, name: string
 /** Returns the reason why a row of a table may contain another row's cells; undefined if there is none. */
 export function markupFault(table: PageElement, source: PageSource, name: string): string | undefined {
   const extent = extentOf(table)
-  if (extent?.end === undefined) return `${name} is not closed: the page is cut off or broken`
+  if (extent?.end === undefined) return `${name} is not closed: the page is truncated or broken`
   if (brokenTagIn(source, extent.start, extent.end) || hasSwallowed(table, ROW_OR_END_TAG)) {
     return `${name} has a broken tag`
   }

@@ -44,7 +44,7 @@ export function tableRows($: CheerioAPI, tables: Elements, name: string): Elemen
   for (const table of tables.toArray()) {
     const location = 'sourceCodeLocation' in table ? table.sourceCodeLocation : undefined
     if (location == null || !('endTag' in location) || location.endTag === undefined) {
-      return `${name} is not closed: the page is cut off or broken`
+      return `${name} is not closed: the page is truncated or broken`
     }
   }
   const rows = tables
@@ -77,7 +77,7 @@ export function readTitleRows<Row extends ListedTitle>(
     else unreadable.push(`row ${place}${rowName($, cells)}: ${outcome.reason}`)
   }
   for (const [titleId, at] of places) {
-    if (at.length > 1) unreadable.push(`title id ${titleId} stands on the rows ${listed(at)}`)
+    if (at.length > 1) unreadable.push(`title id ${titleId} is on the rows ${listed(at)}`)
   }
   return {
     rows: readable.filter(({ row }) => places.get(row.titleId)?.length === 1).map(({ row }) => row),
@@ -143,7 +143,7 @@ function namesOfTwo($: CheerioAPI, nameCell: Elements | undefined): string | und
     { count: nameLinks($, nameCell).length, what: 'link with a name' },
     { count: nameCell?.find('small').length ?? 0, what: 'subtitle' }
   ].find(({ count }) => count > 1)
-  return found && `expected one ${found.what}, found ${found.count}: nobody can say which is the title's`
+  return found && `expected one ${found.what}, found ${found.count}: the title's is unknown`
 }
 
 /** Returns the only picture of a cell, unless it links to another page than the name. */

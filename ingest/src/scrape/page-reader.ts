@@ -29,7 +29,7 @@ export function createPageReader<Page>(
     const observedAt = instantOf(Math.floor(fetched.answeredAtMs / 1000) * 1000)
     if (!fetched.changed) {
       return remembered === undefined
-        ? { ok: false, reason: `${path}: said to be unchanged, but it was never read` }
+        ? { ok: false, reason: `${path}: not modified, but it was never read` }
         : { ok: true, page: remembered.page, observedAt }
     }
     const parsed = await parse(fetched.html, fetched.address)

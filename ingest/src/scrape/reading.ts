@@ -52,7 +52,7 @@ export function namedGaps(gaps: readonly string[]): string {
 /** The log did not return the end of a topic. */
 export class LogUnknown extends Error {
   constructor(topic: string, cause: unknown) {
-    super(`where ${topic} ends in the log is not known now: ${errorMessage(cause)}`, {
+    super(`the end of ${topic} in the log is unknown: ${errorMessage(cause)}`, {
       cause
     })
   }
@@ -73,7 +73,7 @@ export class LogRefused extends Error {
   readonly topic: string
 
   constructor(topic: string, cause: unknown) {
-    super(`the log did not take ${topic}: ${errorMessage(cause)}`, { cause })
+    super(`the log refused ${topic}: ${errorMessage(cause)}`, { cause })
     this.topic = topic
   }
 }

@@ -45,7 +45,7 @@ export async function runSource(needs: RunNeeds, source: Source, signal: AbortSi
     await publish(needs.log, scrapeTopic, [run], { source: `/scrape/${source.name}` })
   } catch (error) {
     needs.onLogRefusal()
-    needs.logger.error({ err: error, run }, 'the log did not take the scrape event')
+    needs.logger.error({ err: error, run }, 'the log refused the scrape event')
   }
   return run
 }
@@ -89,16 +89,16 @@ function interrupted(published: number): Result {
 
 function reasonOf({ logger }: RunNeeds, { name: source }: Source, error: unknown): string {
   if (error instanceof LogRefused) {
-    logger.error({ err: error.cause, source, topic: error.topic }, 'the log did not take events')
+    logger.error({ err: error.cause, source, topic: error.topic }, 'the log refused events')
     return error.message
   }
   if (error instanceof Refusal) {
-    logger.warn({ err: error, source }, 'an engine cannot be asked')
-    return `what was scraped before cannot be looked up: ${error.message}`
+    logger.warn({ err: error, source }, 'an engine is unavailable')
+    return `earlier events cannot be looked up: ${error.message}`
   }
   if (error instanceof LogUnknown) {
-    logger.warn({ err: error.cause, source }, 'the log does not say where it ends')
-    return `what was published before cannot be looked up: ${error.message}`
+    logger.warn({ err: error.cause, source }, 'the end of the log is unknown')
+    return `earlier publications cannot be looked up: ${error.message}`
   }
   logger.error({ err: error, source }, 'a source threw: this is a defect')
   return `the scraper itself failed: ${errorMessage(error)}`

@@ -89,7 +89,7 @@ export function partRunner(needs: {
 /** Combines at least one run into one summary. */
 function summaryOf(runs: readonly ScrapeRan[]): ScrapeRan {
   const [first] = runs
-  if (first === undefined) throw new Error('a run that was asked for said nothing: this is a defect')
+  if (first === undefined) throw new Error('a requested run returned nothing: this is a defect')
   const outcomes = new Set(runs.map(({ outcome }) => outcome))
   const reasons = [...new Set(runs.flatMap(({ reason }) => reason ?? []))]
   const ends = runs.map((run) => Date.parse(run.observedAt) + run.durationMs)

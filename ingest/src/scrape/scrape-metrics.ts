@@ -32,19 +32,19 @@ export function createScrapeMetrics(
   })
   const failing = new Gauge({
     name: 'gamenet_scrape_failing',
-    help: 'Alarm: 1 while the last run of a source failed, so that it gives no samples',
+    help: 'Alarm: 1 while the last run of a source failed',
     labelNames: ['source'],
     registers
   })
   const publishedEvents = new Counter({
     name: 'gamenet_published_events_total',
-    help: 'Events that the log took, by topic',
+    help: 'Events that the log stored, by topic',
     labelNames: ['topic'],
     registers
   })
   const refused = new Counter({
     name: 'gamenet_scrape_log_refusals_total',
-    help: 'Runs whose events the log did not take',
+    help: 'Runs whose events the log refused',
     labelNames: ['source'],
     registers
   })
@@ -52,7 +52,7 @@ export function createScrapeMetrics(
   const lastSampleAtMs = new Map<ScrapeSource, number>()
   new Gauge({
     name: 'gamenet_scrape_age_seconds',
-    help: 'Time since a run of a source last gave samples (partial ones count), or since the start if none did; of boards see gamenet_boards_overdue',
+    help: 'Time since the last successful or partial run of a source, or since the start if there was none; for boards see gamenet_boards_overdue',
     labelNames: ['source'],
     registers,
     collect() {

@@ -123,9 +123,9 @@ test('an address where nobody listens is a reason', async (t) => {
 
 test('headers that do not come, a body that stands still and one without end are cut', async (t) => {
   const limits = { attemptTimeoutMs: 200, bytesMax: 100_000 }
-  t.match(await reasonOf(t, () => {}, limits), /no whole page within 200 ms/)
+  t.match(await reasonOf(t, () => {}, limits), /no complete page within 200 ms/)
   const still: Answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).write('<html>')
-  t.match(await reasonOf(t, still, limits), /no whole page within 200 ms/)
+  t.match(await reasonOf(t, still, limits), /no complete page within 200 ms/)
   const endless: Answer = (_, response) => {
     response.writeHead(200, { 'content-type': 'text/html' })
     const more = () => {

@@ -168,7 +168,7 @@ test('a list of boards with an option that cannot be read is no list, and takes 
     [/option 1 .*: expected a whole number/, '<option>7</option>'],
     [/option 1 .*: expected a whole number/, '<option value="-1">x</option>'],
     [/option 1 .*: expected a whole number/, '<option value="4294967296">x</option>'],
-    [/option 2 .*: the board 7 stands in it twice/, '<option value="7">x</option><option value="7">y</option>'],
+    [/option 2 .*: the board 7 occurs in it twice/, '<option value="7">x</option><option value="7">y</option>'],
     [/option 1 .*: expected a name of at most 500/, `<option value="7">${'x'.repeat(501)}</option>`],
     [/has text outside of its options/, '<option value="7">x</option> y <option value="8">z</option>'],
     [/options with and without an end tag/, '<option value="7">x <option value="8">y</option>'],

@@ -108,7 +108,7 @@ test('a row that cannot be read is no sighting, and its reason names nobody', as
     ['<tr><td>Tag Nine</td><td>gil</td></tr>', /row 9: expected 3 cells, found 2/],
     [row('Tag Ten', 'hal', `Online in ${'g'.repeat(201)} for 1 day`), /row 10: expected a game of 1 to 200 characters/],
     [row('Tag Eleven', 'ian', 'Online in Halo for 1 day'), undefined],
-    [row('Tag Twelve', 'ＩＡＮ', 'Last seen 1 day ago'), /one user stands on the rows 11, 12/],
+    [row('Tag Twelve', 'ＩＡＮ', 'Last seen 1 day ago'), /one user is on the rows 11, 12/],
     [row('Tag <b>13</b>', ' jo \n e ', ' LAST  seen\n just a moment ago '), undefined],
     [row(' \n ', 'kim', 'Online in Halo for 1 day'), undefined]
   ]
@@ -132,7 +132,7 @@ test('a page without a whole table of players is refused, and an empty one shows
   const faults: [RegExp, string][] = [
     [/the table of players is missing/, ''],
     [/the table of players is missing/, '{"players": []}'],
-    [/is not closed: the page is cut off/, whole.slice(0, whole.indexOf('</table>'))],
+    [/is not closed: the page is truncated/, whole.slice(0, whole.indexOf('</table>'))],
     [/has a broken tag/, whole.replace('<td>ann</td><td>', '<td class="a>ann</td><td class="b">')],
     [/has a row inside a comment/, whole.replace('<tr><td>', '<!-- <tr><td>x</td></tr> --><tr><td>')],
     [/has something between its cells/, whole.replace('</td><td>ann', '</td>ann<td>')],

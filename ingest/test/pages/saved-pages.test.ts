@@ -82,7 +82,7 @@ test('a home page that lacks what it must have is refused, and the reason names 
     [/a count over "Registered Users", got "-3"/, page.replace('1,234,567', '-3')],
     [/a count over "Registered Users", got "4,294,967,296"/, page.replace('1,234,567', '4,294,967,296')],
     [/the table of games .* is missing/, page.replace('id="games"', 'id="titles"')],
-    [/is not closed: the page is cut off/, page.slice(0, page.indexOf('</table>'))],
+    [/is not closed: the page is truncated/, page.slice(0, page.indexOf('</table>'))],
     [/is empty, yet 6 games/, page.replace(/<tbody>[\s\S]*<\/tbody>/, '<tbody></tbody>')],
     [/no row of the table of games can be read; row 1/, page.replaceAll('<small', '<big')]
   ]

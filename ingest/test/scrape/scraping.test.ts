@@ -125,7 +125,7 @@ test('a row that cannot be read is named, has no sample, and leaves the lobby to
     sendHtml(response, homePage([...rows, { id: '0000aaaa', online: '9' }]))
   )
   const [run] = await ingest.runNow('network')
-  t.match(run, { outcome: 'partial', reason: /row 1 \(4d530064\).*"4\.1".*title id 0000aaaa stands on the rows 3, 4/ })
+  t.match(run, { outcome: 'partial', reason: /row 1 \(4d530064\).*"4\.1".*title id 0000aaaa is on the rows 3, 4/ })
   t.match(eventsOf('title-count'), [{ titleId: '4d53004b', sessions: 1 }])
   t.equal(eventsOf('title-count').length, 1)
   t.same(eventsOf('network-count'), [{ observedAt: '2026-03-14T20:00:00Z', registered: 21_345, online: 87 }])
@@ -181,7 +181,7 @@ test('a log that refuses fails the run, and the next one publishes everything', 
     sendHtml(response, homePage([{ id: '4d530064' }]))
   )
   refusedTopics.add(titleTopic.name)
-  t.match(await ingest.runNow('network'), [{ outcome: 'failed', reason: /did not take title: no space left/ }])
+  t.match(await ingest.runNow('network'), [{ outcome: 'failed', reason: /refused title: no space left/ }])
   t.match(eventsOf('scrape'), [{ outcome: 'failed' }])
   t.match(await registry.metrics(), /gamenet_scrape_log_refusals_total\{source="network"\} 1/)
   refusedTopics.add(scrapeTopic.name)
@@ -202,7 +202,7 @@ test('a log that does not say where it ends fails the run that must know, and is
     log: { append: async () => undefined, extents: async () => Promise.reject(new Error(away)) },
     logger: { info() {}, warn: logLine, error: logLine }
   })
-  const reason = `what was published before cannot be looked up: where title ends in the log is not known now: ${away}`
+  const reason = `earlier publications cannot be looked up: where title ends in the log is not known now: ${away}`
   t.match(await ingest.runNow('boards'), [{ outcome: 'failed', reason }])
   t.equal(lines.filter((line) => line.includes('defect')).length, 0)
   t.equal(lines.find((line) => line.startsWith('scrape of'))?.split(away).length, 2, 'a line tells its reason once')

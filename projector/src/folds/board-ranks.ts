@@ -136,7 +136,7 @@ export class BoardRanks {
 }
 
 function seatOf({ seat }: State): Seat {
-  if (seat === undefined) throw new Error('A state came onto the board that was not announced.')
+  if (seat === undefined) throw new Error('An unannounced state came onto the board.')
   return seat
 }
 

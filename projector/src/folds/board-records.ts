@@ -150,7 +150,7 @@ class ValidStates {
 
   #place(state: State): number {
     const place = this.#places.get(state)
-    if (place === undefined) throw new Error('A state was shown that was not announced.')
+    if (place === undefined) throw new Error('An unannounced state was shown.')
     return place
   }
 }

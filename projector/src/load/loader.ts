@@ -82,8 +82,8 @@ type Outcome = 'stored' | 'stopped' | 'outdated'
 
 const STOP_MS = 3000
 const OUTDATED =
-  'rows about people waited for long, and the key of somebody is gone, or cannot be asked for: they are not stored, and read again'
-/** Batches of so many rows mean a backlog, for so long after the last of them. */
+  'rows about people waited long, and a key was deleted or is unavailable: the rows are not stored, and their events are read again'
+/** A batch with this many rows indicates a backlog, which is assumed to last this long after it. */
 const BUSY_ROWS = 8192
 const BUSY_MS = 400
 
@@ -161,7 +161,7 @@ class Reader {
         if (this.#signal.aborted) return
         if (performance.now() - begun > 60_000) failures = 1
         this.trouble = errorMessage(error)
-        this.#options.logger.error({ reason: this.trouble }, 'the loader is started again')
+        this.#options.logger.error({ reason: this.trouble }, 'the loader is restarted')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), this.#signal)
       }
     }
@@ -170,7 +170,7 @@ class Reader {
   async #readOnce(): Promise<void> {
     const side = await this.#options.startReading(this.#share)
     const session = new Session(side.port, this.#storing, this.#options, this.#signal, (reason) => {
-      if (reason !== null) this.#options.logger.warn({ reason }, 'reading the log failed; it is tried again')
+      if (reason !== null) this.#options.logger.warn({ reason }, 'reading the log failed; retrying')
       this.trouble = reason
     })
     this.session = session
@@ -230,8 +230,8 @@ class Session {
         logger.error({ reason: describeStall(message.stalled) }, 'a partition stands still')
       } else if (message.kind === 'replaced') {
         metrics.replacedReaders.inc()
-        logger.warn(message, 'what read the log is replaced')
-      } else if (message.kind === 'commit-failed') logger.warn(message, 'the log did not take a commit')
+        logger.warn(message, 'the reader of the log is replaced')
+      } else if (message.kind === 'commit-failed') logger.warn(message, 'the log refused a commit')
       else this.#stopped()
     })
   }
@@ -404,7 +404,7 @@ class Storing {
       } catch (error) {
         if (signal.aborted) return undefined
         this.trouble = { topic, reason: errorMessage(error) }
-        this.#options.logger.error(this.trouble, 'loading failed; it is tried again')
+        this.#options.logger.error(this.trouble, 'loading failed; retrying')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
       }
     }

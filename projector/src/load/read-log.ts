@@ -167,7 +167,7 @@ class Outbox {
 
   async deliver(batch: LogBatch): Promise<void> {
     const builder = this.#builders.get(batch.topic)
-    if (builder === undefined) throw new Error(`The log gave topic ${batch.topic}, which was not asked for.`)
+    if (builder === undefined) throw new Error(`The log delivered topic ${batch.topic}, which was not requested.`)
     const keys = builder.isSealed ? await this.#sealKeys.of(batch.topic, peopleOf(batch.records)) : undefined
     const sealKeyOf = keys === undefined ? undefined : (person: number) => keys.get(person)
     clearTimeout(this.#timer)

@@ -37,8 +37,8 @@ export function describeStall(
   }
   return (
     `${name} was loaded to ${wanted}${when}, and the log begins at ${first}: ` +
-    `offsets ${wanted} to ${first - 1} are gone, its retention passed them; ` +
-    `restore a backup that has them, or go on without them: gamenet gap accept ${topic}`
+    `offsets ${wanted} to ${first - 1} were deleted by its retention; ` +
+    `restore a backup that contains them, or continue without them: gamenet gap accept ${topic}`
   )
 }
 

@@ -80,7 +80,7 @@ async function logExtents(
     if (isStopped(signal)) throw signal.reason
     const waitedMs = performance.now() - begun
     if (waitedMs >= ENDS_MS && (signal.aborted || waitedMs > mostMs)) {
-      throw new Error(`The log cannot be asked how far it reaches: ${reason}`)
+      throw new Error(`The end of the log cannot be read: ${reason}`)
     }
     if (isAsking) continue
     await delay(ASK_AGAIN_MS)
@@ -102,12 +102,12 @@ export async function waitForRunner(watch: CatchUpWatch, targets: readonly Targe
     if (isStopped(signal)) throw signal.reason
     const missing = missingOf(watch, targets)
     if (missing.length === 0) return
-    if (signal.aborted) throw new Error(`Not everything can be read yet: ${missing.join('; ')}.`)
+    if (signal.aborted) throw new Error(`The tables have not caught up: ${missing.join('; ')}.`)
     const now = reachedIn(watch, targets)
     if (now > reached || runner.isInPass) movedAt = performance.now()
     reached = Math.max(now, reached)
     if (performance.now() - movedAt > standstillMs) {
-      throw new Error(`Not everything can be read, and nothing moves: ${missing.join('; ')}.`)
+      throw new Error(`The tables have not caught up, and there is no progress: ${missing.join('; ')}.`)
     }
     await nextPass(watchers, Math.min(standstillMs, 1000), signal)
   }

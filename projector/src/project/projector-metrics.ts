@@ -31,7 +31,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
     }),
     stalledPartitions: new Gauge({
       name: 'gamenet_loader_halted_partitions',
-      help: 'Alarm: partitions that stand still because the log does not have what is to be loaded next',
+      help: 'Alarm: partitions that are stalled because the log lacks the events to be loaded next',
       labelNames: ['topic'],
       registers,
       async collect() {
@@ -42,7 +42,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
     }),
     missingEvents: new Gauge({
       name: 'gamenet_loader_missing_events',
-      help: 'Alarm: offsets that the retention of the log took before they were loaded',
+      help: 'Alarm: offsets that retention deleted before they were loaded',
       labelNames: ['topic'],
       registers,
       async collect() {
@@ -52,24 +52,24 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
     }),
     replacedReaders: new Counter({
       name: 'gamenet_loader_replaced_readers_total',
-      help: 'Consumers of the log that failed or stood still and were replaced by new ones',
+      help: 'Consumers of the log that failed or were stuck, and were replaced',
       registers
     }),
     loadedEvents: new Counter({
       name: 'gamenet_loaded_events_total',
-      help: 'Events stored in event tables by this process, repeated ones too',
+      help: 'Events stored in event tables by this process, including repeated ones',
       labelNames: ['topic'],
       registers
     }),
     passedOverEvents: new Counter({
       name: 'gamenet_passed_over_events_total',
-      help: 'Events of the log that nobody can open any more, since their subject was erased',
+      help: 'Events of the log that cannot be decrypted any more, because their subject was erased',
       labelNames: ['topic'],
       registers
     }),
     deadLetters: new Gauge({
       name: 'gamenet_parked_messages',
-      help: 'Messages that could not be read and wait for a decision',
+      help: 'Unreadable messages that wait for a decision',
       labelNames: ['topic'],
       registers,
       async collect() {
@@ -84,7 +84,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
     }),
     projectionLag: new Gauge({
       name: 'gamenet_projection_lag_events',
-      help: 'Events in the event table that a projection has not taken yet',
+      help: 'Events in the event table that a projection has not consumed yet',
       labelNames: ['projection'],
       registers
     }),

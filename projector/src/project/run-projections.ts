@@ -261,7 +261,7 @@ export class ProjectionRunner {
       this.#unregistered = null
     } catch (error) {
       const reason = errorMessage(error)
-      if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'projections that are new wait')
+      if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'new projections wait')
       this.#unregistered = reason
     }
   }

@@ -39,7 +39,7 @@ export function encodeEvent<Event>(
   const [first] = seals
   const people = topic.people(event).length
   if (first === undefined || seals.length !== people) {
-    throw new Error(`an event of ${topic.name} is about ${people} people and was given the seals of ${seals.length}`)
+    throw new Error(`an event of ${topic.name} is about ${people} people and got the seals of ${seals.length}`)
   }
   const id = `${topic.name}/${seals.map((seal) => seal.id).join('/')}/${topic.identity(event)}@${instant}`
   headers.ce_id = id
@@ -103,7 +103,7 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
   }
   for (let v = version; v < topic.version; v += 1) {
     const lift = topic.lifts[v]
-    if (lift === undefined) return refused(`${topic.name} has no way to read schema version ${v}`)
+    if (lift === undefined) return refused(`${topic.name} cannot read schema version ${v}`)
     try {
       value = lift(value)
     } catch (error) {
@@ -139,7 +139,7 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
   try {
     return { ok: true, value: openSealed(value, { topic: topic.name, id: record.headers.ce_id ?? '' }, keys) }
   } catch {
-    return refused('the message does not open with the keys of its people under this topic and id')
+    return refused('the message cannot be decrypted with the keys of its people for this topic and id')
   }
 }
 

@@ -72,7 +72,7 @@ export function stallReason(
   if (wanted < first)
     return `offsets ${wanted} to ${first - 1} of ${name} are no longer in ${log}: its retention passed them`
   return (
-    `${name} of ${log} ends before offset ${next}, wanted was ${wanted}: ` +
-    'it was recreated, or is older than what was read from it; raise the epoch'
+    `${name} of ${log} ends before offset ${next}, expected ${wanted}: ` +
+    'it was recreated or restored from an older copy; raise the epoch'
   )
 }

@@ -94,20 +94,20 @@ function actionOperation(action: Action): Json {
         'A field is malformed, or there is no session key.',
         new Refusal('session_key_missing').message
       ),
-      401: errorResponse('The session is not good.', new Refusal('session_invalid').message),
+      401: errorResponse('The session is invalid.', new Refusal('session_invalid').message),
       403: errorResponse(
-        'The username is not the one that it looks like.',
+        'The username has characters that look like others.',
         new Refusal('username_unstable', ['"ﬁsh"']).message
       ),
       ...refused({ refuses }),
       ...POST_RESPONSES,
       429: errorResponse(
-        'The user has asked for more within a minute than the service is configured to take.',
+        'The user has exceeded the configured number of writes per minute.',
         new Refusal('write_budget_spent', ['30', '2']).message,
         ['Retry-After']
       ),
       500: { $ref: '#/components/responses/Failed' },
-      503: errorResponse('The session cannot be checked, or nothing can be kept.', new Refusal('auth_away').message, [
+      503: errorResponse('The session cannot be checked, or nothing can be stored.', new Refusal('auth_away').message, [
         'Retry-After'
       ])
     }
@@ -116,7 +116,7 @@ function actionOperation(action: Action): Json {
 
 function bodyOf({ body, bodyExample }: Action): Json {
   const { properties, ...schema } = jsonSchema(body, 'input')
-  const sessionKey = { type: 'string', description: 'Instead of the header `X-Session-Key`, which wins over it.' }
+  const sessionKey = { type: 'string', description: 'Replaces the header `X-Session-Key`, which takes precedence.' }
   return { schema: { ...schema, properties: { ...(properties as Json), sessionKey } }, example: bodyExample }
 }
 
@@ -213,23 +213,23 @@ const ERROR: Json = {
 
 const SECURED: Json[] = [{ sessionKey: [] }]
 const SECURITY_SCHEMES: Json = {
-  sessionKey: { type: 'apiKey', in: 'header', name: 'X-Session-Key', description: 'Of the auth service.' },
-  sessionKeyInQuery: { type: 'apiKey', in: 'query', name: 'sessionKey', description: 'The header wins over it.' }
+  sessionKey: { type: 'apiKey', in: 'header', name: 'X-Session-Key', description: 'Issued by the auth service.' },
+  sessionKeyInQuery: { type: 'apiKey', in: 'query', name: 'sessionKey', description: 'The header takes precedence.' }
 }
 
 const HEADERS: Json = {
-  ETag: header('Names this answer; send it as `If-None-Match`.', '"Zt0mvZ1lq2sJ7c0gWnYyq0c6HhE-b"'),
+  ETag: header('Identifies this answer; send it as `If-None-Match`.', '"Zt0mvZ1lq2sJ7c0gWnYyq0c6HhE-b"'),
   'X-Data-Version': header('The newest change of the data that the answer reads; opaque.', '1772000000000000'),
   'Cache-Control': header(
-    'A copy may be kept and is asked about before each use.',
+    'A copy may be cached and must be revalidated before each use.',
     'public, max-age=0, must-revalidate'
   ),
   Age: header(
-    'Seconds since the answer was made; only when the tables cannot be asked and the last answer is sent.',
+    'Seconds since the answer was computed; only when the tables are unavailable and the last answer is sent.',
     '42'
   ),
-  'X-Request-Id': header('Names this request in the log of the service.', 'q3Zk0a1b.7f'),
-  'Retry-After': header('Seconds after which asking again makes sense.', '1'),
+  'X-Request-Id': header('Identifies this request in the log of the service.', 'q3Zk0a1b.7f'),
+  'Retry-After': header('Seconds after which a retry makes sense.', '1'),
   Allow: header('The methods that the path answers.', 'GET, HEAD, OPTIONS'),
   Deprecation: header('Since when the path is deprecated (RFC 9745).', '@1767225600'),
   Link: header('The path to use instead, with `rel="successor-version"`.', '</api/games>; rel="successor-version"')
@@ -250,8 +250,8 @@ const RESPONSES: Json = {
     'The service failed; its log has the cause under request q3Zk0a1b.7f.'
   ),
   Unavailable: errorResponse(
-    'The tables cannot be asked, and no earlier answer is in memory.',
-    'The tables cannot be reached at the moment; ask again shortly.',
+    'The tables are unavailable, and no earlier answer is cached.',
+    'The tables are unavailable at the moment; retry shortly.',
     ['Retry-After']
   )
 }
@@ -272,8 +272,8 @@ const HEALTH_PATHS: Json = {
       responses: {
         ...(health('', '', 'ready').responses as Json),
         503: errorResponse(
-          'It does not; the sentence says why.',
-          'The service is not ready: the tables are being made.',
+          'It cannot; the sentence says why.',
+          'The service is not ready: the tables are being created.',
           ['Retry-After']
         )
       }

@@ -76,7 +76,7 @@ export function sendError(
     }
     if (refusal.code === 'internal') log?.error(context, 'a request failed')
     // The client has disconnected, which aborted the reads for it.
-    else if (request.socket.destroyed) log?.info(context, 'a request was given up')
+    else if (request.socket.destroyed) log?.info(context, 'a request was aborted by its client')
     else log?.warn(context, 'a request was refused')
   }
   const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)

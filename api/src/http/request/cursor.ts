@@ -61,8 +61,7 @@ export function readBoundText<Place extends readonly unknown[]>(
   if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text) {
     throw new Refusal('cursor_invalid', ['it is broken'])
   }
-  if (decoded.data[0] !== fingerprintOf(filter))
-    throw new Refusal('cursor_invalid', ['it was given for another filter'])
+  if (decoded.data[0] !== fingerprintOf(filter)) throw new Refusal('cursor_invalid', ['it belongs to another filter'])
   return decoded.data[2]
 }
 

@@ -68,7 +68,7 @@ function oddityOf(text: string): string | undefined {
     if (quoted === undefined || colon !== ':') continue
     const name = JSON.parse(quoted) as string
     const names = levels.at(-1)
-    if (SHARED.has(name)) return `must have no field ${shown(name)}`
+    if (SHARED.has(name)) return `must not have the field ${shown(name)}`
     if (names?.has(name) === true) return `has the field ${shown(name)} twice`
     names?.add(name)
   }

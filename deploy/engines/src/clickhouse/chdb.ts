@@ -121,7 +121,7 @@ const warnOfFewThreads = (options: ChdbOptions, sessions: number): void => {
   const needed = sessions + SPARE_THREADS
   if (options.threadPoolSize === undefined || options.threadPoolSize >= needed) return
   options.warn?.(
-    `UV_THREADPOOL_SIZE is ${options.threadPoolSize}; ${sessions} ClickHouse connections need at least ${needed}, or long queries hold up file access. Set it before Node starts.`
+    `UV_THREADPOOL_SIZE is ${options.threadPoolSize}; ${sessions} ClickHouse connections need at least ${needed}, or long queries block file access. Set it before Node starts.`
   )
 }
 

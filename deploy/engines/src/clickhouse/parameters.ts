@@ -62,7 +62,7 @@ export const checkPlaceholders = (sql: string, parameters: Parameters): void => 
   for (const [, name] of codeOf(sql).matchAll(/\{\s*([A-Za-z_]\w*)\s*:/g)) {
     if (name !== undefined && !Object.hasOwn(parameters, name)) {
       throw new ClickHouseError(
-        `Substitution \`${name}\` is not set: the statement asks for it, no parameter gives it.`,
+        `Substitution \`${name}\` is not set: the statement needs it, and no parameter has that name.`,
         {
           code: UNKNOWN_QUERY_PARAMETER,
           sql

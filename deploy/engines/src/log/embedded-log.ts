@@ -242,12 +242,12 @@ function agreeOnEpochs(
     const epochs = new Map<number, number>(JSON.parse(meta.get('epochs') ?? '[]'))
     const newest = Math.max(-1, ...epochs.keys())
     if (epoch < newest) {
-      throw new Error(`the log at ${path} is at epoch ${newest}, asked for was the older epoch ${epoch}`)
+      throw new Error(`the log at ${path} is at epoch ${newest}, requested was the older epoch ${epoch}`)
     }
     const known = epochs.get(epoch)
     if (known !== undefined && known !== partitions) {
       throw new Error(
-        `the log at ${path} has ${known} partitions in epoch ${epoch}, asked for were ${partitions}: raise the epoch`
+        `the log at ${path} has ${known} partitions in epoch ${epoch}, requested were ${partitions}: raise the epoch`
       )
     }
     epochs.set(epoch, partitions)
@@ -643,7 +643,7 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
     const { first, next } = extentOf(store, topic, epoch, partition)
     if (offset >= next) return { batches: [], skipped: 0, next: offset }
     if (offset < first) return 'trimmed'
-    throw damagedAt(store, place, offset, 'there is nothing, though later events are there')
+    throw damagedAt(store, place, offset, 'events are missing before later ones')
   }
   const unpacked = await Promise.all(
     batches.map(({ first, bytes }) =>

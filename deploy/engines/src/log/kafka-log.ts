@@ -214,7 +214,9 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
         const isNotYetKnown = kafkaErrorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION'
         if (isNotYetKnown && (await appear(missing))) return
         const Failure = isUnreachable(error) ? LogUnreachable : Error
-        throw new Failure(`the topics ${missing.join(', ')} cannot be made: ${createReason(error)}`, { cause: error })
+        throw new Failure(`the topics ${missing.join(', ')} cannot be created: ${createReason(error)}`, {
+          cause: error
+        })
       }
     },
     async offsets(topic) {
@@ -345,7 +347,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
     const others: WaitingAppend[] = []
     for (const append of group) {
       if (await admin.exists(topicPrefix + append.topic)) others.push(append)
-      else append.reject(appendFailure(new Error('the topic has to be made first'), append.topic, brokers))
+      else append.reject(appendFailure(new Error('the topic has to be created first'), append.topic, brokers))
     }
     return others
   }
@@ -446,11 +448,10 @@ function appendFailure(error: unknown, topic: string, brokers: readonly string[]
   const type = kafkaErrorType(error)
   const wayOut =
     type === 'MESSAGE_TOO_LARGE'
-      ? ` (raise max.message.bytes of the topic; topics made by this program allow ${MESSAGE_BYTES_MAX})`
+      ? ` (raise max.message.bytes of the topic; topics created by this program allow ${MESSAGE_BYTES_MAX})`
       : ''
   const Failure = isUnreachable(error) ? LogUnreachable : Error
-  return new Failure(
-    `Kafka at ${brokers.join(',')} did not take an append to ${topic}: ${kafkaReason(error)}${wayOut}`,
-    { cause: error }
-  )
+  return new Failure(`Kafka at ${brokers.join(',')} refused an append to ${topic}: ${kafkaReason(error)}${wayOut}`, {
+    cause: error
+  })
 }

@@ -366,7 +366,7 @@ class Session {
     this.#isWatching = true
     try {
       if (this.#joiningSinceMs !== undefined && Date.now() - this.#joiningSinceMs >= JOINED_MS)
-        this.#end(new Error(`the group ${this.#needs.options.groupId} was not joined within ${JOINED_MS} ms`))
+        this.#end(new Error(`the group ${this.#needs.options.groupId} could not be joined within ${JOINED_MS} ms`))
       for (const holding of this.#holdings.values()) await this.#watchOne(holding)
     } catch {
       // Kafka is unavailable; the consumer notices that itself.
@@ -385,7 +385,7 @@ class Session {
     if (extent.next === next) holding.progressAtMs = Date.now()
     else if (extent.next < next) this.#stall(holding, { topic, ...extent, wanted: next })
     else {
-      const stood = `stood still at offset ${next} of ${extent.next} for ${this.#stalledMs} ms`
+      const stood = `was stuck at offset ${next} of ${extent.next} for ${this.#stalledMs} ms`
       this.#end(new Error(`${topic}, partition ${partition} ${stood}`))
     }
   }

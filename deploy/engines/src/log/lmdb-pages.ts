@@ -95,7 +95,7 @@ class Walk {
     const [free, main] = this.#trees
     this.#tree(free, true)
     this.#tree(main, false)
-    if (!this.#isCopy && this.#newest !== this.#lastTransaction) throw new Damage('its newest transaction is not in it')
+    if (!this.#isCopy && this.#newest !== this.#lastTransaction) throw new Damage('it lacks its newest transaction')
     for (const page of this.#free) {
       if (this.#used[page] === 1) throw new Damage(`page ${page} is in use and listed as free`)
     }

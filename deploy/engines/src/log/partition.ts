@@ -10,7 +10,7 @@ const TOPIC = /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,199}$/
 /** Throws if not every engine supports the topic's name. */
 export function assertTopicName(topic: string): void {
   if (TOPIC.test(topic)) return
-  throw new Error(`the topic ${JSON.stringify(topic)} cannot be: expected 1 to 200 of a-z A-Z 0-9 . _ -`)
+  throw new Error(`the topic ${JSON.stringify(topic)} has an invalid name: expected 1 to 200 of a-z A-Z 0-9 . _ -`)
 }
 
 const OFFSETS_END = 2 ** 48

@@ -47,7 +47,10 @@ export function createRelay(options: RelayOptions): Relay {
   const round = async (): Promise<Round> => {
     const { log, people, logger } = options
     const onUnreadable: Parameters<typeof relayOnce>[0]['onUnreadable'] = (rows) => {
-      logger.error({ rows }, 'rows of the outbox are no events; they stay there and are not relayed: this is a defect')
+      logger.error(
+        { rows },
+        'rows of the outbox are no valid events; they stay there and are not relayed: this is a defect'
+      )
       for (const { id } of rows.slice(0, UNREADABLE_MAX - unreadable.size)) unreadable.add(id)
       metrics.unreadable.set(unreadable.size)
     }
@@ -65,7 +68,7 @@ export function createRelay(options: RelayOptions): Relay {
         await bell.passed(GATHER_MS)
       } catch (error) {
         metrics.failing.set(1)
-        options.logger.warn({ err: error }, 'the outbox cannot be relayed; it is tried again')
+        options.logger.warn({ err: error }, 'the outbox cannot be relayed; retrying')
         failures += 1
         await bell.passed(backoffMs(RETRY, failures))
       }
@@ -125,7 +128,7 @@ function relayMetrics(registry: Registry) {
   return {
     relayed: new Counter({
       name: 'gamenet_outbox_relayed_total',
-      help: 'Changes of the write side that this process brought to the log',
+      help: 'Changes of the write side that this process published to the log',
       registers
     }),
     failing: new Gauge({
@@ -135,7 +138,7 @@ function relayMetrics(registry: Registry) {
     }),
     unreadable: new Gauge({
       name: 'gamenet_outbox_unreadable_rows',
-      help: 'Alarm: rows of the outbox that are no events, and stay there',
+      help: 'Alarm: rows of the outbox that are no valid events, and stay there',
       registers
     })
   }

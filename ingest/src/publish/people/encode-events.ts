@@ -12,7 +12,7 @@ export async function encodeEvents<Event>(
   people: People | undefined
 ): Promise<LogMessage[]> {
   if (topic.people === undefined) return events.map((event) => encodeEvent(topic, event, provenance))
-  if (people === undefined) throw new Error(`${topic.name} is about people, and whose seals these are was not given`)
+  if (people === undefined) throw new Error(`${topic.name} is about people, but no seals were given`)
   const seals = await people.seals(namesOf(topic, events))
   const messages = events.flatMap((event) => sealedEvent(topic, event, provenance, seals) ?? [])
   if (messages.length < events.length) people.passedOver(topic.name, events.length - messages.length)

@@ -92,7 +92,7 @@ export async function runFold(
 }
 
 function overtaken({ name }: FoldProjection): string {
-  return `Another process wrote to what ${name} reads each of the ${AGAIN_MAX + 1} times it was read; the step is made again.`
+  return `Another process wrote to the input of ${name} during each of ${AGAIN_MAX + 1} reads; the step is repeated.`
 }
 
 function fulfilled<Value>(result: PromiseSettledResult<Value>): Value {

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { type PartitionExtent, projectionCheckpoint, type ReadTables } from '@gamenet/schemas'
+import { type PartitionExtent, poll, projectionCheckpoint, type ReadTables } from '@gamenet/schemas'
 import type { LogExtents } from './ports/log.js'
 
 /** Ends of a topic's partitions: all events before `next`. */
 export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
 
-const ASK_AGAIN_MS = 100
+const EVERY_MS = 100
 
 /** Reads the current ends of a topic's partitions, without empty ones. */
 export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
@@ -25,12 +24,8 @@ export async function headsIfKnown(
   topic: string,
   options: { readonly timeoutMs: number; readonly signal: AbortSignal }
 ): Promise<Heads | undefined> {
-  const untilMs = performance.now() + options.timeoutMs
-  for (;;) {
-    const heads = await headsOf(log, topic).catch(() => undefined)
-    if (heads !== undefined || performance.now() >= untilMs) return heads
-    await delay(ASK_AGAIN_MS, undefined, { signal: options.signal })
-  }
+  const read = () => headsOf(log, topic).catch(() => undefined)
+  return poll(read, (heads) => heads !== undefined, { everyMs: EVERY_MS, ...options })
 }
 
 /** Returns the farther end per partition. */
@@ -83,10 +78,6 @@ export async function waitUntilCaughtUp(
   want: { readonly projection: string; readonly heads: Heads },
   options: { readonly timeoutMs: number; readonly signal: AbortSignal }
 ): Promise<TableProgress> {
-  const untilMs = performance.now() + options.timeoutMs
-  for (;;) {
-    const reached = await tableProgress(tables, want.projection, options.signal)
-    if (reached.has(want.heads) || performance.now() >= untilMs) return reached
-    await delay(ASK_AGAIN_MS, undefined, { signal: options.signal })
-  }
+  const read = () => tableProgress(tables, want.projection, options.signal)
+  return poll(read, (reached) => reached.has(want.heads), { everyMs: EVERY_MS, ...options })
 }

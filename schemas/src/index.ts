@@ -6,8 +6,10 @@
  * refusal     an expected error, with its status and its sentence
  * name key    a name normalized for comparison without case
  */
+export { abortable } from './async/abortable.js'
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'
+export { type PollOptions, poll } from './async/poll.js'
 export { SharedRun } from './async/shared-run.js'
 export {
   type Calls,
@@ -118,7 +120,7 @@ export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
 export { CHANGE_OVERLAP_VERSIONS } from './ports/data-change.js'
-export { conditionOf, type OffsetRange } from './ports/offset-range.js'
+export { conditionOf, type OffsetRange, rangeBetween } from './ports/offset-range.js'
 export type { AbortOptions, Parameters, ReadTables } from './ports/read-tables.js'
 export {
   CHANGED_CHANNEL,

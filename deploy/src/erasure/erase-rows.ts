@@ -1,6 +1,6 @@
 import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import { projections } from '@gamenet/projector'
-import { pause } from '@gamenet/schemas'
+import { poll } from '@gamenet/schemas'
 import type { LedgerEntry } from './ledger.js'
 
 type Lane = ClickHouse['control']
@@ -267,13 +267,9 @@ async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<
   if (left > 0) throw new Error(`the files of ${left} dropped tables still exist; waiting for their removal`)
 }
 
-/** Polls until the condition holds, for at most `ms`. */
-async function until(ms: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
-  const begun = performance.now()
-  while (!(await isSo()) && performance.now() - begun < ms) {
-    await pause(LOOK_MS, signal)
-    signal.throwIfAborted()
-  }
+/** Polls until the condition holds, for at most `timeoutMs`. */
+async function until(timeoutMs: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
+  await poll(isSo, Boolean, { everyMs: LOOK_MS, timeoutMs, signal })
 }
 
 /** Records that any answer about people may have changed. */

@@ -1,7 +1,7 @@
 import { LogUnreachable, type Parcel, type Spool, type SpoolState } from '@gamenet/engines/log'
 import type { Log } from '@gamenet/ingest'
 import {
-  abortedAfter,
+  abortable,
   type Backoff,
   backoffMs,
   errorMessage,
@@ -15,7 +15,8 @@ import {
   scrapeTopic,
   shownInstant,
   titleCountTopic,
-  titleTopic
+  titleTopic,
+  withTimeout
 } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Counter, Gauge, type Registry } from 'prom-client'
@@ -89,7 +90,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
       try {
         // Many at once: one by one, a slow log would fall behind what is scraped meanwhile.
         const appends = [...byTopic(parcels)].map(([topic, messages]) => log.append(topic, messages))
-        await unlessCut(Promise.all(appends), cut.signal)
+        await abortable(cut.signal, Promise.all(appends))
         await spool.remove(parcels)
         for (const { messages } of parcels) metrics.drained.inc(messages.length)
         failures = 0
@@ -116,7 +117,9 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
   const appendOrSpool = async (topic: string, messages: readonly LogMessage[]): Promise<void> => {
     if (spool.state().parcels === 0) {
       try {
-        return await unlessCut(log.append(topic, messages), abortedAfter(PATIENCE_MS, cut.signal))
+        return await withTimeout(abortable(cut.signal, log.append(topic, messages)), PATIENCE_MS, () => {
+          throw unanswered()
+        })
       } catch (error) {
         if (!(error instanceof LogUnreachable)) throw error
         reason = error.message
@@ -149,11 +152,11 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
     status: () => statusOf(spool, reason),
     hasten() {
       closing.abort()
-      lastAppend ??= setTimeout(() => cut.abort(), LAST_APPEND_MS)
+      lastAppend ??= setTimeout(() => cut.abort(unanswered()), LAST_APPEND_MS)
     },
     async close() {
       closing.abort()
-      cut.abort()
+      cut.abort(unanswered())
       clearTimeout(lastAppend)
       await mutex.idle()
       await draining
@@ -175,15 +178,7 @@ function byTopic(parcels: readonly Parcel[]): Map<string, LogMessage[]> {
   return topics
 }
 
-/** Resolves or rejects as the work does, or rejects as soon as its caller aborts. */
-function unlessCut<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const interrupted = () => reject(new LogUnreachable('the log has not answered in time'))
-    if (signal.aborted) interrupted()
-    signal.addEventListener('abort', interrupted, { once: true })
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', interrupted))
-  })
-}
+const unanswered = () => new LogUnreachable('the log has not answered in time')
 
 function spoolMetrics(registry: Registry, spool: Spool) {
   const registers = [registry]

@@ -1,5 +1,11 @@
-import { achievementUnlockTopic, type OffsetRange, type ReadTables, type WriteSide } from '@gamenet/schemas'
-import { type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
+import {
+  achievementUnlockTopic,
+  type OffsetRange,
+  type ReadTables,
+  rangeBetween,
+  type WriteSide
+} from '@gamenet/schemas'
+import { furthest, type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
 import type { Log, LogExtents } from '../ports/log.js'
 import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
@@ -128,7 +134,9 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
     unlocks += events.length
   }
-  const byTopic = Object.fromEntries(ranges.map(({ topic, heads }) => [topic, heads])) as EvaluationProgress['byTopic']
+  const byTopic = Object.fromEntries(
+    ranges.map(({ topic, range }): [string, Heads] => [topic, range])
+  ) as EvaluationProgress['byTopic']
   await storeEvaluationProgress(needs.writes, { byTopic, day })
   if (late.length > 0) await needs.late?.consumed(late.map(({ id }) => id))
   return { outcome: ranges.some(({ isComplete }) => !isComplete) ? 'full' : 'done', users: users.length, unlocks }
@@ -147,17 +155,8 @@ async function affectedUsers(
   return [...users].sort()
 }
 
-/** Returns a limited range between two positions, and its end. */
-function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; heads: Heads; isComplete: boolean } {
-  const range: OffsetRange[] = []
-  let left = EVENTS_MAX
-  let isComplete = true
-  for (const { epoch, partition, next } of heads) {
-    const first = nextOf(before, { epoch, partition })
-    const until = Math.min(next, first + left)
-    left -= until - first
-    isComplete &&= until === next
-    if (until > first) range.push({ epoch, partition, first, next: until })
-  }
-  return { range, heads: range.map(({ epoch, partition, next }) => ({ epoch, partition, next })), isComplete }
+/** Returns a limited range between two positions, and whether it reaches the second one. */
+function rangesBetween(before: Heads, heads: Heads): { range: OffsetRange[]; isComplete: boolean } {
+  const range = rangeBetween((at) => nextOf(before, at), heads, EVENTS_MAX)
+  return { range, isComplete: hasCaughtUp(furthest([before, range]), heads) }
 }

@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import { achievementUnlockTopic, type ReadTables } from '@gamenet/schemas'
+import { achievementUnlockTopic, poll, type ReadTables } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
 
@@ -17,7 +16,7 @@ export const EVALUATED_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly Ev
 
 const UNLOCK_PROJECTIONS = ['achievement-unlock']
 
-const ASK_AGAIN_MS = 200
+const EVERY_MS = 200
 
 /**
  * Positions of the log or of the tables: per topic the position that all its projections have reached, and that of the
@@ -46,15 +45,11 @@ export async function waitUntilCaughtUp(
   held: TopicPositions,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
 ): Promise<TopicPositions | undefined> {
-  const { timeoutMs, signal } = options
-  const untilMs = performance.now() + timeoutMs
-  for (;;) {
-    const reached = await tablePositions(tables, signal)
-    const hasTopics = EVALUATED_TOPICS.every((topic) => hasCaughtUp(reached.byTopic[topic], held.byTopic[topic]))
-    if (hasTopics && hasCaughtUp(reached.unlocks, held.unlocks)) return reached
-    if (performance.now() >= untilMs) return undefined
-    await delay(ASK_AGAIN_MS, undefined, signal === undefined ? {} : { signal })
-  }
+  const isDone = (reached: TopicPositions) =>
+    EVALUATED_TOPICS.every((topic) => hasCaughtUp(reached.byTopic[topic], held.byTopic[topic])) &&
+    hasCaughtUp(reached.unlocks, held.unlocks)
+  const reached = await poll(() => tablePositions(tables, options.signal), isDone, { everyMs: EVERY_MS, ...options })
+  return isDone(reached) ? reached : undefined
 }
 
 /** Reads the positions of the tables in one query. */

@@ -1,3 +1,4 @@
+import { abortable } from '@gamenet/schemas'
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
@@ -163,16 +164,11 @@ function retryAfterOr(exponential: ExponentialBackoff<unknown>) {
 }
 
 async function untilAborted(signal: AbortSignal, attempts: Promise<Attempt>): Promise<Attempt> {
-  if (signal.aborted) return { page: failed(STOPPING) }
-  let onAbort: (() => void) | undefined
-  const aborted = new Promise<Attempt>((resolve) => {
-    onAbort = () => resolve({ page: failed(STOPPING) })
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
   try {
-    return await Promise.race([attempts, aborted])
-  } finally {
-    if (onAbort !== undefined) signal.removeEventListener('abort', onAbort)
+    return await abortable(signal, attempts)
+  } catch (error) {
+    if (signal.aborted) return { page: failed(STOPPING) }
+    throw error
   }
 }
 

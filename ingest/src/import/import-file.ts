@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { abortable } from './abortable.js'
+import { abortable } from '@gamenet/schemas'
 import { ImportRefused } from './import-refused.js'
 
 /** Large enough that reading dominates the hand-over, small enough for many concurrent imports. */

@@ -1,4 +1,4 @@
-import { instantOf, type Lobby, type MatchesListed, millisecondsOf } from '@gamenet/schemas'
+import { bytesText, instantOf, type Lobby, type MatchesListed, millisecondsOf } from '@gamenet/schemas'
 import { ImportRefused } from './import-refused.js'
 import type { Gathered, Gathering } from './importable.js'
 
@@ -60,7 +60,7 @@ export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax
       if (bytes <= bytesMax) return
       throw new ImportRefused(
         `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the limit: ` +
-          `${Math.round(bytesMax / 2 ** 20)} MB per import; nothing was published of them. Split ` +
+          `${bytesText(bytesMax)} per import; nothing was published of them. Split ` +
           'the file by time, all rows of one instant into the same part, and import the parts one after the other'
       )
     },

@@ -5,7 +5,8 @@ import {
   errorMessage,
   loadCheckpoint,
   pause,
-  projectionCheckpoint
+  projectionCheckpoint,
+  rangeBetween
 } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
 import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
@@ -17,7 +18,7 @@ import { LateBatches, readLateRange } from './late-events/late-batches.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
 import { type Projection, touchedStatement } from './projection.js'
 import type { Metrics } from './projector-metrics.js'
-import { lengthOf, type Range, rangeBetween } from './range.js'
+import { lengthOf, type Range } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
 
 /** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */

@@ -5,11 +5,12 @@ import {
   loadCheckpoint,
   millisecondsOf,
   projectionCheckpoint,
+  rangeBetween,
   type Topic
 } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { Projection } from '../project/projection.js'
-import { lengthOf, rangeBetween } from '../project/range.js'
+import { lengthOf } from '../project/range.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { definitionOf } from '../store/serving-definitions.js'
 import type { Tables } from '../store/tables.js'

@@ -1,6 +1,6 @@
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
 import { type KeySlice, type Projection, slicesStatement } from '../project/projection.js'
-import { lengthOf, type Range, rangeBetween } from '../project/range.js'
+import { lengthOf, type Range } from '../project/range.js'
 import { runStep } from '../project/run-step.js'
 import type { StepContext, StepInput } from '../project/step.js'
 import type { Checkpoints } from '../store/checkpoint.js'

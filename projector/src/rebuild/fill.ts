@@ -1,6 +1,6 @@
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
 import type { Projection } from '../project/projection.js'
-import { lengthOf, rangeBetween } from '../project/range.js'
+import { lengthOf } from '../project/range.js'
 import { hasOlderEpoch, runStep } from '../project/run-step.js'
 import type { StepContext } from '../project/step.js'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'

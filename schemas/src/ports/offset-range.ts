@@ -10,6 +10,27 @@ export type OffsetRange = {
   readonly offsets?: readonly number[]
 }
 
+/**
+ * Returns the range between a checkpoint and a head, at most `eventsMax` events of it; later partitions wait for the
+ * next step.
+ */
+export function rangeBetween(
+  reached: (at: OffsetRange) => number,
+  head: readonly { readonly epoch: number; readonly partition: number; readonly next: number }[],
+  eventsMax: number
+): OffsetRange[] {
+  const range: OffsetRange[] = []
+  let left = eventsMax
+  for (const { epoch, partition, next } of head) {
+    const first = reached({ epoch, partition, first: 0, next })
+    const until = Math.min(next, first + left)
+    if (first >= until) continue
+    range.push({ epoch, partition, first, next: until })
+    left -= until - first
+  }
+  return range
+}
+
 /** Returns the condition that an event `e` lies in one of the ranges, with bound values. */
 export function conditionOf(range: readonly OffsetRange[]): { readonly sql: string; readonly parameters: Parameters } {
   const parameters: Record<string, unknown> = {}

@@ -17,6 +17,7 @@ import {
   gzip as gzipBytes,
   constants as zlib
 } from 'node:zlib'
+import { errorMessage } from '@gamenet/schemas'
 import { drainPending } from 'chdb'
 import { CleanSession } from '../../src/clickhouse/clean-session.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../../src/clickhouse/parameters.js'
@@ -279,7 +280,7 @@ const flushed = (encoder: ReturnType<typeof createGzip> | undefined): Promise<vo
     ? Promise.resolve()
     : new Promise((resolve) => encoder.flush(zlib.Z_SYNC_FLUSH, () => resolve()))
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message.trim() : String(error))
+const messageOf = (error: unknown): string => errorMessage(error).trim()
 
 const refuse = (response: ServerResponse, error: unknown): void => {
   const message = messageOf(error)

@@ -188,7 +188,8 @@ export const refusals = {
   },
   data_damaged: {
     status: 503,
-    message: 'The data for this request is damaged on the disk of the service; its operator can repair it (gamenet verify).',
+    message:
+      'The data for this request is damaged on the disk of the service; its operator can repair it (gamenet verify).',
     when: 'An engine found bytes that differ from what it wrote'
   },
   disk_full: {

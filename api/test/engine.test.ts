@@ -134,7 +134,7 @@ test('what ClickHouse gives in a few rows is what every single change would have
         }
       }
     }),
-    runs(10)
+    runs(5)
   )
 })
 

@@ -143,7 +143,7 @@ test('a board as of any instant is the plain fold of what was recorded, ranks in
         }
       }
     ),
-    runs(10)
+    runs(5)
   )
   t.pass()
 })
@@ -200,7 +200,7 @@ test('a comparison sorts every entry of two instants by what became of it', asyn
         }
       }
     ),
-    runs(10)
+    runs(5)
   )
   t.pass()
 })

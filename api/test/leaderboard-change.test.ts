@@ -205,7 +205,7 @@ test('the newest changes come first, and of one instant that first which was rec
         deepStrictEqual(walked, expected)
       }
     ),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })
@@ -259,7 +259,7 @@ test('a walk by cursor gives each change once, in order, on full pages, while ne
         }
       }
     ),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -151,7 +151,7 @@ test('the matches of any window are those that overlap it, the last begun first'
       deepStrictEqual(old.body, body, 'the old path says the same')
     }),
     // Few of any lists are young enough to be open.
-    { ...runs(8), examples: [[[{ ms: minuteNow, lobbies: [{ host: 'ann', players: 1, max: 8 }] }], 24]] }
+    { ...runs(4), examples: [[[{ ms: minuteNow, lobbies: [{ host: 'ann', players: 1, max: 8 }] }], 24]] }
   )
   t.ok(open > 0, `${open} open matches were among them`)
 })
@@ -167,7 +167,7 @@ test('statistics are those of the lists and matches of 30 days, computed plainly
       deepStrictEqual(body, statsOf(listsOf(facts)))
       deepStrictEqual((await ask(lobbyStats, { titleId: HALO }, needs)).body, body, 'the old path says the same')
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -57,7 +57,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
     }),
-    runs(12)
+    runs(6)
   )
   t.pass()
 })
@@ -81,7 +81,7 @@ test('the last days of online users start at the floored minute and hold the cur
         }))
       )
     }),
-    runs(6)
+    runs(3)
   )
   t.pass()
 })
@@ -99,7 +99,7 @@ test('registered users are the last count of each UTC day that has one, today in
       const expected = rollupsOf(samples, DAY_MS).map((day) => ({ date: date(day.fromMs), registered_count: day.last }))
       deepStrictEqual(body, expected)
     }),
-    runs(6)
+    runs(3)
   )
   t.pass()
 })
@@ -133,7 +133,7 @@ test('a day of online users has its extremes, mean, samples and the share of hou
       })
       deepStrictEqual(body, expected)
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })
@@ -163,7 +163,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
         totalSnapshotCount: new Set(samples.map(({ ms }) => ms)).size
       })
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -90,7 +90,7 @@ test('all boards of a player have rank, size, percentile and the entry above, as
       const link = answer.headers.link
       deepStrictEqual(link === undefined, offset + limit >= all.length)
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -310,7 +310,7 @@ onEachPostgres('of edits at once the later wins in every field, and none is lost
       if (events.some(({ revision }, n) => revision <= (events[n - 1]?.revision ?? 0)))
         throw new Error('a revision fell')
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

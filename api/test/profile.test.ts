@@ -186,7 +186,7 @@ test('profile, games, scores and play time are what plain loops make of the fact
         deepStrictEqual(DailyPlayTime.parse(playTime), plainDays(user, days))
       }
     ),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -221,7 +221,7 @@ onEachPostgres('averages are those of a plain model, whatever the order of ratin
       }
       await outboxHasAll(api, model)
     }),
-    runs(6)
+    runs(3)
   )
   t.pass()
 })

@@ -97,7 +97,7 @@ test('a search by names finds every spelling on every board, best rank first', a
       const one = await get(`/api/datasearch/player/${encodeURIComponent(name.toUpperCase())}`)
       deepStrictEqual(withoutIds(EntryMatches.parse(one.json()).results), plain([name], undefined))
     }),
-    runs(6)
+    runs(3)
   )
   t.pass()
 })
@@ -130,7 +130,7 @@ test('a search by time finds the entries that have it now, nearest first, and no
         deepStrictEqual(matches, { searchTime, searchTimeMs: ms, tolerance: tolerance ?? 0, count: plain.length })
       }
     ),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })
@@ -196,7 +196,7 @@ test('a roster finds the boards on which all stand at their ranks, give or take 
         found += count
       }
     ),
-    runs(15)
+    runs(8)
   )
   t.ok(found > 0, `${found} rosters were found`)
 })

@@ -217,7 +217,7 @@ test('the pages of a timeline, whatever their length, give unlocks, records and 
       }
       deepStrictEqual(text, plainTimeline(world))
     }),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })

@@ -60,7 +60,7 @@ test('players of a title over any window are the samples, or the peak of each bu
         deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
       }
     }),
-    runs(12)
+    runs(6)
   )
   t.pass()
 })
@@ -126,7 +126,7 @@ test('top games of any window have peak, first instant of it, mean and active ho
         deepStrictEqual(body, gamesOf(within(foldOf(facts), fromMs, toMs)).slice(0, limit))
       }
     ),
-    runs(8)
+    runs(4)
   )
   t.pass()
 })
@@ -150,7 +150,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
       deepStrictEqual(gamesWithActivityCount, games.filter(({ peak }) => peak > 0).length)
       deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are no counts of the network')
     }),
-    runs(8)
+    runs(4)
   )
   await model.clear()
   await model.storeTitles([SAME, BETA, ALPHA].map((key, i) => ({ key, ms: minuteNow - i * HOUR_MS, value: 7 })))

@@ -178,7 +178,7 @@ test('rows in any order and any writing make the lists that the words say', asyn
       deepEqual(log.events('match-list'), plainly(rows as FlatRow[]))
       deepEqual([result.published, result.rejected, result.missing], [rows.length, 0, 0])
     }),
-    runs(80)
+    runs(40)
   )
   t.pass('as they were')
 })

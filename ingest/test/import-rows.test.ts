@@ -182,7 +182,7 @@ test('wherever the blocks of a text end, its rows are the same', async (t) => {
           deepEqual(await rowsFrom(blocks, cutter()), expected, JSON.stringify(given))
         }
       }),
-      runs(100)
+      runs(50)
     )
   }
   t.pass('the same for every cutter')

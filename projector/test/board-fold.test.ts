@@ -8,7 +8,7 @@ import { compareStates, type Entry, type State } from '../src/folds/board-histor
 import { BoardEvent } from './board-events.js'
 import { type PlacedEntry, plainBoard } from './board-model.js'
 
-const RUNS = 150
+const RUNS = 75
 
 /** As those that achievements ask for, on boards as small as these. */
 const GOALS: readonly RankGoal[] = [

@@ -19,7 +19,7 @@ import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
 
-const RUNS = { all: 4, boards: 4, epochs: 3, frozen: 5 }
+const RUNS = { all: 2, boards: 2, epochs: 2, frozen: 3 }
 
 const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], calls: number) =>
   fc.record({

@@ -61,7 +61,7 @@ import {
   runToHead
 } from './pipeline.js'
 
-const RUNS = { all: 2, boards: 2, epochs: 1 }
+const RUNS = { all: 1, boards: 1, epochs: 1 }
 const T0 = '2026-03-14T20:00:00Z'
 const at = (second: number) => `2026-03-14T20:00:${10 + second}Z`
 const counted = (online: number, second = online) =>

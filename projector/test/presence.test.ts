@@ -13,7 +13,7 @@ import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, openTables, runToHead } from './pipeline.js'
 import { type PlacedSighting, type PresenceTables, presenceTablesOf, readPresenceTables } from './presence-model.js'
 
-const RUNS = { steps: 10, deaths: 5 }
+const RUNS = { steps: 5, deaths: 3 }
 const DAY_S = 86_400
 /** Midnights of December, and of the new year. */
 const START_S = Date.UTC(2025, 11, 30) / 1000

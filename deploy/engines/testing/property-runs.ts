@@ -1,4 +1,4 @@
-const CAMPAIGN_FACTOR = 30
+const CAMPAIGN_FACTOR = 60
 let isCampaign = false
 
 /**

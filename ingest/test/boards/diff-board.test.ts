@@ -81,7 +81,7 @@ test('one edit of a board without ties is one event: who came, left, rose or has
         assert.deepEqual(shownBy(folded(events, before)), page)
       }
     ),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -98,7 +98,7 @@ test('whatever becomes of a board, its events fold to the page: places, ranks, r
         assertSound(events, before)
       }
     }),
-    runs(150)
+    runs(75)
   )
 })
 
@@ -111,7 +111,7 @@ test('boards that were imported, scraped, or both, with any order keys and none,
       assert.deepEqual(diffBoard({ ...BOARD, last: board, page }), [])
       assertSound(events, last)
     }),
-    runs(300)
+    runs(150)
   )
 })
 

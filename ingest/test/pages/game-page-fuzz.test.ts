@@ -11,7 +11,7 @@ test('every game page reads back as what was written into it', async () => {
     fc.property(gamePageModel, (model) => {
       assert.deepEqual(parseGamePage(renderGamePage(model).html), { ok: true, page: pageOf(model) })
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -28,7 +28,7 @@ test('a game page cut off at any byte has each part whole or not at all', async 
         assert.deepEqual(parsed.page.boards, whole.boards)
       }
     }),
-    runs(150)
+    runs(75)
   )
 })
 
@@ -46,7 +46,7 @@ test('markup that is deleted, doubled, swapped or inserted never takes a row awa
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { ...runs(200), endOnFailure: true }
+    { ...runs(100), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const [what, times] of Object.entries(reached)) {
@@ -74,7 +74,7 @@ test('a board row that lost a cell fails its board, a lobby that did its matches
       if (isBoard) assert.deepEqual(parsed.page.matches, whole.matches)
       else assert.deepEqual(parsed.page.board, whole.board)
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -90,7 +90,7 @@ test('no text whatever breaks the parser of game pages', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseGamePage(pieces.join('')).ok === 'boolean'),
-    runs(150)
+    runs(75)
   )
 })
 

@@ -23,7 +23,7 @@ test('every page of games reads back as what was written into it', async () => {
         page: { titles, unreadable: [] }
       })
     }),
-    runs(80)
+    runs(40)
   )
 })
 
@@ -36,7 +36,7 @@ test('a page of games cut off at any byte describes nothing before its table is 
       if (length < html.indexOf('</table>') + '</table>'.length) return !parsed.ok
       return parsed.ok && parsed.page.titles.length === model.titles.length && mixedUp(parsed.page, model).length === 0
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -55,7 +55,7 @@ test('markup that is deleted, doubled, swapped or inserted never gives a title w
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { ...runs(200), endOnFailure: true }
+    { ...runs(100), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
@@ -92,7 +92,7 @@ test('no text whatever breaks the parser of the page of games', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseGamesPage(pieces.join(''), ADDRESS).ok === 'boolean'),
-    runs(100)
+    runs(50)
   )
 })
 

@@ -19,7 +19,7 @@ test('every page reads back as what was written into it', async () => {
       }))
       assert.deepEqual(parsed, { ok: true, page: { registered, gamesSupported, online, titles, unreadable: [] } })
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -32,7 +32,7 @@ test('a page cut off at any byte gives no sample that differs, and none at all b
       if (length < html.indexOf('</table>') + '</table>'.length) return !parsed.ok
       return parsed.ok && differences(parsed.page, model).length === 0
     }),
-    runs(200)
+    runs(100)
   )
 })
 
@@ -51,7 +51,7 @@ test('markup that is deleted, doubled, swapped or inserted never changes a numbe
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { ...runs(300), endOnFailure: true }
+    { ...runs(150), endOnFailure: true }
   )
   // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
@@ -78,7 +78,7 @@ test('a row that lost a cell is no sample, and takes no other row with it', asyn
       )
       return differences(parsed.page, model).length === 0
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -93,7 +93,7 @@ test('no text whatever breaks the parser', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parseHomePage(pieces.join(''), ADDRESS).ok === 'boolean'),
-    runs(150)
+    runs(75)
   )
 })
 

@@ -58,7 +58,7 @@ test('every page of players reads back as what was written into it', async () =>
         page: { players: model.players.map(shown), unreadable: [] }
       })
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -70,7 +70,7 @@ test('a page of players cut off at any byte shows nobody before its table is clo
       const parsed = parsePlayersPage(html.slice(0, length))
       return parsed.ok === length >= html.indexOf('</table>') + '</table>'.length
     }),
-    runs(100)
+    runs(50)
   )
 })
 
@@ -87,7 +87,7 @@ test('markup that is deleted, doubled, swapped or inserted never shows a user wh
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { ...runs(400), endOnFailure: true }
+    { ...runs(200), endOnFailure: true }
   )
   for (const [what, times] of Object.entries(reached)) assert.ok(times > 3, `${what}: ${times} times`)
 })
@@ -162,7 +162,7 @@ test('no text whatever breaks the parser of the page of players', async () => {
   )
   fc.assert(
     fc.property(soup, (pieces) => typeof parsePlayersPage(pieces.join('')).ok === 'boolean'),
-    runs(100)
+    runs(50)
   )
 })
 

@@ -251,7 +251,7 @@ onEachPostgres('the avatar of the chat account is taken once, and wins', async (
   api.chat.accounts.set(ID, 'fäce/1')
   const edit = async (body: unknown) => await api.edit('Ann', ann, body)
   const none = await edit({ sync_avatar_from_chat: true })
-  t.match([none.status, none.body.error], [400, /^sync_avatar_from_chat needs a chat profile/])
+  t.match([none.status, none.body.error], [400, /^sync_avatar_from_chat needs a linked chat profile/])
   const avatar_url = 'https://images.example.org/own.png'
   const taken = `https://images.example.org/${ID}/f%C3%A4ce%2F1.png`
   t.match((await edit({ chat_profile_url: CHAT, avatar_url })).body, { avatar_url, sync_avatar_from_chat: false })

@@ -49,7 +49,8 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   await disk.requireSpace(99 * MB, 'A rebuild')
   await t.rejects(disk.requireSpace(101 * MB, 'A rebuild'), {
     constructor: LowDisk,
-    message: /^A rebuild is refused and takes 101 MB: the disk of .* has 200 MB free, and 100 MB stay free .* Make room/
+    message:
+      /^A rebuild is refused and takes 101 MB: the disk of .* has 200 MB free, and 100 MB stay free .* Free some space/
   })
   t.equal(disk.isLow(), false, 'a refusal is not a low disk')
   freeBytes = 99 * MB
@@ -72,7 +73,10 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   await waiting
   await disk.requireSpace(0, 'x')
   await until(async () => (await parts()) < 40)
-  t.match(logged, [/^Low disk: the disk of .* 99 MB free, less than the 100 MB/, /^Room again: .* 126 MB free/])
+  t.match(logged, [
+    /^Low disk: the disk of .* 99 MB free, less than the 100 MB/,
+    /^Disk space is sufficient again: .* 126 MB free/
+  ])
   t.equal(logged.length, 2, 'once each')
 })
 
@@ -239,7 +243,7 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   t.match(done.stdout, /[1-9]\d* rows were published before/)
   t.match(done.stdout, new RegExp(`${rows} rows read, ${rows} events published`))
   t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 0$/m)
-  t.match(service.stderr(), /Room again/)
+  t.match(service.stderr(), /sufficient again/)
 })
 
 test('a write that a full disk cannot store is refused, and stored once there is space', async (t) => {

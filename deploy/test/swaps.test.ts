@@ -146,7 +146,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     t.equal(await one.shared(async (check) => check().then(() => 'made')), 'made')
     await t.rejects(
       one.exclusive(async () => undefined),
-      /PostgreSQL cannot be reached/
+      /PostgreSQL is unavailable/
     )
     await announceSwap(
       chdb.control,
@@ -155,7 +155,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       () =>
         t.rejects(
           one.shared((check) => check()),
-          /made again/
+          /repeated/
         )
     )
     await one.shared((check) => check())
@@ -168,7 +168,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       )
       await check()
     })
-    await t.rejects(pass, /made again/, 'one that began and ended while the pass ran is seen as well')
+    await t.rejects(pass, /repeated/, 'one that began and ended while the pass ran is seen as well')
   })
   await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
     const postgres = openPostgres({ url: server.url })

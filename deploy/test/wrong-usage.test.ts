@@ -78,7 +78,7 @@ test('standard input is kept while it is used, and refused where the disk has no
   await t.rejects(withStandardInput({ input, config: config(Number.MAX_SAFE_INTEGER) }, text), {
     name: 'Error',
     message:
-      /^Standard input is kept in .* until it ends\. 0 bytes have arrived, .* stay free .* set TMPDIR to a directory/
+      /^Standard input is kept in .* until it ends\. 0 bytes have arrived; .* must stay free .* set TMPDIR to a larger disk/
   })
   t.ok(taken < 100, 'it is not read on')
   t.same(await readdir(directory), [], 'and nothing of it is left')

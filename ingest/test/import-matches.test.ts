@@ -254,7 +254,7 @@ test('a list of more lobbies than the log takes is a fault of all its rows, and 
     rowsRead: 10_002,
     published: 1,
     rejected: 10_001,
-    faults: [{ line: 3, reason: /10001 lobbies, at most 10000/ }]
+    faults: [{ line: 3, reason: /10001 lobbies; at most 10000/ }]
   })
   t.same(lists, [{ titleId: '4d530064', observedAt: at(1), matches: [lobby('Ann', 1)] }])
   const strict = await importText(t, [HEADER, other, ...rows].join('\n'), { strict: true })

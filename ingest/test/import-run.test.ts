@@ -99,7 +99,7 @@ test('an event carries its import in its headers, and the topic of imports tells
 test('a bad row stops nothing and is reported with its line and reason', async (t) => {
   const lines: [string, RegExp | undefined][] = [
     ['2020-01-01 00:00:00,1', undefined],
-    ['2020-02-30 00:00:00,2', /observedAt is "2020-02-30 00:00:00": no calendar/],
+    ['2020-02-30 00:00:00,2', /observedAt is "2020-02-30 00:00:00": there is no day/],
     ['2020-01-01 01:00:00', /the row has 1 cells, the header has 2/],
     ['2020-01-01 01:00:00,2,3', /3 cells/],
     ['2020-01-01 01:00:00,"1,234"', /online is "1,234": expected a whole number/],
@@ -220,7 +220,7 @@ test('what cannot be imported is refused with a sentence before anything is publ
       'bad constant',
       csv,
       { set: { observedAt: '2020-02-30' } },
-      /constant for observedAt is "2020-02-30": no calendar/
+      /constant for observedAt is "2020-02-30": there is no day/
     ],
     ['future constant', csv, { set: { observedAt: '2027-01-01' } }, /in the future/],
     ['constant outside the schema', csv, { set: { online: '-5' } }, /constant for online is "-5"/],

@@ -198,7 +198,7 @@ export function testLog(engine: LogUnderTest): void {
     await log.append('thing', messages(3))
     await t.rejects(
       readAll(log, 'thing', 1, () => 10),
-      /ends before offset 3, wanted was 10/
+      /ends before offset 3, expected 10/
     )
   })
 

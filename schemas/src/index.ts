@@ -164,6 +164,6 @@ export {
   stallOf,
   stallReason
 } from './wire/log-record.js'
-export { openSealed, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
+export { openSealed, peopleOfValue, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
 export { type Lift, type Topic, topic } from './wire/topic.js'
 export { importableTopics, topics } from './wire/topics.js'

@@ -11,7 +11,6 @@ export {
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
-export { checkPages } from './postgres/page-checksums.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'

@@ -1,6 +1,6 @@
 /*
- * The logs alone, for threads. A thread that loads chDB closes every connection of the process when it ends; statements on
- * other threads then crash.
+ * The logs, and the check of PostgreSQL's files, for threads. A thread that loads chDB closes every connection of the
+ * process when it ends; statements on other threads then crash.
  */
 export type { CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
@@ -8,3 +8,4 @@ export { type EmbeddedLog, type EmbeddedLogOptions, LogDamaged, openEmbeddedLog 
 export { type KafkaSasl, LogUnreachable } from './log/kafka-client.js'
 export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'
 export { openSpool, type Parcel, type Spool, type SpoolState } from './log/spool.js'
+export { checkPages, type PageFault } from './postgres/page-checksums.js'

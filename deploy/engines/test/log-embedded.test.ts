@@ -17,47 +17,30 @@ testLog({
   }
 })
 
-test('a check of a large batch lets the event loop turn between its parts', async (t) => {
+test('a check unpacks the batches of chosen topics alone, and a failure of its caller ends it', async (t) => {
   const log = openEmbeddedLog({ path: t.testdir() })
   t.teardown(() => log.close())
-  const messages = Array.from({ length: 2000 }, (_, n) => ({ key: 'k', value: String(n), headers: {} }))
-  await log.append('counted', messages)
-  let [turns, isEnded] = [0, false]
-  const turn = () => {
-    turns += 1
-    if (!isEnded) setImmediate(turn)
-  }
-  turn()
-  const seen: { values: unknown[]; bytes: number; turns: number }[] = []
+  const messages = Array.from({ length: 20 }, (_, n) => ({ key: 'k', value: String(n), headers: {} }))
+  await log.append('plain', messages)
+  await log.append('read', messages)
+  const seen: unknown[] = []
   const faults = await log.check(
-    async ({ records }, bytes) => {
-      seen.push({ values: records.map(({ value }) => value), bytes, turns })
+    async ({ topic, first, next, bytes, stored }) => {
+      seen.push([topic, first, next, bytes > 0, messages.map((_, n) => stored?.valueAt(n))])
     },
-    () => true
+    (topic) => topic === 'read'
   )
-  isEnded = true
   t.same(faults, [])
-  t.same(
-    seen.flatMap(({ values }) => values),
-    messages.map(({ value }) => value)
+  t.same(seen, [
+    ['plain', 0, 20, true, messages.map(() => undefined)],
+    ['read', 0, 20, true, messages.map(({ value }) => value)]
+  ])
+  const stopped = new Error('stopped')
+  await t.rejects(
+    log.check(
+      () => Promise.reject(stopped),
+      () => false
+    ),
+    stopped
   )
-  t.same(
-    seen.map(({ values }) => values.length),
-    [512, 512, 512, 464]
-  )
-  t.equal(new Set(seen.map((each) => each.turns)).size, seen.length, 'each part in a later turn')
-  t.same(
-    seen.map(({ bytes }) => bytes > 0),
-    [false, false, false, true],
-    'the bytes of a batch count once'
-  )
-  const ranges: unknown[] = []
-  const check = log.check(
-    async ({ first, next, records }) => {
-      ranges.push([first, next, records.length])
-    },
-    () => false
-  )
-  t.same(await check, [])
-  t.same(ranges, [[0, 2000, 0]], 'no record is made of a topic that is only checked')
 })

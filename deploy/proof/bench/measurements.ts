@@ -20,6 +20,7 @@ import { search } from './search.js'
 import { start } from './start.js'
 import { titleCountSize } from './title-count-size.js'
 import { titleHistory } from './title-history.js'
+import { verifySpeed } from './verify.js'
 
 /** All measurements, in the order in which they run. */
 export const measurements: readonly Measurement[] = [
@@ -41,6 +42,7 @@ export const measurements: readonly Measurement[] = [
   rebuildCounts,
   rebuildBoards,
   rebuildApi,
+  verifySpeed,
   reload,
   repeatedAnswer,
   notModified,

@@ -1,33 +1,17 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { Pool } from 'undici'
 import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { operationsAt } from '../../test/service/gamenet.js'
+import { NEW_EVERY, startLoad } from './even-load.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
-import {
-  importTitleCounts,
-  importTitlesAndNetwork,
-  minuteNow,
-  type QuietService,
-  startQuietService,
-  titleIds
-} from './quiet-service.js'
+import { importTitleCounts, importTitlesAndNetwork, startQuietService } from './quiet-service.js'
 
-const REQUESTS_PER_SECOND = 500
-/** Every so many-th request asks what nobody has asked before. */
-const NEW_EVERY = 20
-/** Titles that many ask about. All of them at once would be new questions for a second of every minute. */
-const KNOWN_TITLES = 20
-const TICK_MS = 10
 const WARMING_MS = 3000
 const IDLE_MS = 10_000
 const REBUILDING_MS = 10_000
 const HELD_MS_MAX = 250
 const TIMES_IDLE = 3
-const DAY_MS = 86_400_000
 const PROJECTION = 'title-count'
-
-type Load = { readonly times: number[]; readonly failures: string[]; stop(): Promise<void> }
 
 /** 500 requests a second at the embedded service, while a projection is rebuilt, swapped in and taken back. */
 export const rebuildApi: Measurement = {
@@ -103,57 +87,4 @@ async function untilFilled(operations: Operations): Promise<void> {
     if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
     await wait(100)
   }
-}
-
-/** Asks at an even pace, whatever becomes of what was asked before. */
-function startLoad({ apiUrl }: QuietService): Load {
-  const pool = new Pool(apiUrl, { connections: 32 })
-  const times: number[] = []
-  const failures: string[] = []
-  const underWay = new Set<Promise<void>>()
-  const begun = performance.now()
-  let requests = 0
-  const askOne = async (path: string): Promise<void> => {
-    const sentAt = performance.now()
-    try {
-      const { statusCode, body } = await pool.request({ method: 'GET', path })
-      await body.dump({ limit: Number.MAX_SAFE_INTEGER })
-      if (statusCode !== 200) failures.push(`${path}: ${statusCode}`)
-    } catch (error) {
-      failures.push(`${path}: ${String(error)}`)
-    }
-    times.push(performance.now() - sentAt)
-  }
-  const timer = setInterval(() => {
-    const due = Math.floor(((performance.now() - begun) * REQUESTS_PER_SECOND) / 1000)
-    for (; requests < due; requests += 1) {
-      const one = askOne(pathOf(requests)).finally(() => underWay.delete(one))
-      underWay.add(one)
-    }
-  }, TICK_MS)
-  return {
-    times,
-    failures,
-    async stop() {
-      clearInterval(timer)
-      await Promise.all(underWay)
-      await pool.close()
-    }
-  }
-}
-
-let windows = 0
-
-function pathOf(n: number): string {
-  const popular = titleIds[n % KNOWN_TITLES]
-  const known = ['/api/online-users', '/api/games', `/api/title/${popular}/online-users/history?hours=6`]
-  if (n % NEW_EVERY > 0) return known[n % known.length] ?? ''
-  windows += 1
-  const toMs = minuteNow() - windows * 60_000
-  const titleId = titleIds[windows % titleIds.length]
-  return `/api/title/${titleId}/online-users/history?from=${iso(toMs - DAY_MS)}&to=${iso(toMs)}`
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString().replace('.000', '')
 }

@@ -1,20 +1,20 @@
 import { readdir, rename } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type ClickHouse, checkPages, type Postgres } from '@gamenet/engines'
-import type { CheckedEvents } from '@gamenet/engines/log'
+import type { ClickHouse, Postgres } from '@gamenet/engines'
+import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
 import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
-import { errorMessage, loadCheckpoint, openSealed, readSealedValue, topics } from '@gamenet/schemas'
+import { errorMessage, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
+import { withCheckThread } from './check-files.js'
+import type { CheckedLog, CheckedPartition, CheckHost, LoadedPartition } from './check-thread.js'
 import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
+const LOG_COST = 'these events cannot be loaded again; what the tables have of them stays'
 const REASON_LENGTH_MAX = 300
-
-/** The topics of plain events. */
-const PLAIN_TOPICS = new Set(topics.filter(({ people }) => people === undefined).map(({ name }) => name))
 
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
@@ -43,13 +43,27 @@ export async function findDamage(
     onProgress({ phase, bytes, bytesTotal })
   }
   const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
-  if (writesDirectory !== undefined) damages.push(...(await damageOfPages(writes, writesDirectory, repair, report)))
-  if (writes !== undefined) damages.push(...(await damageOfWrites(writes)))
-  const expected = await Expected.begin(clickhouse.control)
-  if (log.files !== undefined) damages.push(...(await damageOfLog(log.files, writes, expected, report)))
-  damages.push(...(await damageOfTables(clickhouse.control, repair, report)))
+  const loaded = await loadedPartitions(clickhouse.control)
+  const host: CheckHost = {
+    read: report,
+    keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people))
+  }
+  const checkedLog = await withCheckThread(host, async (call) => {
+    if (writesDirectory !== undefined)
+      damages.push(...(await damageOfPages(await call('pages', writesDirectory), writes, repair)))
+    if (writes !== undefined) damages.push(...(await damageOfWrites(writes)))
+    if (log.files === undefined) return undefined
+    return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
+      signal.throwIfAborted()
+      const what = `the log cannot be read: ${reasonOf(error)}`
+      damages.push({ part: 'log', what, cost: LOG_COST, repair: RESTORE })
+      return undefined
+    })
+  })
+  if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
+  damages.push(...(await damageOfTables(clickhouse, repair, report)))
   if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
-  damages.push(...(await damageOfCheckpoints(engines, expected)))
+  damages.push(...(await damageOfCheckpoints(engines, loaded, checkedLog?.partitions ?? [])))
   return {
     findings: damages.map(({ isRepaired = false, ...finding }) => ({
       ...finding,
@@ -85,13 +99,11 @@ function reasonOf(error: unknown): string {
 
 /** Verifies the pages of the write side by their checksums. Indexes are rebuilt from their tables; tables cannot be. */
 async function damageOfPages(
+  faults: readonly PageFault[],
   writes: Postgres | undefined,
-  directory: string,
-  repair: boolean,
-  report: ReportBytes
+  repair: boolean
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  const faults = checkPages(directory, (bytes) => report('writes', bytes))
   for (const { file, filenode, pages } of faults) {
     const [relation] =
       (await writes?.query<{ name: string; kind: string }>(
@@ -153,94 +165,42 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   return damages
 }
 
-/** The number of events that tables should contain, counted over what was loaded at the start. */
-class Expected {
-  readonly #next = new Map<string, number>()
-  readonly #events = new Map<string, number>()
-
-  static async begin(tables: ClickHouse['control']): Promise<Expected> {
-    const expected = new Expected()
-    const rows = await tables.rows(
-      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next FROM checkpoint AS c
-       GROUP BY c.name, c.epoch, c.partition`
-    )
-    for (const { name, epoch, partition, next } of rows)
-      expected.#next.set(`${name} ${epoch}/${partition}`, Number(next))
-    return expected
-  }
-
-  /** Counts the loaded events from `first` to below `next`. */
-  add({ topic, epoch, partition, first, next }: Omit<CheckedEvents, 'records'>): void {
-    const place = `${loadCheckpoint(topic)} ${epoch}/${partition}`
-    const loaded = Math.min(next, this.#next.get(place) ?? 0) - first
-    if (loaded > 0) this.#events.set(place, (this.#events.get(place) ?? 0) + loaded)
-  }
-
-  /** Returns the partitions of a topic with loaded events. */
-  of(topic: string): { epoch: number; partition: number; next: number; events: number }[] {
-    const prefix = `${loadCheckpoint(topic)} `
-    return [...this.#next]
-      .filter(([place]) => place.startsWith(prefix))
-      .map(([place, next]) => {
-        const [epoch = 0, partition = 0] = place.slice(prefix.length).split('/').map(Number)
-        return { epoch, partition, next, events: this.#events.get(place) ?? 0 }
-      })
-  }
+/** How far the partitions of the log were loaded when it began. */
+async function loadedPartitions(tables: ClickHouse['control']): Promise<LoadedPartition[]> {
+  const topicOf = new Map(topics.map(({ name }) => [loadCheckpoint(name), name]))
+  const rows = await tables.rows(
+    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next FROM checkpoint AS c
+     GROUP BY c.name, c.epoch, c.partition`
+  )
+  return rows.flatMap(({ name, epoch, partition, next }) => {
+    const topic = topicOf.get(String(name))
+    return topic === undefined
+      ? []
+      : [{ topic, epoch: Number(epoch), partition: Number(partition), next: Number(next) }]
+  })
 }
 
-/** Verifies every batch by its checksum, and decrypts every sealed event whose keys exist. */
-async function damageOfLog(
-  log: NonNullable<Engines['log']['files']>,
-  writes: Postgres | undefined,
-  expected: Expected,
+/** Batches that do not match their checksum, and people whose keys do not open their events. */
+function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
+  return [
+    ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
+      const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
+      return { part: 'log', what, cost: LOG_COST, repair: RESTORE }
+    }),
+    ...partitions.flatMap(({ topic, epoch, partition, unopened }): Damage[] => {
+      if (unopened === undefined) return []
+      const what = `the keys of ${unopened.count} people do not open their events of ${topic} ${epoch}/${partition}, from offset ${unopened.first} on`
+      return [{ part: 'seals', what, cost: LOG_COST, repair: RESTORE }]
+    })
+  ]
+}
+
+/** Every part of every table by its checksums, on the lane of long statements: large tables take minutes on a slow disk. */
+async function damageOfTables(
+  { control: tables, rebuild }: ClickHouse,
+  repair: boolean,
   report: ReportBytes
 ): Promise<Damage[]> {
-  const cost = 'these events cannot be loaded again; rows of them in the tables stay'
-  const unopened = new Map<string, { count: number; first: number }>()
-  const take = async (events: CheckedEvents, bytes: number) => {
-    const { topic, epoch, partition, records } = events
-    if (records.length === 0) expected.add(events)
-    const sealed = records.map(({ value }) => readSealedValue(value))
-    const people = [...new Set(sealed.flatMap((each) => each?.people ?? []))]
-    const keys: ReadonlyMap<number, Uint8Array> = writes === undefined ? new Map() : await sealKeys(writes, people)
-    for (const [n, { offset, headers }] of records.entries()) {
-      const each = sealed[n]
-      if (each !== undefined && !each.people.every((person) => keys.has(person))) continue
-      expected.add({ topic, epoch, partition, first: offset, next: offset + 1 })
-      if (each === undefined) continue
-      try {
-        openSealed(
-          each,
-          { topic, id: headers.ce_id ?? '' },
-          each.people.map((person) => keys.get(person) ?? new Uint8Array())
-        )
-      } catch {
-        const place = `${topic} ${epoch}/${partition}`
-        const { count = 0, first = offset } = unopened.get(place) ?? {}
-        unopened.set(place, { count: count + 1, first })
-      }
-    }
-    report('log', bytes)
-  }
-  try {
-    const faults = await log.check(take, (topic) => !PLAIN_TOPICS.has(topic))
-    return [
-      ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
-        const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
-        return { part: 'log', what, cost, repair: RESTORE }
-      }),
-      ...[...unopened].map(([place, { count, first }]): Damage => {
-        const what = `${count} events of ${place}, from offset ${first} on, cannot be decrypted with the keys of their people`
-        return { part: 'seals', what, cost, repair: RESTORE }
-      })
-    ]
-  } catch (error) {
-    return [{ part: 'log', what: `the log cannot be read: ${reasonOf(error)}`, cost, repair: RESTORE }]
-  }
-}
-
-/** Verifies every part of every table by its checksums. */
-async function damageOfTables(tables: ClickHouse['control'], repair: boolean, report: ReportBytes): Promise<Damage[]> {
   const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start restores their rows'
   for (const { table } of await findLostParts(tables)) {
@@ -258,7 +218,7 @@ async function damageOfTables(tables: ClickHouse['control'], repair: boolean, re
   )
   for (const row of names) {
     const [name, path] = [String(row.name), String(row.path)]
-    const parts = await tables
+    const parts = await rebuild
       .rows(`CHECK TABLE ${name}`)
       .catch((error: unknown) => [{ is_passed: 0, part_path: '', message: reasonOf(error) }])
     for (const part of parts) {
@@ -295,16 +255,22 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
   await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
 }
 
-/** Verifies that checkpoints are within the log, and that event tables contain what the checkpoints say. */
-async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expected): Promise<Damage[]> {
-  const tables = clickhouse.control
+/** No checkpoint is behind the beginning or ahead of the end of the log, and event tables hold what checkpoints say. */
+async function damageOfCheckpoints(
+  { clickhouse, log }: Engines,
+  loaded: readonly LoadedPartition[],
+  checked: readonly CheckedPartition[]
+): Promise<Damage[]> {
   const damages: Damage[] = []
-  const [retracted] = await tables.rows('SELECT count() AS n FROM import_retraction AS r')
+  const [retracted] = await clickhouse.control.rows('SELECT count() AS n FROM import_retraction AS r')
   for (const { name: topic } of topics) {
     const table = eventTableNames.get(topic)
     const extents = await log.extents(topic)
-    for (const { epoch, partition, next, events } of expected.of(topic)) {
-      const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
+    for (const { epoch, partition, next } of loaded.filter((each) => each.topic === topic)) {
+      const isHere = (each: { epoch: number; partition: number }) =>
+        each.epoch === epoch && each.partition === partition
+      const extent = extents.find(isHere)
+      const events = checked.find((each) => each.topic === topic && isHere(each))?.events ?? 0
       const place = `${topic} ${epoch}/${partition}`
       if (extent === undefined || next > extent.next || (next < extent.first && next > 0)) {
         damages.push({
@@ -317,7 +283,7 @@ async function damageOfCheckpoints({ clickhouse, log }: Engines, expected: Expec
       }
       if (table === undefined || Number(retracted?.n) > 0) continue
       const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
-      const [held] = await tables
+      const [held] = await clickhouse.rebuild
         .rows(
           `SELECT (SELECT count() FROM ${table} AS t FINAL WHERE ${where}) AS rows,
              (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,

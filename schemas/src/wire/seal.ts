@@ -38,7 +38,8 @@ const TAG_BYTES = 16
 /** The version byte of newly sealed values. */
 const VERSION = 1
 /** 15 digits are safe in a number. */
-const SEALED_VALUE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"(?:([1-9])\.)?([\w-]+)"\}$/
+const SEALED_PEOPLE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"/
+const SEALED_VALUE = new RegExp(`${SEALED_PEOPLE.source}(?:([1-9])\\.)?([\\w-]+)"\\}$`)
 
 /**
  * Encrypts `json` for this place with the keys of all these people, in this order. The initialisation vector is derived
@@ -63,6 +64,12 @@ export function readSealedValue(value: string | Uint8Array | null): SealedValue 
   const [, people, version, sealed] = SEALED_VALUE.exec(text) ?? []
   if (people === undefined || sealed === undefined) return undefined
   return { people: people.split(',').map(Number), version: Number(version ?? 0), sealed }
+}
+
+/** Returns the people of a sealed value, none of another value: a fifth of the work of {@link readSealedValue}. */
+export function peopleOfValue(value: string): number[] {
+  const [, people = ''] = SEALED_PEOPLE.exec(value) ?? []
+  return people === '' ? [] : people.split(',').map(Number)
 }
 
 /** Returns whether only a newer program can open this value. */

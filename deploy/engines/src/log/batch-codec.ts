@@ -1,5 +1,5 @@
 import { promisify } from 'node:util'
-import { deflate, deflateSync, inflate, inflateSync } from 'node:zlib'
+import { crc32, deflate, deflateSync, inflate, inflateSync } from 'node:zlib'
 import type { LogMessage, LogRecord } from '@gamenet/schemas'
 import { DICTIONARY } from './dictionary.js'
 import { DICTIONARY as DICTIONARY_1 } from './format-1/dictionary.js'
@@ -8,15 +8,18 @@ import { type StoredRecords, setHeader } from './stored-records.js'
 
 /*
  * A batch of messages as bytes: a JSON array of the count and the columns (keys, values, each header), deflated. A column of
- * equal texts is that text alone.
+ * equal texts is that text alone. The frame in front contains the format, {@link BatchFrame} and a CRC-32 of all other bytes.
  */
 
 /** Below this size deflate takes less time than handing the bytes to another thread. */
 const INLINE_BYTES_MAX = 8192
 /** The first bytes of a stored batch, see {@link BatchFrame}. */
-export const FRAME_BYTES = 22
-/** The format of new batches; {@link recordsOfFormat1} reads the previous one. */
-const FRAME_FORMAT = 2
+export const FRAME_BYTES = 25
+/** The format of new batches. Format 2 lacks the checksum; {@link recordsOfFormat1} reads format 1. */
+const FRAME_FORMAT = 3
+const CHECKSUM_AT = 21
+/** Of formats 1 and 2. */
+const FRAME_BYTES_BEFORE = 22
 /** Level of deflate: level 3 is a third faster, and its batches of a scrape take twice the bytes. */
 const LEVEL = 6
 const RAW_BYTES_MAX = 0xffff_ffff
@@ -42,11 +45,11 @@ export async function packBatch(messages: readonly LogMessage[]): Promise<Buffer
   const options = { level: LEVEL, dictionary: DICTIONARY, chunkSize: Math.max(64, raw.length) }
   const packed = raw.length <= INLINE_BYTES_MAX ? deflateSync(raw, options) : await deflateAsync(raw, options)
   const batch = Buffer.allocUnsafe(FRAME_BYTES + packed.length)
-  batch.fill(0, 0, FRAME_BYTES)
   batch.writeUInt8(FRAME_FORMAT, 0)
   batch.writeUInt32LE(messages.length, 1)
   batch.writeUInt32LE(raw.length, 5)
   packed.copy(batch, FRAME_BYTES)
+  stampBatch(batch, { appendedAtMs: 0, bytesBefore: 0 })
   return batch
 }
 
@@ -54,15 +57,18 @@ export async function packBatch(messages: readonly LogMessage[]): Promise<Buffer
 export function stampBatch(batch: Buffer, stamp: Pick<BatchFrame, 'appendedAtMs' | 'bytesBefore'>): void {
   batch.writeUIntLE(stamp.appendedAtMs, 9, 6)
   batch.writeUIntLE(stamp.bytesBefore, 15, 6)
+  batch.writeUInt32LE(checksumOf(batch), CHECKSUM_AT)
+}
+
+function checksumOf(batch: Buffer): number {
+  return crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
 }
 
 /** Returns the frame of a stored batch. Throws when the bytes are no batch, or of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
-  const format = batch[0]
-  if ((format !== 1 && format !== FRAME_FORMAT) || batch.length < FRAME_BYTES) {
-    throw new Error(
-      `a batch of the log has format ${format ?? 'none'}, expected 1 to ${FRAME_FORMAT}: use a newer program`
-    )
+  const format = batch[0] ?? 0
+  if (format < 1 || format > FRAME_FORMAT || batch.length < FRAME_BYTES) {
+    throw new Error(`a batch of the log has format ${format}, expected 1 to ${FRAME_FORMAT}: use a newer program`)
   }
   return {
     records: batch.readUInt32LE(1),
@@ -79,11 +85,12 @@ export async function unpackBatch(batch: Buffer, first: number): Promise<StoredR
 }
 
 /**
- * Verifies a stored batch by deflate's checksum and the count, without decoding records. Throws if the bytes are
- * damaged.
+ * Verifies a stored batch without decoding records. Throws if the bytes are damaged. Batches of earlier formats have no
+ * checksum of their own and are inflated, which takes twenty times as long.
  */
 export async function checkBatch(batch: Buffer): Promise<void> {
   const { records } = frameOf(batch)
+  if (batch[0] === FRAME_FORMAT) return requireChecksum(batch)
   const raw = await inflated(batch)
   if (batch[0] === 1) recordsOfFormat1(raw, records, 0)
   else requireCount(Number.parseInt(raw.toString('latin1', 1, COUNT_CHARACTERS_MAX), 10), records)
@@ -91,14 +98,21 @@ export async function checkBatch(batch: Buffer): Promise<void> {
 
 /** Inflates the columns of a stored batch and verifies their checksum. */
 async function inflated(batch: Buffer): Promise<Buffer> {
+  if (batch[0] === FRAME_FORMAT) requireChecksum(batch)
   const rawBytes = batch.readUInt32LE(5)
-  const packed = batch.subarray(FRAME_BYTES)
+  const packed = batch.subarray(batch[0] === FRAME_FORMAT ? FRAME_BYTES : FRAME_BYTES_BEFORE)
   const dictionary = batch[0] === 1 ? DICTIONARY_1 : DICTIONARY
   const options = { dictionary, chunkSize: Math.max(64, rawBytes), maxOutputLength: Math.max(1, rawBytes) }
   const raw = rawBytes <= INLINE_BYTES_MAX ? inflateSync(packed, options) : await inflateAsync(packed, options)
   if (raw.length !== rawBytes)
     throw new Error(`a batch of the log unpacks to ${raw.length} bytes, expected ${rawBytes}`)
   return raw
+}
+
+function requireChecksum(batch: Buffer): void {
+  const [stored, computed] = [batch.readUInt32LE(CHECKSUM_AT), checksumOf(batch)]
+  if (stored !== computed)
+    throw new Error(`a batch of the log has the checksum ${computed}, expected ${stored}: its bytes are damaged`)
 }
 
 function requireCount(held: number, records: number): void {
@@ -156,7 +170,8 @@ function recordsOf([held, keys, values, headers]: Columns, count: number, first:
         records.push({ offset: first + row, key: textAt(keys, row), headers: own, value: textAt(values, row) })
       }
       return records
-    }
+    },
+    valueAt: (row) => textAt(values, row)
   }
 }
 

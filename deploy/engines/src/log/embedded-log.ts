@@ -89,13 +89,10 @@ export type EmbeddedLog = {
   /** Copies the log up to these heads into a new directory; later appends are not in the copy. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
-   * Verifies all checksums and returns the unreadable events. `take` receives the others, with their records if `reads`
-   * contains their topic.
+   * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their records if
+   * `reads` contains their topic. Blocks the thread for up to 0.1 s at a time.
    */
-  check(
-    take: (events: CheckedEvents, bytes: number) => Promise<void>,
-    reads: (topic: string) => boolean
-  ): Promise<readonly LogFault[]>
+  check(take: (events: CheckedEvents) => Promise<void>, reads: (topic: string) => boolean): Promise<readonly LogFault[]>
   /** Applies the retention now. Otherwise an append does so once a minute. */
   trim(): Promise<void>
   /** Waits for running appends, ends all `consume` calls, closes the file. Later calls reject. */

@@ -5,6 +5,8 @@ export type StoredRecords = {
   readonly count: number
   /** Returns the records from index `from` to below `to`, counted from 0. */
   slice(from: number, to: number): LogRecord[]
+  /** The value of the record at an index, without building the record. */
+  valueAt(index: number): string
 }
 
 /** Sets a header of any name. */

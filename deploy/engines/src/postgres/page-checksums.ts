@@ -23,8 +23,8 @@ const STARTS = Uint32Array.of(
 /** A file of tables or indexes, and its damaged pages. */
 export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
 
-/** Verifies every page of the database's own tables and indexes, and reports the bytes read. */
-export function checkPages(dir: string, onBytes: (bytes: number) => void): PageFault[] {
+/** Verifies every page of the database's own tables and indexes. After each file, awaits `onBytes` with its size. */
+export async function checkPages(dir: string, onBytes: (bytes: number) => Promise<void>): Promise<PageFault[]> {
   const faults: PageFault[] = []
   for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
     for (const name of readdirSync(join(dir, folder))) {
@@ -34,7 +34,7 @@ export function checkPages(dir: string, onBytes: (bytes: number) => void): PageF
       const bytes = readFileSync(join(dir, file))
       const pages = damagedPages(bytes, Number(segment) * SEGMENT_PAGES)
       if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages })
-      onBytes(bytes.length)
+      await onBytes(bytes.length)
     }
   }
   return faults
@@ -43,7 +43,7 @@ export function checkPages(dir: string, onBytes: (bytes: number) => void): PageF
 function damagedPages(bytes: Buffer, first: number): number[] {
   const damaged: number[] = []
   for (let at = 0; at < bytes.length; at += PAGE_BYTES) {
-    const page = Buffer.from(bytes.subarray(at, at + PAGE_BYTES))
+    const page = bytes.subarray(at, at + PAGE_BYTES)
     const number = first + at / PAGE_BYTES
     if (page.length < PAGE_BYTES) damaged.push(number)
     // A page that was added and never written is all zeros.
@@ -53,16 +53,14 @@ function damagedPages(bytes: Buffer, first: number): number[] {
 }
 
 function checksumOf(page: Buffer, number: number): number {
-  const sums = STARTS.slice()
-  const mix = (n: number, word: number) => {
-    const mixed = (sums[n] ?? 0) ^ word
-    sums[n] = Math.imul(mixed, PRIME) ^ (mixed >>> 17)
+  const sums = Int32Array.from(STARTS)
+  const words = new Int32Array(WORDS + 2 * SUMS)
+  words.set(new Int32Array(page.buffer, page.byteOffset, WORDS))
+  words[CHECKSUM_WORD] = (words[CHECKSUM_WORD] ?? 0) & 0xffff_0000
+  for (let word = 0; word < words.length; word += 1) {
+    const mixed = (sums[word % SUMS] ?? 0) ^ (words[word] ?? 0)
+    sums[word % SUMS] = Math.imul(mixed, PRIME) ^ (mixed >>> 17)
   }
-  for (let word = 0; word < WORDS; word += 1) {
-    const value = page.readUInt32LE(word * 4)
-    mix(word % SUMS, word === CHECKSUM_WORD ? value & 0xffff_0000 : value)
-  }
-  for (let round = 0; round < 2; round += 1) for (let n = 0; n < SUMS; n += 1) mix(n, 0)
   const folded = (sums.reduce((all, sum) => all ^ sum, 0) ^ number) >>> 0
   return (folded % 65_535) + 1
 }

@@ -43,7 +43,8 @@ export function recordsOf(raw: Buffer, count: number, first: number): StoredReco
         if (shape !== undefined) records.push(recordOf(shape, rows?.[i] ?? i, first + i))
       }
       return records
-    }
+    },
+    valueAt: (i) => shapes[chosen?.[i] ?? 0]?.value.at(rows?.[i] ?? i) ?? ''
   }
 }
 

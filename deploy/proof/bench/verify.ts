@@ -1,0 +1,106 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { instantOf } from '@gamenet/schemas'
+import { verify } from '../../src/operations/verify.js'
+import { operationsAt } from '../../test/service/gamenet.js'
+import { startLoad } from './even-load.js'
+import { figure, type Measurement, quantile, scaled } from './measurement.js'
+import {
+  importTitleCounts,
+  importTitlesAndNetwork,
+  minuteNow,
+  type QuietService,
+  startQuietService,
+  titleIds
+} from './quiet-service.js'
+
+const COUNTS = 50_000_000
+/** Sealed events are larger than counts, and their batches are unpacked. */
+const COUNTS_PER_SIGHTING = 50
+const PEOPLE = 5000
+const WARMING_MS = 3000
+const IDLE_MS = 10_000
+const BYTES_PER_SECOND = 200e6
+const TIMES_IDLE = 2
+
+/** `gamenet verify` of the embedded service, while it answers 500 requests a second. */
+export const verifySpeed: Measurement = {
+  name: 'verify',
+  claim: 'gamenet verify reads 200 MB/s of a log and 50 M samples, and answers take at most twice as long meanwhile',
+  async run({ directory, scale, note }) {
+    const service = await startQuietService(directory)
+    try {
+      const counts = scaled(COUNTS, scale, 20_000)
+      note(`importing ${figure(counts)} counts`)
+      await importTitlesAndNetwork(service, directory)
+      await importTitleCounts(service, directory, Math.ceil(counts / titleIds.length))
+      await importSightings(service, directory, Math.ceil(counts / COUNTS_PER_SIGHTING))
+      const warming = startLoad(service)
+      await wait(WARMING_MS)
+      await warming.stop()
+      note('asking while nothing else goes on')
+      const idle = startLoad(service)
+      await wait(IDLE_MS)
+      await idle.stop()
+      note('asking while everything is checked')
+      const phases = new Map<string, { bytes: number; ms: number }>()
+      let [bytesBefore, before] = [0, performance.now()]
+      const busy = startLoad(service)
+      const onProgress = ({ phase, bytes }: { phase: string; bytes: number }) => {
+        const { bytes: read = 0, ms = 0 } = phases.get(phase) ?? {}
+        const now = performance.now()
+        phases.set(phase, { bytes: read + bytes - bytesBefore, ms: ms + now - before })
+        bytesBefore = bytes
+        before = now
+      }
+      const { bytes, tookMs, findings } = await operationsAt(service.operatorUrl).run(
+        verify,
+        { repair: false },
+        { onProgress }
+      )
+      await busy.stop()
+      if (findings.length > 0) throw new Error(`verify found damage: ${findings[0]?.what}`)
+      const shares = [...phases].map(
+        ([phase, { bytes, ms }]) => `${phase} ${figure(bytes / 1e6)} MB in ${figure(ms / 1000)} s`
+      )
+      return [
+        {
+          what: 'stored bytes checked',
+          measured: (bytes / tookMs) * 1000,
+          unit: 'bytes/s',
+          reach: { bound: 'at least', value: BYTES_PER_SECOND, of: 'measured' },
+          detail: `${figure(bytes / 1e6)} MB in ${figure(tookMs / 1000)} s: ${shares.join(', ')}`
+        },
+        {
+          what: 'an answer meanwhile, p99',
+          measured: quantile(busy.times, 0.99),
+          unit: 'ms',
+          baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
+          reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
+          detail: `median ${figure(quantile(busy.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms`
+        },
+        {
+          what: 'requests that failed',
+          measured: busy.failures.length + idle.failures.length,
+          unit: '',
+          reach: { bound: 'at most', value: 0, of: 'measured' },
+          detail: busy.failures[0] ?? idle.failures[0] ?? ''
+        }
+      ]
+    } finally {
+      await service.remove()
+    }
+  }
+}
+
+/** Users seen online, one every second up to now. */
+async function importSightings(service: QuietService, directory: string, sightings: number): Promise<void> {
+  const file = join(directory, 'sightings.csv')
+  const firstMs = minuteNow() - sightings * 1000
+  const rows = Array.from({ length: sightings }, (_, n) => {
+    return `Player ${(n * 7919) % PEOPLE},online,${instantOf(firstMs + n * 1000)}`
+  })
+  await writeFile(file, `username,state,observedAt\n${rows.join('\n')}\n`)
+  await service.importFile('presence', file)
+}

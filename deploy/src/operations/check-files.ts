@@ -1,0 +1,17 @@
+import { Worker } from 'node:worker_threads'
+import { callThread } from '@gamenet/schemas'
+import type { CheckHost, CheckThread } from './check-thread.js'
+
+/** Gives `work` the methods of a thread that checks files, and ends the thread afterwards. */
+export async function withCheckThread<Result>(
+  host: CheckHost,
+  work: (call: ReturnType<typeof callThread<CheckThread>>['call']) => Promise<Result>
+): Promise<Result> {
+  const worker = new Worker(new URL('./check-thread.js', import.meta.url))
+  const { call } = callThread<CheckThread>(worker, host, { exited: 'the thread that checks files has ended' })
+  try {
+    return await work(call)
+  } finally {
+    await worker.terminate()
+  }
+}

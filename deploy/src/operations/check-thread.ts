@@ -1,0 +1,118 @@
+import { parentPort } from 'node:worker_threads'
+import { type CheckedEvents, checkPages, type LogFault, type PageFault } from '@gamenet/engines/log'
+import { type Calls, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
+import { type LogChoice, openLog } from '../wiring/log.js'
+
+/* Reads the files of the log and of PostgreSQL for `gamenet verify`: on the main thread, it would delay answers. */
+
+/** The methods of the thread. They reject where a call of the host does. */
+export type CheckThread = {
+  pages(directory: string): Promise<readonly PageFault[]>
+  log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
+}
+
+/** The methods that the thread calls. */
+export type CheckHost = {
+  /** Reports bytes that were read. */
+  read(phase: 'log' | 'writes', bytes: number): void
+  /** The seal keys of those of these people who have one. */
+  keys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
+}
+
+type Partition = Pick<LogFault, 'topic' | 'epoch' | 'partition'>
+/** `next`: the offset up to which it was loaded. */
+export type LoadedPartition = Partition & { readonly next: number }
+
+export type CheckedPartition = Partition & {
+  /** How many were loaded, except those of erased people. */
+  readonly events: number
+  /** The first events of people that do not open with their keys: how many, and the lowest offset. */
+  readonly unopened: { readonly count: number; readonly first: number } | undefined
+}
+export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
+
+/** Bytes between two reports: a batch of a scrape has some kilobytes, and each report waits for the host. */
+const REPORT_BYTES = 4 * 1024 * 1024
+
+const sealedTopics = new Set(topics.filter(({ people }) => people !== undefined).map(({ name }) => name))
+
+if (parentPort === null) throw new Error('this runs as a thread alone')
+const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
+  pages: (directory) => checkPages(directory, (bytes) => host.call('read', 'writes', bytes)),
+  log: async (choice, loaded) => {
+    const log = await openLog(choice, 'verify')
+    try {
+      const partitions: ReturnType<typeof partitionCheck>[] = []
+      let bytes = 0
+      const report = async (): Promise<void> => {
+        await host.call('read', 'log', bytes)
+        bytes = 0
+      }
+      const take = async (batch: CheckedEvents): Promise<void> => {
+        let current = partitions.at(-1)
+        if (current === undefined || !isSame(current.partition, batch)) {
+          current = partitionCheck(batch, loaded.find((each) => isSame(each, batch))?.next ?? 0)
+          partitions.push(current)
+        }
+        await current.take(batch)
+        bytes += batch.bytes
+        if (bytes >= REPORT_BYTES) await report()
+      }
+      const faults = (await log.files?.check(take, (topic) => sealedTopics.has(topic))) ?? []
+      await report()
+      return { faults, partitions: partitions.map(({ checked }) => checked()) }
+    } finally {
+      await log.close()
+    }
+  }
+} satisfies CheckThread)
+
+function isSame(a: Partition, b: Partition): boolean {
+  return a.topic === b.topic && a.epoch === b.epoch && a.partition === b.partition
+}
+
+/**
+ * Counts the events of a partition and opens the first one of each person. The others have the same key, and their bytes are those
+ * that were appended: the batch's checksum is right.
+ */
+function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: number) {
+  const hasKey = new Map<number, boolean>()
+  let events = 0
+  let unopened: CheckedPartition['unopened']
+  const openFirsts = async ({ first, stored }: CheckedEvents, people: readonly (readonly number[])[]) => {
+    const firsts = [...people.entries()].filter(([, each]) => {
+      const unknown = each.filter((person) => !hasKey.has(person))
+      for (const person of unknown) hasKey.set(person, false)
+      return unknown.length > 0
+    })
+    if (firsts.length === 0) return
+    const keys = await host.call('keys', [...new Set(firsts.flatMap(([, each]) => each))])
+    for (const person of keys.keys()) hasKey.set(person, true)
+    for (const [row, each] of firsts) {
+      const [record] = stored?.slice(row, row + 1) ?? []
+      const sealed = readSealedValue(record?.value ?? null)
+      const own = each.flatMap((person) => keys.get(person) ?? [])
+      if (record === undefined || sealed === undefined || own.length < each.length) continue
+      try {
+        openSealed(sealed, { topic, id: record.headers.ce_id ?? '' }, own)
+      } catch {
+        unopened = { count: (unopened?.count ?? 0) + 1, first: unopened?.first ?? first + row }
+      }
+    }
+  }
+  return {
+    partition: { topic, epoch, partition },
+    take: async (batch: CheckedEvents): Promise<void> => {
+      const { first, next, stored } = batch
+      const count = Math.max(0, Math.min(next, loadedNext) - first)
+      if (stored === undefined) {
+        events += count
+        return
+      }
+      const people = Array.from({ length: stored.count }, (_, row) => peopleOfValue(stored.valueAt(row)))
+      await openFirsts(batch, people)
+      events += people.slice(0, count).filter((each) => each.every((person) => hasKey.get(person))).length
+    },
+    checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened })
+  }
+}

@@ -13,20 +13,20 @@ export type LogFault = {
   readonly reason: string
 }
 
-/** The events of one batch, which can be read: offsets from `first` to below `next`. */
+/** Readable events of one batch: offsets from `first` to below `next`. */
 export type CheckedEvents = Omit<LogFault, 'reason'> & {
-  /** As stored. */
+  /** Stored bytes of the batch. */
   readonly bytes: number
-  /** Undefined of topics that are only checked. */
+  /** Undefined for topics that are only checked. */
   readonly stored: StoredRecords | undefined
 }
 
-/** Batches that are inflated at the same time, on other threads. */
-const AHEAD = 4
+/** Batches that are inflated on another thread while one is read. More would take the processors from answers. */
+const AHEAD = 1
 
 /**
- * Reads every batch by its checksum, and finds those that are missing between others. `take` gets those that can be read. Only
- * batches of the topics that `reads` names are unpacked: that takes fifty times as long as the check.
+ * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable batches. Batches are unpacked
+ * only for topics in `reads`: unpacking takes fifty times as long as the check.
  */
 export async function checkBatches(
   batches: Batches,

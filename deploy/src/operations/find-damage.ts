@@ -19,10 +19,10 @@ const REASON_LENGTH_MAX = 300
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
-/** Verifies all checksums, and compares the parts with each other. */
+/** Verifies all checksums, and compares the parts with each other. `lost` are tables that lacked parts when they were opened. */
 export async function findDamage(
   engines: Engines,
-  { repair }: { readonly repair: boolean },
+  { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
   onProgress: (progress: VerifyProgress) => void,
   signal: AbortSignal
 ): Promise<VerifyReport> {
@@ -61,7 +61,7 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
-  damages.push(...(await damageOfTables(clickhouse, repair, report)))
+  damages.push(...(await damageOfTables(clickhouse, { repair, lost }, report)))
   if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   damages.push(...(await damageOfCheckpoints(engines, loaded, checkedLog?.partitions ?? [])))
   return {
@@ -165,7 +165,7 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   return damages
 }
 
-/** How far the partitions of the log were loaded when it began. */
+/** Reads how far the partitions of the log are loaded. */
 async function loadedPartitions(tables: ClickHouse['control']): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map(({ name }) => [loadCheckpoint(name), name]))
   const rows = await tables.rows(
@@ -195,21 +195,22 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
   ]
 }
 
-/** Every part of every table by its checksums, on the lane of long statements: large tables take minutes on a slow disk. */
+/** Verifies every part of every table, on the lane of long statements: large tables take minutes on a slow disk. */
 async function damageOfTables(
   { control: tables, rebuild }: ClickHouse,
-  repair: boolean,
+  { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start restores their rows'
-  for (const { table } of await findLostParts(tables)) {
-    const what = `a part of ${table} is missing, or was set aside because it was unreadable`
+  const missing = (await findLostParts(tables)).map(({ table }) => table)
+  for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
     damages.push({
       part: 'tables',
-      what,
+      what: `a part of ${table} is missing, or was set aside because it was unreadable`,
       cost: 'its rows are missing until they are restored',
-      repair: 'gamenet start'
+      repair: 'gamenet start',
+      isRepaired: !missing.includes(table)
     })
   }
   const names = await tables.rows(
@@ -255,7 +256,7 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
   await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
 }
 
-/** No checkpoint is behind the beginning or ahead of the end of the log, and event tables hold what checkpoints say. */
+/** Verifies that checkpoints are within the log, and that event tables contain what the checkpoints say. */
 async function damageOfCheckpoints(
   { clickhouse, log }: Engines,
   loaded: readonly LoadedPartition[],

@@ -71,7 +71,7 @@ export type OperationNeeds = {
   readonly people: People
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
-  readonly lostRows: Pick<LostRows, 'status' | 'repairing'>
+  readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
   readonly ready: () => Promise<Readiness>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>

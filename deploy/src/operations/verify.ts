@@ -12,10 +12,12 @@ export const verify = operation({
   inputRule: 'The query takes repair as true or false',
   progress: VerifyProgress,
   result: VerifyReport,
-  run: async ({ engines, isRunning, stopping }, { repair }, { onProgress }) => {
+  run: async ({ engines, isRunning, lostRows, stopping }, { repair }, { onProgress }) => {
     if (repair && isRunning)
       throw new FailureError('A running service cannot be repaired: stop it, and repeat the command.')
     const { findDamage } = await import('./find-damage.js')
-    return await findDamage(engines, { repair }, onProgress, stopping)
+    // Opening the tables of a stopped service starts the repair of lost parts, which may have ended by now.
+    const lost = isRunning ? [] : lostRows.found
+    return await findDamage(engines, { repair, lost }, onProgress, stopping)
   }
 })

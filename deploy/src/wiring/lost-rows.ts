@@ -43,6 +43,8 @@ export type LostRows = {
   /** Resolves with true when no table lacks rows; with false when the service stops first or a later start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
+  /** The tables that lacked rows when this process opened them; a stopped service may have restored them since. */
+  readonly found: readonly string[]
   /** Returns the tables whose rows are missing until a repair has ended. */
   repairing(): readonly string[]
   stop(): Promise<void>
@@ -84,8 +86,7 @@ export async function openLostRows({
   })
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
-  const repairing = new Set(tablesOf(ours))
-  const setAside = new Set(tablesOf(ours))
+  const [repairing, setAside] = [new Set(tablesOf(ours)), new Set(tablesOf(ours))]
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
   let targets: readonly Target[] | undefined
   if (isOurs && found.length > 0) {
@@ -145,6 +146,7 @@ export async function openLostRows({
       })
     },
     whenRepaired: () => repaired,
+    found: [...tablesOf(found)],
     repairing: () => [...repairing],
     status: async () => {
       const now = await findLostParts(tables)

@@ -224,10 +224,13 @@ test('where it is lost what changed, everything counts as changed', async (t) =>
 
 test('readers of an incomplete table, or of a view of one, are identified', async (t) => {
   const engine = await openTables()
+  await engine.control.execute('CREATE VIEW all_player AS SELECT u.player_key AS player_key FROM user_player AS u')
   const tableOf = await incompleteReads(engine.control, new Set(['profile', 'title']))
   t.equal(tableOf('SELECT t.title FROM match_list AS t'), undefined)
   t.equal(tableOf('SELECT 1 FROM player AS p JOIN title AS t ON t.a = p.a'), 'title')
   t.equal(tableOf('SELECT 1 FROM user_player AS u'), 'user_player')
+  t.equal(tableOf('SELECT 1 FROM all_player AS a'), 'all_player', 'a view of a view')
+  await engine.control.execute('DROP VIEW all_player')
 })
 
 const topicNames = eventTables.map(({ topic }) => topic.name)

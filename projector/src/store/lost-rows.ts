@@ -236,7 +236,12 @@ export async function incompleteReads(
     `SELECT t.name AS name, replaceAll(t.as_select, concat(t.database, '.'), '') AS statement FROM system.tables AS t
      WHERE t.database = currentDatabase() AND t.engine = 'View'`
   )
-  const ofViews = views.filter(({ statement }) => tableOf(String(statement), incomplete) !== undefined)
-  const names = new Set([...incomplete, ...ofViews.map(({ name }) => String(name))])
+  const names = new Set(incomplete)
+  // Views may read views.
+  for (let before = -1; before < names.size; ) {
+    before = names.size
+    for (const { name, statement } of views)
+      if (tableOf(String(statement), names) !== undefined) names.add(String(name))
+  }
   return (sql) => tableOf(sql, names)
 }

@@ -2,6 +2,7 @@ import { achievement } from './achievement.js'
 import { boards } from './boards.js'
 import { boardsLoad } from './boards-load.js'
 import { diffSpeed } from './diff-board.js'
+import { durability } from './durability.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
@@ -25,6 +26,7 @@ import { verifySpeed } from './verify.js'
 /** All measurements, in the order in which they run. */
 export const measurements: readonly Measurement[] = [
   scrapeToAnswer,
+  durability,
   importSpeed,
   importQuietApi,
   reloadKafka,

@@ -6,12 +6,18 @@ import { gamesPage, homePage } from '../../demo/network/pages.js'
 import type { World } from '../../demo/network/world.js'
 import { AUTHORIZED } from '../../test/service/gamenet.js'
 import { type Measurement, quantile, scaled } from './measurement.js'
-import { importTitleCounts, importTitlesAndNetwork, startQuietService, world } from './quiet-service.js'
+import {
+  importTitleCounts,
+  importTitlesAndNetwork,
+  type QuietService,
+  startQuietService,
+  world
+} from './quiet-service.js'
 
 const ROUNDS = 120
 const POLL_MS = 4
 /** A count that no title of the world has, so that its digits in an answer mean this round. */
-const FIRST_COUNT = 700_000_000
+export const FIRST_COUNT = 700_000_000
 const STEP_MS = 60_000
 const ANSWERED_WITHIN_MS = 30_000
 
@@ -30,12 +36,7 @@ export const scrapeToAnswer: Measurement = {
       note(`${rounds} rounds, each a scrape of 200 titles, asked every ${POLL_MS} ms`)
       const waits: number[] = []
       for (let round = 0; round < rounds; round += 1) {
-        const shown = FIRST_COUNT + round
-        const sentAt = upstream.show(shown)
-        const scraped = fetch(`${service.operatorUrl}/scrape/network`, { method: 'POST', headers: AUTHORIZED })
-        const answeredAt = await answerWith(client, `"online":${shown},`)
-        waits.push(answeredAt - (await sentAt))
-        await (await scraped).arrayBuffer()
+        waits.push(await scrapeUntilAnswered(service, client, upstream, FIRST_COUNT + round))
       }
       await client.close()
       const shares = `p50 ${quantile(waits, 0.5).toFixed(0)} ms, most ${Math.max(...waits).toFixed(0)} ms`
@@ -55,6 +56,21 @@ export const scrapeToAnswer: Measurement = {
   }
 }
 
+/** Milliseconds from the moment at which a page with this count was sent, to an answer with it. */
+export async function scrapeUntilAnswered(
+  { operatorUrl }: QuietService,
+  client: Client,
+  pages: Awaited<ReturnType<typeof startPages>>,
+  count: number
+): Promise<number> {
+  const sentAt = pages.show(count)
+  const scraped = fetch(`${operatorUrl}/scrape/network`, { method: 'POST', headers: AUTHORIZED })
+  const answeredAt = await answerWith(client, `"online":${count},`)
+  const ms = answeredAt - (await sentAt)
+  await (await scraped).arrayBuffer()
+  return ms
+}
+
 async function answerWith(client: Client, text: string): Promise<number> {
   const begun = performance.now()
   while (performance.now() - begun < ANSWERED_WITHIN_MS) {
@@ -66,7 +82,7 @@ async function answerWith(client: Client, text: string): Promise<number> {
 }
 
 /** The demo network's pages, with a first title whose count says which round it is. */
-async function startPages() {
+export async function startPages() {
   let page = ''
   let sent: (at: number) => void = () => {}
   let step = 0

@@ -58,9 +58,19 @@ async function accessToken(sasl: Extract<KafkaSasl, { mechanism: 'oauthbearer' }
     .catch((cause: Error) => {
       throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) cannot be reached: ${errorMessage(cause)}`)
     })
-  const token = /"access_token"\s*:\s*"([^"]+)"/.exec(answer.text)?.[1]
+  const token = tokenIn(answer.text)
   if (answer.status === 200 && token !== undefined) return token
   throw new LogUnreachable(`KAFKA_SASL_TOKEN_URL (${tokenUrl}) answered ${answer.status} without an access token`)
+}
+
+/** Returns the access token of a token response (RFC 6749, 5.1); undefined for any other text. */
+function tokenIn(text: string): string | undefined {
+  try {
+    const { access_token: token } = JSON.parse(text)
+    return typeof token === 'string' ? token : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** The log is unavailable or does not answer, in contrast to a log that refuses a request. */

@@ -116,7 +116,7 @@ test('an operator port that other machines reach needs a token, and the start sa
 
 test('installations on one Kafka have their own consumer groups, and the brokers decide on replication', (t) => {
   t.equal(loaderGroup('gamenet.'), 'gamenet-loader', 'as before')
-  t.equal(loaderGroup('staging.gamenet.'), 'staging.gamenet.loader')
+  t.equal(loaderGroup('staging.gamenet.'), 'staging.gamenet.loaders')
   t.not(loaderGroup('gamenet-'), loaderGroup('gamenet.'))
   const replication = (variables: Record<string, string>) =>
     readLogChoice(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')

@@ -33,11 +33,11 @@ export type OpenLog = Log &
   }
 
 /**
- * The consumer group of all projectors of one installation. Two installations on one Kafka differ in their prefix; in one group, one of
- * them would be given the partitions of the other. The usual prefix has its older name, which old and new projectors share in an upgrade.
+ * Returns the consumer group of all projectors of an installation. Installations on one Kafka have different prefixes: in a
+ * shared group, each partition would go to one of them. The default prefix keeps its older name, for upgrades while projectors run.
  */
 export function loaderGroup(topicPrefix: string): string {
-  return topicPrefix === 'gamenet.' ? 'gamenet-loader' : `${topicPrefix}loader`
+  return topicPrefix === 'gamenet.' ? 'gamenet-loader' : `${topicPrefix}loaders`
 }
 
 /** Longest wait for Kafka in a process that may start without it. */

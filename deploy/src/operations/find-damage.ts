@@ -13,7 +13,7 @@ import type { CheckedLog, CheckedPartition, CheckHost, LoadedPartition } from '.
 import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
-const LOG_COST = 'these events cannot be loaded again; what the tables have of them stays'
+const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 const REASON_LENGTH_MAX = 300
 
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
@@ -189,7 +189,7 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
     }),
     ...partitions.flatMap(({ topic, epoch, partition, unopened }): Damage[] => {
       if (unopened === undefined) return []
-      const what = `the keys of ${unopened.count} people do not open their events of ${topic} ${epoch}/${partition}, from offset ${unopened.first} on`
+      const what = `the keys of ${unopened.count} people cannot decrypt their events of ${topic} ${epoch}/${partition}, from offset ${unopened.first} on`
       return [{ part: 'seals', what, cost: LOG_COST, repair: RESTORE }]
     })
   ]
